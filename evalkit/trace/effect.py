@@ -1,0 +1,50 @@
+"""What a tool does to the world, guessed from its name where nobody declared it.
+
+A guess errs towards ``write``: a read taken for a write costs a person a second look, a write taken for a read could
+let a repeated refund pass. The words are verbs of English API names in general; no tool of any domain is named.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from evalkit.trace.model import Effect
+
+__all__ = ["guess_effect", "is_handover"]
+
+_READ = frozenset(
+    "get list search find lookup fetch read query check view describe count show browse retrieve load inspect is has "
+    "can verify validate monitor scan detect peek status history ls cat grep head tail stat select exists download "
+    "preview open visit scroll locate test explain compare diff track identify authenticate".split()
+)
+_PURE = frozenset(
+    "calculate calculator compute think reason plan format convert parse sum add_numbers average eval evaluate now "
+    "today classify summarize summarise translate estimate extract tokenize reflect".split()
+)
+_HANDOVER_VERB = frozenset("transfer handoff hand escalate route forward".split())
+_HANDOVER_TO = frozenset("human humans agent agents operator person representative support specialist".split())
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@lru_cache(maxsize=4096)
+def guess_effect(name: str) -> Effect:
+    """The likely effect of a tool called `name`, from the first verb in it; ``write`` when none is known."""
+    words = _words(name)
+    for word in words[:2]:  # a prefix such as a server's name may come before the verb
+        if word in _READ:
+            return "read"
+        if word in _PURE:
+            return "pure"
+    return "write"
+
+
+@lru_cache(maxsize=4096)
+def is_handover(name: str) -> bool:
+    """Whether a tool called `name` hands the conversation to a person or another agent."""
+    words = _words(name)
+    return any(word in _HANDOVER_VERB for word in words) and any(word in _HANDOVER_TO for word in words)
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _WORDS.findall(name.rsplit(".", 1)[-1].rsplit("/", 1)[-1])]

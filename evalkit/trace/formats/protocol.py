@@ -1,0 +1,72 @@
+"""The seam behind which every foreign trace format stands: one module a format, two functions.
+
+A module gives a `TraceFormat`; the table in `formats.registry` names it, or a third party registers it under the
+entry-point group ``evalkit.formats``. Detection looks at content, never at a file's name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from evalkit.canonical import Json
+from evalkit.trace.model import Trace
+
+__all__ = ["ReadReport", "Source", "TraceFormat"]
+
+
+@dataclass(slots=True)
+class ReadReport:
+    """What a reader met: counted, so that nothing is dropped silently.
+
+    Attributes:
+        steps: steps made, by kind.
+        skipped: source elements that became no step, by ``"kind: reason"`` (merged duplicates, empty batches ...).
+    """
+
+    steps: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file or folder to read, already opened and, where it was compressed, unpacked.
+
+    Attributes:
+        where: the path for messages; ``-`` for standard input.
+        path: the file or folder on disk; None for standard input or a member of an archive.
+        head: the first 64 KiB of the content (empty for a folder).
+        data: gives the whole content. For files that hold one JSON document.
+        lines: gives the content line by line, without reading the whole file. For JSON Lines.
+        document: the content parsed as one JSON value; None when it is not one (JSON Lines, a folder, binary).
+            Parsed once and kept for whichever format reads the file.
+    """
+
+    where: str
+    path: Path | None
+    head: bytes
+    data: Callable[[], bytes]
+    lines: Callable[[], Iterator[bytes]]
+    document: Callable[[], Json]
+
+
+class TraceFormat(Protocol):
+    """One dialect."""
+
+    name: str
+    """The name that `--format` takes and that `Trace.dialect` holds."""
+
+    def detect(self, source: Source) -> bool:
+        """Whether this dialect wrote `source`, judged by content. Exactly one format may say yes."""
+        ...
+
+    def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
+        """The traces in `source`, one at a time.
+
+        Raises:
+            UnreadableTrace: the content breaks the format's rules; `where` names file and line or path.
+        """
+        ...

@@ -1,0 +1,20 @@
+"""Which formats there are. A new one is a module, a line here, and a test."""
+
+from __future__ import annotations
+
+from evalkit.registry import Registry
+from evalkit.trace.formats.protocol import TraceFormat
+
+__all__ = ["FORMATS"]
+
+FORMATS: Registry[TraceFormat] = Registry(
+    "trace format",
+    "evalkit.formats",
+    {
+        "evalkit": "evalkit.trace.formats.native:FORMAT",
+        "stepfork": "evalkit.trace.formats.stepfork:FORMAT",
+        "tau-bench": "evalkit.trace.formats.tau_bench:FORMAT",
+        "tau2-bench": "evalkit.trace.formats.tau2_bench:FORMAT",
+        "otlp": "evalkit.trace.formats.otlp:FORMAT",
+    },
+)

@@ -1,0 +1,126 @@
+"""Long values that repeat are written once: what keeps a long chat's file linear in size.
+
+A chat sends its whole history with every model call, so a trace that wrote each request in full would grow with the
+square of its length. A packed line leaves out what an earlier line of the same trace already holds and says where
+that stands:
+
+- ``"refs": [[pointer, line, source_pointer], ...]``: the value at `pointer` is the one at `source_pointer` of line
+  `line`; a string of 4 KiB or more, or an equal ``tools`` list.
+- ``"prefix": [[pointer, line, source_pointer, count], ...]``: the list at `pointer` starts with the first `count`
+  items of an earlier list; only the rest is written.
+
+Pointers are lists of keys. They stand outside the value, so that no content of a trace can be taken for one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from evalkit.canonical import canonical
+from evalkit.errors import IntegrityError
+
+__all__ = ["Packer", "unpack"]
+
+Pointer: TypeAlias = "list[str | int]"
+_LONG = 4096
+_REMEMBERED_LISTS = 8  # as many interleaved conversations (sub-agents) share their prefixes
+
+
+class Packer:
+    """Packs the lines of one trace, in order."""
+
+    def __init__(self) -> None:
+        self._strings: dict[str, tuple[int, Pointer]] = {}
+        self._lists: list[tuple[int, Pointer, list[bytes]]] = []
+
+    def pack(self, line: int, body: dict[str, Any]) -> dict[str, Any]:
+        """`body` without what earlier lines hold; `body` itself is not changed."""
+        packed: dict[str, Any] = dict(body)
+        refs: list[list[Any]] = []
+        prefixes: list[list[Any]] = []
+        given = body.get("input")
+        if isinstance(given, dict):
+            for key in ("messages", "tools"):
+                if isinstance(given.get(key), list):
+                    packed["input"] = self._share_list(line, packed["input"], key, prefixes)
+        for key in ("input", "output"):
+            if key in packed:
+                packed[key] = self._share_strings(line, packed[key], [key], refs)
+        if refs:
+            packed["refs"] = refs
+        if prefixes:
+            packed["prefix"] = prefixes
+        return packed
+
+    def _share_list(self, line: int, given: dict[str, Any], key: str, prefixes: list[list[Any]]) -> dict[str, Any]:
+        items = [canonical(item) for item in given[key]]
+        source_line, source, count = 0, [], 0
+        for earlier_line, pointer, earlier in self._lists:
+            common = _common_prefix(items, earlier)
+            if common > count:
+                source_line, source, count = earlier_line, pointer, common
+        self._lists.append((line, ["input", key], items))
+        del self._lists[:-_REMEMBERED_LISTS]
+        if not count:
+            return given
+        prefixes.append([["input", key], source_line, source, count])
+        return {**given, key: given[key][count:]}
+
+    def _share_strings(self, line: int, value: Any, pointer: Pointer, refs: list[list[Any]]) -> Any:
+        if isinstance(value, str):
+            if len(value) < _LONG:
+                return value
+            known = self._strings.setdefault(value, (line, pointer))
+            if known[0] == line:
+                return value
+            refs.append([pointer, *known])
+            return None
+        if isinstance(value, dict):
+            return {key: self._share_strings(line, item, [*pointer, key], refs) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._share_strings(line, item, [*pointer, at], refs) for at, item in enumerate(value)]
+        return value
+
+
+def unpack(body: dict[str, Any], earlier: dict[int, dict[str, Any]], where: str) -> dict[str, Any]:
+    """The line as it was before packing.
+
+    Args:
+        body: a packed line; its containers are changed in place.
+        earlier: the unpacked lines before it, by line number.
+        where: for messages.
+
+    Raises:
+        IntegrityError: a pointer leads nowhere.
+    """
+    try:
+        for pointer, line, source, count in body.pop("prefix", ()):
+            tail = _at(body, pointer)
+            _put(body, pointer, _at(earlier[line], source)[:count] + tail)
+        for pointer, line, source in body.pop("refs", ()):
+            _put(body, pointer, _at(earlier[line], source))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise IntegrityError(
+            f"a shared value points to nothing ({type(error).__name__}: {error})", where, "record or export it again"
+        ) from None
+    return body
+
+
+def _common_prefix(left: list[bytes], right: list[bytes]) -> int:
+    count = 0
+    for a, b in zip(left, right, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _at(value: Any, pointer: Pointer) -> Any:
+    for key in pointer:
+        value = value[key]
+    return value
+
+
+def _put(value: Any, pointer: Pointer, new: Any) -> None:
+    _at(value, pointer[:-1])[pointer[-1]] = new
+
