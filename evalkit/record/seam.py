@@ -1,0 +1,227 @@
+"""The seam between an agent and its world: every call to a dependency goes through one `Session`.
+
+An **Answerer** maps a `Call` to an `Answer`, or to None: "not mine, do the real thing". Recording asks an answerer that
+knows nothing (the real thing is done and observed); a frozen replay asks one that knows the case; a live-model replay
+asks one that knows the case's tools only. Answerers are composed by wrapping; deciding never waits, so the same seam
+serves synchronous and asynchronous code, and a wrapper differs only in how it does the real thing.
+
+An **Observer** is told when a step starts and when it ends: the file writer and the replay's collector are observers.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Protocol
+
+from evalkit.canonical import Json
+from evalkit.trace.effect import guess_effect
+from evalkit.trace.model import Effect, EffectSource, Kind, Step, StepError, Usage
+
+__all__ = ["Answer", "Answerer", "Call", "Counts", "Observer", "Session", "Turn", "current_session", "error_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to a dependency, before it is answered.
+
+    Attributes:
+        kind: `tool`, `model`, `retrieval`, `policy` or `approval`.
+        name: the capability: the tool's name; ``chat`` for models.
+        arguments: plain JSON in the normal form of `trace.model`.
+        effect: None asks for a guess from the name (tools only).
+        model: the model asked for, for kind `model`.
+    """
+
+    kind: Kind
+    name: str
+    arguments: Json
+    effect: Effect | None = None
+    model: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: an output or an error.
+
+    Attributes:
+        substituted: whether it came from an answerer; False when the real thing was done.
+        at: logical time at which it came, seconds since 1970; None takes the session's clock.
+        raised: the live exception object behind `error`, when there is one; never stored.
+    """
+
+    output: Json = None
+    error: StepError | None = None
+    usage: Usage | None = None
+    model: str | None = None
+    substituted: bool = False
+    at: float | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    raised: BaseException | None = None
+
+
+class Answerer(Protocol):
+    """Answers calls in place of the real dependency."""
+
+    def answer(self, call: Call) -> Answer | None:
+        """The answer, or None for "do the real thing". Must not block."""
+        ...
+
+
+class Observer(Protocol):
+    """Is told what happens, in order of happening; must not raise."""
+
+    def started(self, step: Step) -> None:
+        """A step began: no output yet."""
+        ...
+
+    def ended(self, step: Step) -> None:
+        """A step ended: the whole step."""
+        ...
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a session did, in calls.
+
+    Attributes:
+        tool_bodies: real tool bodies executed.
+        live_model: real model calls attempted.
+        substituted: calls answered by the answerer.
+    """
+
+    tool_bodies: int = 0
+    live_model: int = 0
+    substituted: int = 0
+
+
+class Turn:
+    """One call under way. Exactly one of `end`, `fail` or `use_answer` closes it."""
+
+    __slots__ = ("_session", "answer", "step")
+
+    def __init__(self, session: Session, step: Step, answer: Answer | None) -> None:
+        self._session = session
+        self.step = step
+        self.answer = answer
+        """The substitute, or None: the caller does the real thing."""
+
+    def end(self, answer: Answer) -> None:
+        """The call was answered."""
+        self._session.close(self.step, answer)
+
+    def fail(self, error: BaseException) -> None:
+        """The real thing raised."""
+        self._session.close(self.step, Answer(error=error_of(error), raised=error))
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """While the real thing runs: calls made meanwhile become children; an exception closes the turn."""
+        token = _PARENT.set(self.step.seq)
+        try:
+            yield
+        except BaseException as error:
+            self.fail(error)
+            raise
+        finally:
+            _PARENT.reset(token)
+
+
+class Session:
+    """One run being recorded or replayed: numbers the steps, asks the answerer, tells the observer.
+
+    Args:
+        answerer: substitutes answers; None does the real thing always.
+        observer: is told of every step.
+        clock: logical time in seconds since 1970 UTC.
+    """
+
+    def __init__(self, answerer: Answerer | None, observer: Observer, clock: Callable[[], float]) -> None:
+        self._answerer = answerer
+        self._observer = observer
+        self._clock = clock
+        self._numbers = count()  # next() on it is atomic: threads may begin calls at once
+        self.counts = Counts()
+
+    def begin(self, call: Call) -> Turn:
+        """Starts a call; the turn holds the substitute if there is one."""
+        effect, source = _effect(call)
+        step = Step(
+            seq=next(self._numbers),
+            kind=call.kind,
+            name=call.name,
+            input=call.arguments,
+            parent=_PARENT.get(),
+            effect=effect,
+            effect_source=source,
+            started_at=self._clock(),
+            model=call.model,
+            attributes=call.attributes,
+        )
+        self._observer.started(step)
+        answer = None if self._answerer is None else self._answerer.answer(call)
+        if answer is not None:
+            self.counts.substituted += 1
+        elif call.kind == "model":
+            self.counts.live_model += 1
+        else:
+            self.counts.tool_bodies += 1
+        return Turn(self, step, answer)
+
+    def close(self, step: Step, answer: Answer) -> None:
+        """Ends a step with its answer."""
+        self._observer.ended(
+            replace(
+                step,
+                output=answer.output,
+                error=answer.error,
+                ended_at=self._clock() if answer.at is None else answer.at,
+                model=answer.model or step.model,
+                usage=answer.usage,
+                attributes={**step.attributes, **answer.attributes} if answer.attributes else step.attributes,
+            )
+        )
+
+    def note(self, step_kind: Kind, name: str, *, input: Json = None, output: Json = None) -> None:
+        """Adds a step that is no call: a user's turn, a state change, a policy decision taken in code."""
+        now = self._clock()
+        step = Step(next(self._numbers), step_kind, name, input, output, parent=_PARENT.get(), started_at=now)
+        self._observer.started(step)
+        self._observer.ended(replace(step, ended_at=now))
+
+    @contextmanager
+    def active(self) -> Iterator[Session]:
+        """Makes this the current session of the context, and of threads started in it."""
+        token, parent = _SESSION.set(self), _PARENT.set(None)
+        try:
+            yield self
+        finally:
+            _PARENT.reset(parent)
+            _SESSION.reset(token)
+
+
+_SESSION: ContextVar[Session | None] = ContextVar("evalkit_session", default=None)
+_PARENT: ContextVar[int | None] = ContextVar("evalkit_parent", default=None)
+
+
+def current_session() -> Session | None:
+    """The session of this context; None outside of recording and replay."""
+    return _SESSION.get()
+
+
+def error_of(error: BaseException) -> StepError:
+    """An exception as plain data, with its traceback."""
+    kind = type(error)
+    stack = "".join(traceback.format_exception(error))
+    return StepError(kind.__name__, str(error), kind.__module__, stack)
+
+
+def _effect(call: Call) -> tuple[Effect | None, EffectSource | None]:
+    if call.effect is not None:
+        return call.effect, "declared"
+    return (guess_effect(call.name), "guessed") if call.kind == "tool" else (None, None)
