@@ -1,0 +1,131 @@
+"""A case's header: everything but the steps, as one JSON object in the Parquet schema's metadata.
+
+Key ``evalkit.case`` of the schema. ``steps_hash`` ties it to the rows; ``digest`` is the SHA-256 of the canonical
+header without ``digest``, and so of the whole version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalkit.canonical import Json, digest
+from evalkit.case.model import STATES, Case, Dropped, LifeEvent, check_case_id
+from evalkit.check.model import check_from_json, check_json
+from evalkit.errors import InputError
+from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
+from evalkit.trace.file import error_json
+from evalkit.trace.model import Step, StepError, Trace
+
+__all__ = ["CASE_FORMAT_VERSION", "case_from_header", "header_digest", "header_json"]
+
+CASE_FORMAT_VERSION = 1
+
+
+def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
+    """The header of `case`, digest included."""
+    header: dict[str, Any] = {
+        "format": CASE_FORMAT_VERSION,
+        "id": case.id,
+        "version": case.version,
+        "parent": case.parent,
+        "title": case.title,
+        "signature": case.signature,
+        "state": case.state,
+        "life": [_event_json(event) for event in case.life],
+        "checks": [check_json(check) for check in case.checks],
+        "dropped": [[drop.seq, drop.kind, drop.name, drop.reason] for drop in case.dropped],
+        "source": dict(case.source),
+        "sanitization": case.trace.record.as_json(),
+        "evidence": case.evidence,
+        "target": case.target,
+        "owner": case.owner,
+        "link": case.link,
+        "volatile": {name: list(paths) for name, paths in case.volatile.items()},
+        "tags": list(case.tags),
+        "trace": _trace_json(case.incident),
+        "steps_hash": steps_hash,
+    }
+    return {**header, "digest": header_digest(header)}
+
+
+def header_digest(header: Mapping[str, Json]) -> str:
+    """The digest of a header: of its canonical text without ``digest``."""
+    return digest({key: value for key, value in header.items() if key != "digest"})
+
+
+def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], where: str) -> Case:
+    """The case of a header and its rows.
+
+    Raises:
+        InputError: the header is of a later format, or lacks a field.
+    """
+    if header.get("format") != CASE_FORMAT_VERSION:
+        raise InputError(
+            f"case format {header.get('format')!r} is not known (this evalkit reads {CASE_FORMAT_VERSION})",
+            where,
+            "upgrade evalkit",
+        )
+    try:
+        return Case(
+            id=check_case_id(header["id"]),
+            version=int(header["version"]),
+            parent=header["parent"],
+            title=str(header["title"]),
+            trace=SanitizedTrace.admitted(
+                _trace_from(header["trace"], [step for step, _ in steps]),
+                SanitizationRecord.from_json(header["sanitization"]),
+            ),
+            kept=tuple(step.seq for step, kept in steps if kept),
+            checks=tuple(check_from_json(check, where) for check in header["checks"]),
+            life=tuple(_event_from(event) for event in header["life"]),
+            dropped=tuple(Dropped(*drop) for drop in header["dropped"]),
+            source=header["source"],
+            signature=header["signature"],
+            evidence=float(header["evidence"]),
+            target=header["target"],
+            owner=header["owner"],
+            link=header["link"],
+            volatile={name: tuple(paths) for name, paths in header["volatile"].items()},
+            tags=tuple(header["tags"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the header lacks what a case needs ({type(error).__name__}: {error})", where,
+                         "restore the file from version control") from None  # fmt: skip
+
+
+def _event_json(event: LifeEvent) -> dict[str, Json]:
+    return {"state": event.state, "actor": event.actor, "reason": event.reason, "at": event.at}
+
+
+def _event_from(body: Mapping[str, Any]) -> LifeEvent:
+    if body["state"] not in STATES:
+        raise ValueError(f"unknown state {body['state']!r}")
+    return LifeEvent(body["state"], body["actor"], body["reason"], body["at"])
+
+
+def _trace_json(trace: Trace) -> dict[str, Json]:
+    return {
+        "id": trace.id,
+        "name": trace.name,
+        "dialect": trace.dialect,
+        "input": trace.input,
+        "output": trace.output,
+        "error": error_json(trace.error),
+        "status": trace.status,
+        "started_at": trace.started_at,
+        "ended_at": trace.ended_at,
+        "attributes": dict(trace.attributes),
+        "gaps": list(trace.gaps),
+    }
+
+
+def _trace_from(body: Mapping[str, Any], steps: list[Step]) -> Trace:
+    fields = dict(body)
+    error = fields.pop("error")
+    return Trace(
+        steps=tuple(steps),
+        gaps=tuple(fields.pop("gaps")),
+        error=None if error is None else StepError(**error),
+        **fields,
+    )

@@ -1,0 +1,144 @@
+"""Steps as Arrow rows and back: the one tabular form of cases and of kept replays.
+
+Columns (design: "Files"): ``seq, parent, kind, name, effect, effect_source, kept, input, output, error, request_key,
+started_at, ended_at, model, input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost_usd, attributes, hash``.
+``input``, ``output``, ``error`` and ``attributes`` are JSON text; times are UTC timestamps in microseconds; strings are
+plain, because a row taken out of a dictionary-encoded column stays in the dictionary page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from evalkit.canonical import Json, canonical, exact_text, parse_exact
+from evalkit.trace.file import error_json, step_from_json
+from evalkit.trace.model import Step, Usage
+
+__all__ = ["STEP_SCHEMA", "chain", "request_key", "steps_from_rows", "steps_to_columns"]
+
+_TIME = pa.timestamp("us", tz="UTC")
+STEP_SCHEMA = pa.schema(
+    [
+        ("seq", pa.int32()),
+        ("parent", pa.int32()),
+        ("kind", pa.string()),
+        ("name", pa.string()),
+        ("effect", pa.string()),
+        ("effect_source", pa.string()),
+        ("kept", pa.bool_()),
+        ("input", pa.string()),
+        ("output", pa.string()),
+        ("error", pa.string()),
+        ("request_key", pa.string()),
+        ("started_at", _TIME),
+        ("ended_at", _TIME),
+        ("model", pa.string()),
+        ("input_tokens", pa.int64()),
+        ("output_tokens", pa.int64()),
+        ("cached_tokens", pa.int64()),
+        ("reasoning_tokens", pa.int64()),
+        ("cost_usd", pa.float64()),
+        ("attributes", pa.string()),
+        ("hash", pa.string()),
+    ]
+)
+_USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost_usd")
+_TEXT = ("kind", "name", "effect", "effect_source", "model")
+
+
+def steps_to_columns(steps: Sequence[Step], kept: Iterable[int] | None = None) -> dict[str, list[Any]]:
+    """The columns of some steps, in order, with their hash chain.
+
+    Args:
+        kept: `seq` of the steps on the path to the failure; None for all.
+
+    Raises:
+        InputError: a value is no JSON.
+    """
+    on_path = None if kept is None else set(kept)
+    columns: dict[str, list[Any]] = {name: [] for name in STEP_SCHEMA.names}
+    previous = ""
+    for step in steps:
+        row = _row(step)
+        row["kept"] = on_path is None or step.seq in on_path
+        previous = row["hash"] = chain(previous, row)
+        for name, column in columns.items():
+            column.append(row[name])
+    return columns
+
+
+def steps_from_rows(rows: Iterable[dict[str, Any]]) -> list[tuple[Step, bool]]:
+    """The steps of some rows, each with whether it is kept.
+
+    Raises:
+        KeyError, TypeError, ValueError: a row is not of the schema's form.
+    """
+    return [(_step(row), bool(row["kept"])) for row in rows]
+
+
+def chain(previous: str, row: dict[str, Any]) -> str:
+    """The hash of a row: SHA-256 over the one before and the row's canonical text."""
+    body = {name: row[name] for name in STEP_SCHEMA.names if name != "hash"}
+    return hashlib.sha256(previous.encode() + canonical(body)).hexdigest()
+
+
+def request_key(step: Step) -> str | None:
+    """Digest of capability and canonical arguments, for looking up in SQL; None for a step that is no dependency."""
+    if not step.is_dependency:
+        return None
+    return hashlib.sha256(canonical([step.kind, step.name, step.input])).hexdigest()[:32]
+
+
+def _row(step: Step) -> dict[str, Any]:
+    usage = step.usage or Usage()
+    row: dict[str, Any] = {name: getattr(step, name) for name in _TEXT}
+    row |= {name: getattr(usage, name) for name in _USAGE}
+    row |= {
+        "seq": step.seq,
+        "parent": step.parent,
+        "input": _text(step.input),
+        "output": _text(step.output),
+        "error": _text(error_json(step.error)),
+        "attributes": _text(dict(step.attributes)) if step.attributes else None,
+        "request_key": request_key(step),
+        "started_at": _micros(step.started_at),
+        "ended_at": _micros(step.ended_at),
+    }
+    return row
+
+
+def _step(row: dict[str, Any]) -> Step:
+    usage = {name: row[name] for name in _USAGE if row[name] is not None}
+    body: dict[str, Any] = {name: row[name] for name in _TEXT}
+    body |= {
+        "step": row["seq"],
+        "parent": row["parent"],
+        "input": _value(row["input"]),
+        "output": _value(row["output"]),
+        "error": _value(row["error"]),
+        "attributes": _value(row["attributes"]) or {},
+        "usage": usage or None,
+        "started_at": _seconds(row["started_at"]),
+        "ended_at": _seconds(row["ended_at"]),
+    }
+    return step_from_json(body)
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else exact_text(value).decode()
+
+
+def _value(text: str | None) -> Any:
+    return None if text is None else parse_exact(text)
+
+
+def _micros(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds * 1e6)
+
+
+def _seconds(micros: int | None) -> float | None:
+    return None if micros is None else micros / 1e6

@@ -1,0 +1,158 @@
+"""Cases on disk: ``<root>/<case-id>/v0001.parquet``, one file a version, never changed once written.
+
+A version appears under its final name at once and only if no other has that name (a hard link of a finished temporary
+file), so two writers can't both become version 3 and a killed one leaves nothing behind that looks like a case.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evalkit.canonical import exact_text, parse_exact
+from evalkit.case.header import case_from_header, header_digest, header_json
+from evalkit.case.model import Case, check_case_id
+from evalkit.case.rows import STEP_SCHEMA, chain, steps_from_rows, steps_to_columns
+from evalkit.errors import InputError, IntegrityError
+
+__all__ = ["METADATA_KEY", "case_digest", "case_versions", "find_case", "iter_case_ids", "read_case", "write_case"]
+
+METADATA_KEY = b"evalkit.case"
+_FILE = re.compile(r"v(\d{4,})\.parquet")
+_MAX_ROWS = 1_000_000
+
+
+def write_case(case: Case, root: str | Path) -> Path:
+    """Writes a version of a case; returns its file.
+
+    Raises:
+        InputError: this version exists already, or a value is no JSON.
+    """
+    folder = Path(root) / check_case_id(case.id)
+    target = folder / f"v{case.version:04d}.parquet"
+    columns = steps_to_columns(case.trace.trace.steps, case.kept)
+    header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
+    schema = STEP_SCHEMA.with_metadata({METADATA_KEY: exact_text(header)})
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=".writing-", suffix=".parquet", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as sink:
+            pq.write_table(
+                pa.table(columns, schema=schema), sink, compression="zstd", use_dictionary=False, write_statistics=False
+            )
+            sink.flush()
+            os.fsync(sink.fileno())
+        os.link(name, target)
+    except FileExistsError:
+        raise InputError(f"version {case.version} exists already", str(target), "read the newest version again") from None
+    finally:
+        os.unlink(name)
+    return target
+
+
+def read_case(path: str | Path) -> Case:
+    """The case in a file, or the newest version in a case's folder; checked against its digest.
+
+    Raises:
+        InputError: there is no such file, or it is no case.
+        IntegrityError: header or rows were changed after writing.
+    """
+    case, _ = _read(Path(path))
+    return case
+
+
+def case_digest(path: str | Path) -> str:
+    """The digest of a version, checked; raises as `read_case` does."""
+    _, found = _read(Path(path))
+    return found
+
+
+def read_with_digest(path: str | Path) -> tuple[Case, str]:
+    """A case and its digest in one reading; raises as `read_case` does."""
+    return _read(Path(path))
+
+
+def case_versions(folder: str | Path) -> list[tuple[int, Path]]:
+    """The versions in a case's folder, oldest first."""
+    found = [(int(match[1]), path) for path in Path(folder).glob("v*.parquet") if (match := _FILE.fullmatch(path.name))]
+    return sorted(found)
+
+
+def iter_case_ids(root: str | Path) -> Iterator[str]:
+    """The ids of the cases under `root`, sorted."""
+    for folder in sorted(Path(root).glob("*/")):
+        if case_versions(folder):
+            yield folder.name
+
+
+def find_case(reference: str, root: str | Path) -> Path:
+    """The file that `reference` means: a path, a case id (its newest version), or ``id@version``.
+
+    Raises:
+        InputError: there is none; the message lists what there is.
+    """
+    if reference.endswith(".parquet") and Path(reference).is_file():
+        return Path(reference)
+    case_id, _, wanted = reference.partition("@")
+    versions = dict(case_versions(Path(root) / check_case_id(case_id)))
+    if not versions:
+        known = ", ".join(list(iter_case_ids(root))[:10]) or "none"
+        raise InputError(f"no case {case_id!r}; there are: {known}", str(root), "evalkit list")
+    if not wanted:
+        return versions[max(versions)]
+    number = wanted.removeprefix("v")
+    if not number.isdecimal() or int(number) not in versions:
+        raise InputError(f"case {case_id} has no version {wanted!r}", str(root), f"evalkit history {case_id}")
+    return versions[int(number)]
+
+
+def _read(path: Path) -> tuple[Case, str]:
+    if path.is_dir():
+        versions = case_versions(path)
+        if not versions:
+            raise InputError("the folder holds no case", str(path), "pass a case file, or its folder")
+        path = versions[-1][1]
+    where = str(path)
+    header, rows = _read_parquet(path, where)
+    previous = ""
+    for row in rows:
+        previous = chain(previous, row)
+        if previous != row["hash"]:
+            raise IntegrityError(f"row {row['seq']} was changed after writing", where, "restore the file")
+    if previous != header.get("steps_hash") or header.get("digest") != header_digest(header):
+        raise IntegrityError("the header was changed after writing", where, "restore the file from version control")
+    try:
+        steps = steps_from_rows(rows)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"a row is no step ({type(error).__name__}: {error})", where, "restore the file") from None
+    return case_from_header(header, steps, where), header["digest"]
+
+
+def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            if file.metadata.num_rows > _MAX_ROWS:
+                raise InputError(f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file")
+            table = file.read()
+    except FileNotFoundError:
+        raise InputError("there is no such file", where, "evalkit list") from None
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"not readable as Parquet: {error}", where, "restore the file from version control") from None
+    metadata = table.schema.metadata or {}
+    if METADATA_KEY not in metadata or table.schema.names != STEP_SCHEMA.names:
+        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
+    for name in ("started_at", "ended_at"):
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, name, table.column(at).cast(pa.int64()))
+    try:
+        header = parse_exact(metadata[METADATA_KEY])
+    except ValueError:
+        raise IntegrityError("the header is not JSON", where, "restore the file from version control") from None
+    return header, cast("list[dict[str, Any]]", table.to_pylist())

@@ -1,0 +1,128 @@
+"""A case for people: ``case.md`` beside the Parquet file, so that a pull request shows what changed.
+
+The text follows from the newest version alone; `evalkit check` fails when the file says something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evalkit.canonical import Json, canonical
+from evalkit.case.model import Case
+from evalkit.check.registry import CHECKS
+from evalkit.trace.model import Step
+from evalkit.trace.visible import visible
+
+__all__ = ["VIEW_NAME", "render_view", "write_view"]
+
+VIEW_NAME = "case.md"
+_SHORT = 300
+
+
+def write_view(case: Case, root: str | Path) -> Path:
+    """Writes the view of `case` into its folder."""
+    path = Path(root) / case.id / VIEW_NAME
+    path.write_text(render_view(case), "utf-8")
+    return path
+
+
+def render_view(case: Case) -> str:
+    """The Markdown text."""
+    return "\n".join([*_head(case), *_checks(case), *_path(case), *_dropped(case), *_life(case), ""])
+
+
+def _head(case: Case) -> Iterator[str]:
+    yield f"# {_text(case.title)}"
+    yield ""
+    yield f"- case: `{case.id}` version {case.version}"
+    yield f"- state: **{case.state}**" + (" (a permanent gate: it blocks releases)" if case.permanent else "")
+    yield f"- signature: {_code(case.signature)}"
+    for label, value in (("target", case.target), ("owner", case.owner), ("incident", case.link)):
+        if value:
+            yield f"- {label}: {_code(value)}"
+    if case.tags:
+        yield f"- tags: {', '.join(_code(tag) for tag in case.tags)}"
+    record = case.trace.record
+    hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items())) or "nothing found to hide"
+    yield f"- sanitized: policy {_code(record.policy_version)}: {hidden}"
+    yield f"- evidence: {case.evidence:.2f}" + (f" ({len(case.incident.gaps)} gaps)" if case.incident.gaps else "")
+    for gap in case.incident.gaps:
+        yield f"  - {_text(gap)}"
+    yield ""
+
+
+def _checks(case: Case) -> Iterator[str]:
+    yield "## What must hold"
+    yield ""
+    for check in case.checks:
+        sentence = CHECKS.get(check.type).sentence(check.params)
+        kind = "" if check.gating else " (observation)"
+        yield f"- {_text(sentence)}{kind}"
+        yield f"  - {_code(check.id)}, from {_code(check.rule)}" + (f", {_text(check.note)}" if check.note else "")
+    yield ""
+
+
+def _path(case: Case) -> Iterator[str]:
+    yield "## What happened"
+    yield ""
+    yield f"- input: {_json(case.incident.input)}"
+    on_path = set(case.kept)
+    for step in case.incident.steps:
+        if step.seq in on_path:
+            yield from _step(step)
+    yield f"- output: {_json(case.incident.output)}"
+    if case.incident.error is not None:
+        yield f"- ended with {_code(case.incident.error.type)}: {_text(case.incident.error.message)}"
+    yield ""
+
+
+def _step(step: Step) -> Iterator[str]:
+    effect = f", {step.effect}" if step.effect else ""
+    given = step.input
+    if step.kind == "model" and isinstance(given, dict) and isinstance(given.get("messages"), list):
+        given = given["messages"][-1:]  # the turn that was added; the rest stands above
+    yield f"- step {step.seq}: {step.kind} {_code(step.name)}{effect}"
+    if given is not None:
+        yield f"  - given {_json(given)}"
+    if step.error is not None:
+        yield f"  - failed with {_code(step.error.type)}: {_text(step.error.message)}"
+    elif step.output is not None:
+        yield f"  - gave {_json(step.output)}"
+
+
+def _dropped(case: Case) -> Iterator[str]:
+    if not case.dropped:
+        return
+    yield "## What was left out"
+    yield ""
+    for drop in case.dropped:
+        yield f"- step {drop.seq} ({drop.kind} {_code(drop.name)}): {_text(drop.reason)}"
+    yield ""
+
+
+def _life(case: Case) -> Iterator[str]:
+    yield "## Life"
+    yield ""
+    for event in case.life:
+        yield f"- {event.at}: {event.state}, by {_text(event.actor)}: {_text(event.reason)}"
+
+
+def _json(value: Json) -> str:
+    text = visible(canonical(value).decode())
+    return _code(text if len(text) <= _SHORT else f"{text[:_SHORT]}… ({len(text)} characters)")
+
+
+def _code(text: str) -> str:
+    """Text as a code span that its own backticks can't end."""
+    shown = visible(text)
+    runs = [len(run) for run in "".join(c if c == "`" else " " for c in shown).split()]
+    fence = "`" * (max(runs, default=0) + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") or not shown else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _text(text: str) -> str:
+    """Text that can't become markup of any kind."""
+    shown = visible(text)
+    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+!|~" and c not in "()" else c for c in shown)

@@ -1,0 +1,158 @@
+"""Case files: written once, read whole, and never changed unseen."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from evalkit.canonical import exact_text
+from evalkit.case.header import header_json
+from evalkit.case.model import FIXTURE_OF, Case, LifeEvent
+from evalkit.case.rows import STEP_SCHEMA
+from evalkit.case.store import METADATA_KEY, case_digest, case_versions, find_case, read_case, write_case
+from evalkit.errors import InputError, IntegrityError
+from evalkit.trace.model import Trace
+from tests.build import a_case, a_trace, sanitized, tool_step
+from tests.strategies import traces
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(trace=traces())
+def test_a_case_survives_its_file(trace: Trace, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Header and steps are read as they were written, for any trace."""
+    root = tmp_path_factory.mktemp("cases")
+    case = replace(a_case(), trace=sanitized(trace), kept=tuple(step.seq for step in trace.steps))
+    back = read_case(write_case(case, root))
+    assert exact_text(header_json(back, "")) == exact_text(header_json(case, ""))
+    assert [exact_text(repr(step)) for step in back.incident.steps] == [exact_text(repr(s)) for s in case.incident.steps]
+
+
+def test_the_file_is_plain_parquet(tmp_path: Path) -> None:
+    """pandas, pyarrow and DuckDB read the columns that the design names; strings are not dictionary-encoded."""
+    path = write_case(a_case(), tmp_path)
+    table = pq.read_table(path)
+    assert table.schema.names == STEP_SCHEMA.names
+    assert table.column("name").to_pylist() == ["lookup", "refund", "refund"]
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    encodings = {e for at in range(group.num_columns) for e in group.column(at).encodings}
+    assert not {"PLAIN_DICTIONARY", "RLE_DICTIONARY"} & encodings
+    assert pq.read_table(path).to_pandas()["seq"].tolist() == [0, 1, 2]
+
+
+def test_a_version_is_never_overwritten(tmp_path: Path) -> None:
+    """The second writer of a version is refused, and the first one's file stays."""
+    path = write_case(a_case(), tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="exists already"):
+        write_case(replace(a_case(), title="another"), tmp_path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in path.parent.iterdir()] == ["v0001.parquet"]
+
+
+def test_of_many_writers_one_wins(tmp_path: Path) -> None:
+    """Two people promoting at once don't both become the same version."""
+    won: list[Path] = []
+
+    def write() -> None:
+        try:
+            won.append(write_case(a_case(), tmp_path))
+        except InputError:
+            return
+
+    threads = [threading.Thread(target=write) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+
+
+@pytest.mark.parametrize("what", ["row", "header", "order"])
+def test_a_changed_file_is_an_integrity_error(tmp_path: Path, what: str) -> None:
+    """A row, the header or the order of rows can't be changed after writing."""
+    path = write_case(a_case(), tmp_path)
+    table = pq.read_table(path)
+    if what == "row":
+        table = table.set_column(3, "name", pa.array(["lookup", "refund", "nothing"]))
+    elif what == "order":
+        table = table.take([0, 2, 1])
+    else:
+        metadata = dict(table.schema.metadata)
+        metadata[METADATA_KEY] = metadata[METADATA_KEY].replace(b"paid twice", b"paid never")
+        table = table.replace_schema_metadata(metadata)
+    pq.write_table(table, path)
+    with pytest.raises(IntegrityError):
+        read_case(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all" * 50], ids=["empty", "magic", "text"])
+def test_what_is_no_case_is_refused_with_its_place(tmp_path: Path, content: bytes) -> None:
+    """A wrong file is named, with a cure, and exit code 2."""
+    path = tmp_path / "v0001.parquet"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"v0001\.parquet") as caught:
+        read_case(path)
+    assert caught.value.exit_code == 2
+
+
+def test_a_foreign_parquet_is_no_case(tmp_path: Path) -> None:
+    """Another table is told from a case."""
+    path = tmp_path / "v0001.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(InputError, match="no case"):
+        read_case(path)
+
+
+def test_versions_chain_to_their_parents(tmp_path: Path) -> None:
+    """A new version names the digest of the one before."""
+    first = a_case()
+    path = write_case(first, tmp_path)
+    digest = case_digest(path)
+    write_case(first.moved(digest, LifeEvent("permanent", "a", "b", "2026-11-29T00:00:00Z")), tmp_path)
+    newest = read_case(tmp_path / "refund-twice")
+    assert (newest.version, newest.parent, newest.state) == (2, digest, "permanent")
+    assert [number for number, _ in case_versions(tmp_path / "refund-twice")] == [1, 2]
+
+
+def test_references_find_versions(tmp_path: Path) -> None:
+    """An id means the newest version, id@2 that one; a wrong one lists what there is."""
+    path = write_case(a_case(), tmp_path)
+    assert find_case("refund-twice", tmp_path) == path
+    assert find_case("refund-twice@1", tmp_path) == find_case("refund-twice@v1", tmp_path) == path
+    with pytest.raises(InputError, match="there are: refund-twice"):
+        find_case("other", tmp_path)
+    with pytest.raises(InputError, match="no version '9'"):
+        find_case("refund-twice@9", tmp_path)
+
+
+@pytest.mark.parametrize("case_id", ["../evil", "/abs", "a/b", "CON", "con.x", "", ".hidden", "a" * 81, "é", "a\x00", "a."])
+def test_an_id_can_not_leave_its_folder(tmp_path: Path, case_id: str) -> None:
+    """Path tricks and device names are refused before anything is written."""
+    with pytest.raises(InputError, match="no case id"):
+        write_case(replace(a_case(), id=case_id), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fixtures_of_healthy_runs_are_no_events_of_the_incident(tmp_path: Path) -> None:
+    """They are stored, and the incident reads as it was."""
+    stranger = tool_step(3, "status", {"order": 7}, "sent", attributes={FIXTURE_OF: "run-2"})
+    incident = a_trace(tool_step(0, "lookup"))
+    case: Case = replace(a_case(), trace=sanitized(a_trace(*incident.steps, stranger)), kept=(0,))
+    back = read_case(write_case(case, tmp_path))
+    assert [step.name for step in back.incident.steps] == ["lookup"]
+    assert [step.name for step in back.trace.trace.steps] == ["lookup", "status"]
+
+
+def test_key_order_and_number_forms_are_kept(tmp_path: Path) -> None:
+    """An agent that prints a tool's answer into a prompt prints the same text in a replay."""
+    output = {"z": 1.0, "a": [2, 2.5], "m": {"y": None, "b": 1e100}}
+    case = replace(a_case(), trace=sanitized(a_trace(tool_step(0, "lookup", {"b": 1, "a": 2.0}, output), input={"q": 1, "p": 2.0})))
+    back = read_case(write_case(case, tmp_path))
+    assert exact_text(back.incident.steps[0].output) == exact_text(output)
+    assert exact_text(back.incident.input) == b'{"q":1,"p":2.0}'
