@@ -1,0 +1,32 @@
+"""The process environment that an agent sees in a replay: where its model is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["environment_of"]
+
+_NOWHERE = "http://model.evalkit.invalid/v1"
+
+
+@contextmanager
+def environment_of(base_url: str | None) -> Iterator[None]:
+    """While inside, the usual variables lead an OpenAI client to `base_url`; None leads it nowhere.
+
+    A key is given where there is none, because clients refuse to start without one; frozen calls never send it.
+    """
+    wanted = {"OPENAI_BASE_URL": base_url or _NOWHERE}
+    if "OPENAI_API_KEY" not in os.environ:
+        wanted["OPENAI_API_KEY"] = "evalkit-replay"
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,152 @@
+"""The frozen Answerer: recorded answers, found by capability and canonical arguments.
+
+`FixtureIndex` is built once a case and never changes; `Frozen` is one replay's use of it. Rules (design: "Matching
+fixtures"): several answers for one key are taken in order; when only the last is left it answers again (a read may be
+asked twice; a repeated write is answered too, and the trace shows one more effect, which is what the checks look at).
+Parallel calls may come in any order. In strict mode the recorded order must be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from evalkit.canonical import Json, exact_text, parse_exact
+from evalkit.errors import EvalkitError
+from evalkit.record.seam import Answer, Call
+from evalkit.replay.keys import call_key, leaf_differences, matched_arguments
+from evalkit.replay.model import Miss
+from evalkit.trace.model import Kind, Step
+
+__all__ = ["FixtureIndex", "Frozen", "ReplayHalt"]
+
+
+class ReplayHalt(BaseException):
+    """Stops a replay from inside the agent's code.
+
+    Not an `Exception`, so that neither an agent's ``except Exception`` nor a client's retry loop takes a missing
+    fixture for an answer and goes on.
+    """
+
+
+class _Fixture:
+    """One recorded answer, kept as JSON text so that each use gets a copy of its own."""
+
+    __slots__ = ("_output", "_plain", "_template", "seq")
+
+    def __init__(self, step: Step) -> None:
+        self.seq = step.seq
+        self._plain = step.output is None or isinstance(step.output, str | bool | int | float)
+        self._output: Any = step.output if self._plain else exact_text(step.output)
+        self._template = step
+
+    def answer(self) -> Answer:
+        step = self._template
+        return Answer(
+            output=self._output if self._plain else parse_exact(self._output),
+            error=step.error,
+            usage=step.usage,
+            model=step.model,
+            substituted=True,
+            at=step.ended_at,
+            attributes=step.attributes,
+        )
+
+
+class FixtureIndex:
+    """The recorded answers of a case.
+
+    Args:
+        steps: the case's steps; only dependencies are used.
+        kinds: which kinds of call are answered from fixtures.
+        volatile: per capability the argument paths that matching leaves out.
+    """
+
+    def __init__(
+        self, steps: Iterable[Step], kinds: frozenset[Kind], volatile: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
+        self.kinds = kinds
+        self.volatile = dict(volatile or {})
+        self.recorded: list[Step] = [
+            step for step in steps if step.kind in kinds and not step.attributes.get("unfinished")
+        ]
+        self.keys: list[bytes] = [self.key(step.kind, step.name, step.input) for step in self.recorded]
+        self.queues: dict[bytes, list[_Fixture]] = {}
+        for key, step in zip(self.keys, self.recorded, strict=True):
+            self.queues.setdefault(key, []).append(_Fixture(step))
+
+    def key(self, kind: str, name: str, arguments: Json) -> bytes:
+        """The key under which a call is looked up."""
+        return call_key(kind, name, arguments, self.volatile.get(name, ()))
+
+    def nearest(self, call: Call) -> tuple[int | None, tuple[Any, ...]]:
+        """The recorded call of the same capability with the fewest differing paths, and those."""
+        wanted = matched_arguments(call.kind, call.arguments, self.volatile.get(call.name, ()))
+        best: tuple[int | None, tuple[Any, ...]] = (None, ())
+        for step in self.recorded:
+            if step.kind == call.kind and step.name == call.name:
+                recorded = matched_arguments(step.kind, step.input, self.volatile.get(step.name, ()))
+                found = leaf_differences(recorded, wanted)
+                if best[0] is None or len(found) < len(best[1]):
+                    best = (step.seq, found)
+        return best
+
+
+class Frozen:
+    """Answers one replay's calls from a `FixtureIndex`.
+
+    Args:
+        strict: calls must come in the recorded order.
+        on_answer: is told the logical time of each answer (the frozen clock moves there).
+
+    A call that no fixture answers is noted in `misses` and halts the replay.
+    """
+
+    def __init__(
+        self, index: FixtureIndex, *, strict: bool = False, on_answer: Callable[[float], None] | None = None
+    ) -> None:
+        self._index = index
+        self._strict = strict
+        self._on_answer = on_answer
+        self._used: dict[bytes, int] = {}
+        self._calls = 0
+        self.misses: list[Miss] = []
+
+    def answer(self, call: Call) -> Answer | None:
+        """The recorded answer; None for a kind that is not frozen.
+
+        Raises:
+            ReplayHalt: there is none.
+        """
+        if call.kind not in self._index.kinds:
+            return None
+        self._calls += 1
+        try:
+            key = self._index.key(call.kind, call.name, call.arguments)
+        except EvalkitError as error:
+            raise self._miss(call, f"its arguments are no JSON: {error.what}") from None
+        if self._strict:
+            self._check_order(call, key)
+        queue: Sequence[_Fixture] | None = self._index.queues.get(key)
+        if queue is None:
+            raise self._miss(call)
+        used = self._used.get(key, 0)
+        self._used[key] = used + 1
+        answer = queue[min(used, len(queue) - 1)].answer()
+        if self._on_answer is not None and answer.at is not None:
+            self._on_answer(answer.at)
+        return answer
+
+    def _check_order(self, call: Call, key: bytes) -> None:
+        at = self._calls - 1
+        if at >= len(self._index.keys):
+            raise self._miss(call, f"strict order: the recording ends after {len(self._index.keys)} calls")
+        if self._index.keys[at] != key:
+            expected = self._index.recorded[at]
+            raise self._miss(call, f"strict order: expected {expected.kind} {expected.name} (step {expected.seq})")
+
+    def _miss(self, call: Call, why: str = "") -> ReplayHalt:
+        nearest, differences = self._index.nearest(call)
+        miss = Miss(call.kind, call.name, call.arguments, self._calls, nearest, differences, why)
+        self.misses.append(miss)
+        return ReplayHalt(miss.sentence())

@@ -1,0 +1,102 @@
+"""What makes two calls the same call: the parts of a request that matching looks at.
+
+For a model call these are model, messages, tool definitions and sampling parameters; tool-call ids are replaced by
+their position in the conversation, because providers invent them anew each time and some reuse them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalkit.canonical import Json, canonical, same
+from evalkit.replay.model import Difference
+
+__all__ = ["call_key", "leaf_differences", "matched_arguments"]
+
+_ABSENT = object()
+
+
+def call_key(kind: str, name: str, arguments: Json, volatile: Sequence[str] = ()) -> bytes:
+    """The key of a call: equal for calls that the same recorded answer may serve.
+
+    Raises:
+        InputError: the arguments are no JSON.
+    """
+    return canonical([kind, name, matched_arguments(kind, arguments, volatile)])
+
+
+def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = ()) -> Json:
+    """The arguments as they are matched: ids by position for a model call, volatile paths left out."""
+    if kind == "model" and isinstance(arguments, dict):
+        messages = arguments.get("messages")
+        if isinstance(messages, list):
+            arguments = {**arguments, "messages": _positional_ids(messages)}
+    for path in volatile:
+        arguments = _without(arguments, [part for part in path.split("/") if part])
+    return arguments
+
+
+def leaf_differences(recorded: Any, actual: Any, path: str = "") -> tuple[Difference, ...]:
+    """The paths (``/a/0/b``) at which two values differ."""
+    if isinstance(recorded, dict) and isinstance(actual, dict):
+        keys = [*recorded, *(key for key in actual if key not in recorded)]
+        pairs: list[tuple[str, Any, Any]] = [(f"{path}/{key}", recorded.get(key, _ABSENT), actual.get(key, _ABSENT)) for key in keys]
+    elif isinstance(recorded, list) and isinstance(actual, list):
+        length = max(len(recorded), len(actual))
+        pairs = [
+            (f"{path}/{at}", recorded[at] if at < len(recorded) else _ABSENT, actual[at] if at < len(actual) else _ABSENT)
+            for at in range(length)
+        ]
+    elif same(recorded, actual):
+        return ()
+    else:
+        return (Difference(path, recorded, actual),)
+    found: list[Difference] = []
+    for where, left, right in pairs:
+        if left is _ABSENT or right is _ABSENT:
+            found.append(Difference(where, None if left is _ABSENT else left, None if right is _ABSENT else right))
+        else:
+            found += leaf_differences(left, right, where)
+    return tuple(found)
+
+
+def _positional_ids(messages: list[Any]) -> list[Any]:
+    names: dict[str, str] = {}
+    count = 0
+    renamed: list[Any] = []
+    for message in messages:
+        if not isinstance(message, dict):
+            renamed.append(message)
+            continue
+        if isinstance(message.get("tool_calls"), list):
+            calls = []
+            for call in message["tool_calls"]:
+                if not isinstance(call, dict):
+                    continue
+                names[str(call.get("id"))] = f"call_{count}"  # an id used again means the newer call from here on
+                calls.append({**call, "id": f"call_{count}"})
+                count += 1
+            message = {**message, "tool_calls": calls}
+        if "tool_call_id" in message:
+            message = {**message, "tool_call_id": names.get(str(message["tool_call_id"]), message["tool_call_id"])}
+        renamed.append(message)
+    return renamed
+
+
+def _without(value: Json, parts: list[str]) -> Json:
+    if not parts:
+        return value
+    head, rest = parts[0], parts[1:]
+    if isinstance(value, dict) and (head in value or head == "*"):
+        keys = list(value) if head == "*" else [head]
+        return {
+            key: _without(item, rest) if key in keys else item for key, item in value.items() if rest or key not in keys
+        }
+    if isinstance(value, list) and (head == "*" or head.isdecimal()):
+        return [
+            _without(item, rest) if head in ("*", str(at)) else item
+            for at, item in enumerate(value)
+            if rest or head not in ("*", str(at))
+        ]
+    return value

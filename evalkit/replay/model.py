@@ -1,0 +1,85 @@
+"""Words of a replay: its modes, a miss, and what it came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from evalkit.canonical import Json
+from evalkit.check.model import CheckResult
+from evalkit.record.seam import Counts
+from evalkit.trace.model import Trace
+
+__all__ = ["Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
+
+Mode: TypeAlias = Literal["exact", "live-model"]
+"""``exact``: tools and model answer from fixtures. ``live-model``: the model really runs, tools answer from fixtures."""
+
+ReplayStatus: TypeAlias = Literal["passed", "failed", "missed", "errored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One argument path at which a call differs from the nearest recorded one; None stands for an absent value."""
+
+    path: str
+    recorded: Json
+    actual: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A call for which the case has no fixture.
+
+    Attributes:
+        kind, name, arguments: the call.
+        number: which call of the replay it was, from 1.
+        nearest: the `seq` of the recorded call of the same capability with the fewest differences, if any.
+        differences: where it differs from that one.
+        why: what else speaks against an answer (the order, in strict mode); empty for no such fixture.
+    """
+
+    kind: str
+    name: str
+    arguments: Json
+    number: int
+    nearest: int | None = None
+    differences: tuple[Difference, ...] = ()
+    why: str = ""
+
+    def sentence(self) -> str:
+        """The miss in words."""
+        call = f"call {self.number}: {self.kind} {self.name} has no recorded answer"
+        if self.why:
+            return f"call {self.number}: {self.kind} {self.name}: {self.why}"
+        if self.nearest is None:
+            return f"{call}; the case never calls {self.name}"
+        where = "; ".join(f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in self.differences)
+        return f"{call}; nearest is step {self.nearest} ({where})"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """One execution of a target in a case's frozen world.
+
+    Attributes:
+        trace: what happened, in the same model as production.
+        status: `missed` and `errored` say nothing about the agent.
+        results: the case's checks on `trace`; empty unless the status is passed or failed.
+        recorded: dependency calls that the case holds.
+        reason: why it did not pass.
+    """
+
+    trace: Trace
+    status: ReplayStatus
+    results: tuple[CheckResult, ...]
+    counts: Counts
+    recorded: int
+    reason: str = ""
+    misses: tuple[Miss, ...] = ()
+    duration_s: float = 0.0
+
+
+def _short(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,180 @@
+"""CASE -> TRACE: one execution of a target in a case's frozen world, and what it came to."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evalkit.canonical import Json
+from evalkit.case.model import Case
+from evalkit.check.judge import compile_checks
+from evalkit.check.model import CheckResult
+from evalkit.record.http import http_capture
+from evalkit.record.seam import Session, error_of
+from evalkit.record.threads import carry_context
+from evalkit.replay.deadline import deadline
+from evalkit.replay.environment import environment_of
+from evalkit.replay.fixtures import FixtureIndex, Frozen
+from evalkit.replay.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.replay.targets.protocol import Target
+from evalkit.replay.world import Guard, World
+from evalkit.trace.model import Kind, Step, StepError, Trace
+
+__all__ = ["PreparedCase", "prepare"]
+
+_FROZEN: dict[Mode, frozenset[Kind]] = {
+    "exact": frozenset({"tool", "retrieval", "policy", "approval", "model"}),
+    "live-model": frozenset({"tool", "retrieval", "policy", "approval"}),
+}
+_INFRASTRUCTURE = frozenset(
+    "APIConnectionError APITimeoutError ConnectError ConnectTimeout ReadTimeout ReadError RemoteProtocolError PoolTimeout "
+    "RateLimitError InternalServerError ServiceUnavailableError OverloadedError ConnectionError ConnectionRefusedError "
+    "ConnectionResetError".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCase:
+    """A case made ready to be replayed many times: fixtures indexed, checks compiled."""
+
+    case: Case
+    mode: Mode
+    index: FixtureIndex
+    judge: Callable[[Trace], list[CheckResult]]
+    endpoint: str | None
+    strict: bool
+    seed: int
+    timeout_s: float
+
+    def replay(self, target: Target, sample: int = 0) -> Replay:
+        """One replay.
+
+        Args:
+            sample: number of the sample; it and the case decide the seed of all randomness.
+        """
+        began = time.perf_counter()
+        trace, frozen, session, guard = self._execute(target, sample)
+        status, results, reason = self._judge(trace, frozen.misses, guard)
+        return Replay(
+            trace=trace,
+            status=status,
+            results=tuple(results),
+            counts=session.counts,
+            recorded=len(self.index.recorded),
+            reason=reason,
+            misses=tuple(frozen.misses),
+            duration_s=time.perf_counter() - began,
+        )
+
+    def _execute(self, target: Target, sample: int) -> tuple[Trace, Frozen, Session, Guard]:
+        incident = self.case.trace.trace
+        endpoint = None if self.mode == "exact" else self.endpoint
+        guard = Guard.for_endpoint(endpoint)
+        world = World(incident.started_at or 0.0, self._seed(sample), guard)
+        frozen = Frozen(self.index, strict=self.strict, on_answer=world.clock.advance)
+        collector = _Collector()
+        session = Session(frozen, collector, lambda: world.clock.now)
+        output: Json = None
+        error: StepError | None = None
+        with session.active(), http_capture(), carry_context(), environment_of(endpoint), world.entered():
+            try:
+                with deadline(self.timeout_s):
+                    output = target.run(incident.input)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as raised:  # noqa: BLE001  # whatever the agent raises is its outcome
+                error = error_of(raised)
+        trace = Trace(
+            id=f"{self.case.id}@{self.case.version}#{sample}",
+            name=incident.name,
+            dialect="evalkit",
+            steps=collector.steps(),
+            input=incident.input,
+            output=output,
+            error=error,
+            status="completed" if error is None else "failed",
+            started_at=incident.started_at,
+            ended_at=world.clock.now,
+        )
+        return trace, frozen, session, guard
+
+    def _judge(self, trace: Trace, misses: list[Miss], guard: Guard) -> tuple[ReplayStatus, list[CheckResult], str]:
+        if misses:
+            return "missed", [], misses[0].sentence()
+        if guard.refused:
+            return "missed", [], guard.refused[0]
+        fault = "" if self.mode == "exact" else _infrastructure_fault(trace)
+        if fault:
+            return "errored", [], fault
+        results = self.judge(trace)
+        failed = [result for result in results if result.gating and not result.passed]
+        if trace.error is not None:
+            return "failed", results, f"the agent raised {trace.error.type}: {trace.error.message}"
+        return ("failed", results, failed[0].reason) if failed else ("passed", results, "")
+
+    def _seed(self, sample: int) -> int:
+        text = f"{self.seed}/{self.case.id}/{sample}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def prepare(
+    case: Case,
+    *,
+    mode: Mode = "exact",
+    endpoint: str | None = None,
+    strict: bool = False,
+    seed: int = 0,
+    timeout_s: float = 60.0,
+) -> PreparedCase:
+    """Makes a case ready to be replayed.
+
+    Args:
+        endpoint: base URL that live modes may reach.
+        strict: calls must come in the recorded order.
+        timeout_s: real seconds after which a replay is stopped, and counts as failed.
+
+    Raises:
+        InputError: a check's parameters are not of its type's form.
+    """
+    return PreparedCase(
+        case=case,
+        mode=mode,
+        index=FixtureIndex(case.trace.trace.steps, _FROZEN[mode], case.volatile),
+        judge=compile_checks(case.checks),
+        endpoint=endpoint,
+        strict=strict,
+        seed=seed,
+        timeout_s=timeout_s,
+    )
+
+
+class _Collector:
+    """Keeps the steps of a replay in memory."""
+
+    def __init__(self) -> None:
+        self._steps: dict[int, Step] = {}
+
+    def started(self, step: Step) -> None:
+        self._steps[step.seq] = step
+
+    def ended(self, step: Step) -> None:
+        self._steps[step.seq] = step
+
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(self._steps[seq] for seq in sorted(self._steps))
+
+
+def _infrastructure_fault(trace: Trace) -> str:
+    """Why the live model could not be reached in the end; empty when its last call was answered.
+
+    A run whose last model call met an outage says nothing about the agent, whether it raised or made an excuse.
+    """
+    last = next((step for step in reversed(trace.steps) if step.kind == "model"), None)
+    if last is None or last.error is None:
+        return ""
+    status = last.attributes.get("status")
+    if last.error.type in _INFRASTRUCTURE or (isinstance(status, int) and (status == 429 or status >= 500)):
+        return f"the model endpoint failed: {last.error.type}: {last.error.message}"
+    return ""

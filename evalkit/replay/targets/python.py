@@ -1,0 +1,82 @@
+"""A Python entrypoint, ``module:function``, synchronous or asynchronous.
+
+How the case's input is passed: a function without parameters gets nothing; an object whose keys are parameter names,
+with every required parameter among them, is passed by keyword; anything else is the first argument.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from evalkit.canonical import Json
+from evalkit.errors import ConfigError
+from evalkit.record.plain import plain
+
+__all__ = ["PythonTarget"]
+
+
+class PythonTarget:
+    """The function that `reference` names, or is.
+
+    Raises:
+        ConfigError: the module can't be imported, or has no such function.
+    """
+
+    def __init__(self, reference: str | Callable[..., Any]) -> None:
+        self._function = _load(reference) if isinstance(reference, str) else reference
+        self._parameters = inspect.signature(self._function).parameters
+        self._is_async = inspect.iscoroutinefunction(inspect.unwrap(self._function))
+
+    def run(self, given: Json) -> Json:
+        """Calls the function; its result as plain JSON."""
+        args, kwargs = self._arguments(given)
+        result = self._function(*args, **kwargs)
+        if self._is_async or inspect.isawaitable(result):
+            result = asyncio.run(_awaited(result))
+        return plain(result)
+
+    def _arguments(self, given: Json) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if not self._parameters:
+            return (), {}
+        if isinstance(given, dict):
+            names = set(self._parameters)
+            required = {name for name, p in self._parameters.items() if p.default is p.empty and p.kind in _BY_NAME}
+            if given and set(given) <= names and required <= set(given):
+                return (), dict(given)
+        return (given,), {}
+
+
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+async def _awaited(result: Any) -> Any:
+    return await result
+
+
+def _load(reference: str) -> Callable[..., Any]:
+    module_name, colon, name = reference.partition(":")
+    if not colon or not name:
+        raise ConfigError(f"target {reference!r} is not of the form module:function", cure='target = "agent:run"')
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.insert(0, os.getcwd())  # an installed command, unlike `python -m`, lacks the project's own folder
+    try:
+        found: Any = import_module(module_name)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise ConfigError(f"module {module_name} has no {name}", f"target {reference}", "correct the name") from None
+    except Exception as error:
+        raise ConfigError(
+            f"importing {module_name} failed: {type(error).__name__}: {error}",
+            f"target {reference}",
+            "run evalkit in the agent's environment and folder",
+        ) from error
+    if not callable(found):
+        raise ConfigError(f"{reference} is no function", cure="name the function that starts the agent")
+    return found  # type: ignore[no-any-return]  # checked to be callable

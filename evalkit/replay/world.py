@@ -1,0 +1,203 @@
+"""The frozen world of a replay: clock, randomness and network of the recorded day, inside this process.
+
+- The clock stands at the run's logical start and moves to each recorded answer's time.
+- `random`, `uuid`, `secrets`, `os.urandom` and, where loaded, numpy's global generator follow a seed.
+- Sockets are refused by an audit hook, which also sees `_socket` and C code that raises Python's events; only the live
+  model's endpoint may be reached, and only in a mode that asks for it.
+
+This holds off accidents, not attacks: a subprocess or a C library can still reach out (see `LAYERS`). One replay at a
+time enters the world in a process.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import random
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+import time_machine
+
+from evalkit.replay.fixtures import ReplayHalt
+
+__all__ = ["LAYERS", "Clock", "Guard", "World"]
+
+LAYERS = ("in-process: clock, random, uuid, sockets",)
+"""What keeps a replay from the outside world, for the run's manifest."""
+
+_NETWORK_EVENTS = frozenset(
+    {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.bind"}
+)
+
+
+class Clock:
+    """The replay's clock: stands still, and is moved forward by answers."""
+
+    def __init__(self, start: float) -> None:
+        self.now = start
+        self._coordinates: Any = None
+
+    def advance(self, to: float) -> None:
+        """Moves the clock to a recorded time; never back."""
+        if to > self.now:
+            self.now = to
+            if self._coordinates is not None:
+                self._coordinates.move_to(to, tick=False)
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """`time` and `datetime` show this clock."""
+        with time_machine.travel(self.now, tick=False) as self._coordinates:
+            try:
+                yield
+            finally:
+                self._coordinates = None
+
+
+@dataclass(slots=True)
+class Guard:
+    """Refuses the network, but for one endpoint.
+
+    Attributes:
+        host, port: the live model's endpoint; None refuses everything.
+        refused: what was refused, in words.
+    """
+
+    host: str | None = None
+    port: int | None = None
+    refused: list[str] = field(default_factory=list)
+
+    @classmethod
+    def for_endpoint(cls, base_url: str | None) -> Guard:
+        """A guard that lets only `base_url`'s host and port through."""
+        if base_url is None:
+            return cls()
+        parts = urlsplit(base_url)
+        return cls(parts.hostname, parts.port or (443 if parts.scheme == "https" else 80))
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """While active, every socket of this process asks this guard."""
+        _install_hook()
+        _ACTIVE.append(self)
+        try:
+            yield
+        finally:
+            _ACTIVE.remove(self)
+
+    def check(self, event: str, args: tuple[Any, ...]) -> None:
+        """Lets a network event pass or halts the replay."""
+        if event == "socket.bind":
+            return  # a bound socket sends nothing; asyncio's self-pipe binds on some systems
+        if event in ("socket.getaddrinfo", "socket.gethostbyname"):
+            target: Any = (args[0], args[1] if len(args) > 1 else self.port)
+            allowed = self.host is not None and args[0] in (self.host, self.host.encode())
+        else:
+            target = args[1] if len(args) > 1 else None
+            allowed = self._reaches_endpoint(target)
+        if not allowed:
+            sentence = f"network refused: {event.removeprefix('socket.')} {_shown(target)}"
+            self.refused.append(sentence)
+            raise ReplayHalt(sentence)
+
+    def _reaches_endpoint(self, target: Any) -> bool:
+        if self.host is None or not isinstance(target, tuple) or len(target) < 2 or target[1] != self.port:
+            return False
+        return str(target[0]) == self.host or _is_address_of(str(target[0]), self.host)
+
+
+class World:
+    """Everything that a replay sees of the outside.
+
+    Args:
+        start: logical start, seconds since 1970 UTC.
+        seed: of all randomness.
+        guard: what may be reached.
+    """
+
+    def __init__(self, start: float, seed: int, guard: Guard) -> None:
+        self.clock = Clock(start)
+        self.guard = guard
+        self._seed = seed
+
+    @contextmanager
+    def entered(self) -> Iterator[World]:
+        """Inside, the process lives in this world."""
+        with self.guard.active(), _seeded(self._seed), self.clock.frozen():
+            yield self
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Randomness from `seed`; what was there before comes back afterwards."""
+    source = random.Random(seed)
+    state = random.getstate()
+    real_urandom, real_uuid1 = os.urandom, uuid.uuid1
+    random_module: Any = random
+    random.seed(seed)
+    real_seed = random.Random.seed
+
+    def seed_from_source(self: random.Random, a: Any = None, version: int = 2) -> None:
+        real_seed(self, source.getrandbits(64) if a is None else a, version)
+
+    random_module.Random.seed = seed_from_source  # ``Random()`` would ask the system itself
+    os.urandom = source.randbytes
+    random_module._urandom = source.randbytes  # what SystemRandom, and so `secrets`, reads
+    uuid.uuid1 = lambda node=None, clock_seq=None: uuid.UUID(int=source.getrandbits(128), version=1)
+    numpy_state = _seed_numpy(seed)
+    try:
+        yield
+    finally:
+        os.urandom, random_module._urandom, uuid.uuid1 = real_urandom, real_urandom, real_uuid1
+        random_module.Random.seed = real_seed
+        random.setstate(state)
+        if numpy_state is not None:
+            sys.modules["numpy"].random.set_state(numpy_state)
+
+
+def _seed_numpy(seed: int) -> Any:
+    """Seeds numpy's global generator where the agent loaded it; its state before, else None."""
+    module: ModuleType | None = sys.modules.get("numpy.random")
+    if module is None:
+        return None
+    state = module.get_state()
+    module.seed(seed % 2**32)
+    return state
+
+
+_ACTIVE: list[Guard] = []
+_HOOKED: list[bool] = []
+
+
+def _install_hook() -> None:
+    """Audit hooks can't be removed, so one is added at most once and asks the active guard, if any."""
+    if not _HOOKED:
+        sys.addaudithook(_audit)
+        _HOOKED.append(True)
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if _ACTIVE and event in _NETWORK_EVENTS:
+        _ACTIVE[-1].check(event, args)
+
+
+def _is_address_of(address: str, host: str) -> bool:
+    if host == "localhost":
+        try:
+            return ipaddress.ip_address(address).is_loopback
+        except ValueError:
+            return False
+    return not host.replace(".", "").isdigit() and ":" not in host  # the name was checked when it was resolved
+
+
+def _shown(target: Any) -> str:
+    if isinstance(target, tuple) and len(target) >= 2:
+        return f"{target[0]}:{target[1]}"
+    return str(target)

@@ -1,0 +1,188 @@
+"""Matching: a call is answered by what was recorded for it, or it is a miss; never by something else."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.record.seam import Answer, Call
+from evalkit.replay.fixtures import FixtureIndex, Frozen, ReplayHalt
+from evalkit.trace.model import Kind, Step
+from tests.build import tool_step
+from tests.strategies import json_values, texts
+
+TOOLS: frozenset[Kind] = frozenset({"tool"})
+ALL: frozenset[Kind] = frozenset({"tool", "model"})
+
+
+def call(name: str, arguments: Any = None) -> Call:
+    """A tool call."""
+    return Call("tool", name, {} if arguments is None else arguments)
+
+
+def frozen(*steps: Step, kinds: frozenset[Kind] = TOOLS, strict: bool = False, **rest: Any) -> Frozen:
+    """A replay's answerer over some recorded steps."""
+    return Frozen(FixtureIndex(steps, kinds, **rest), strict=strict)
+
+
+def output(answer: Answer | None) -> Any:
+    """What an answer holds."""
+    assert answer is not None
+    return answer.output
+
+
+@given(st.lists(st.tuples(texts, st.dictionaries(texts, json_values, max_size=3), json_values), max_size=6), st.randoms())
+def test_every_recorded_call_is_answered_in_any_order(recorded: list[tuple[str, Any, Any]], order: random.Random) -> None:
+    """Parallel calls may come as they like: each key's answers come in their own order."""
+    steps = [tool_step(seq, name, arguments, result) for seq, (name, arguments, result) in enumerate(recorded)]
+    answerer = frozen(*steps)
+    shuffled = list(steps)
+    order.shuffle(shuffled)
+    got = [output(answerer.answer(call(step.name, step.input))) for step in shuffled]
+    assert sorted(map(repr, got)) == sorted(repr(step.output) for step in steps)
+    assert answerer.misses == []
+
+
+def test_equal_arguments_match_in_any_form() -> None:
+    """Key order and 1 against 1.0 make no difference."""
+    answerer = frozen(tool_step(0, "pay", {"a": 1, "b": [2.0, {"c": -0.0}]}, "ok"))
+    assert output(answerer.answer(call("pay", {"b": [2, {"c": 0}], "a": 1.0}))) == "ok"
+
+
+@pytest.mark.parametrize("arguments", [{"a": True}, {"a": "1"}, {"a": 2}, {"a": 1, "b": None}, {}])
+def test_other_arguments_are_a_miss(arguments: dict[str, Any]) -> None:
+    """No answer is given for a question that was not asked."""
+    answerer = frozen(tool_step(0, "pay", {"a": 1}, "ok"))
+    with pytest.raises(ReplayHalt):
+        answerer.answer(call("pay", arguments))
+    assert len(answerer.misses) == 1
+
+
+def test_several_answers_come_in_order_and_the_last_stays() -> None:
+    """A status asked three times goes pending, done, done."""
+    answerer = frozen(tool_step(0, "status", {}, "pending"), tool_step(1, "status", {}, "done"))
+    assert [output(answerer.answer(call("status"))) for _ in range(4)] == ["pending", "done", "done", "done"]
+
+
+def test_a_miss_names_the_nearest_call_and_its_paths() -> None:
+    """People see which argument differs, from what to what."""
+    answerer = frozen(
+        tool_step(0, "pay", {"order": {"id": 7}, "amounts": [1, 2]}, "ok"),
+        tool_step(1, "pay", {"order": {"id": 9}, "amounts": [5, 6], "x": 0}, "ok"),
+    )
+    with pytest.raises(ReplayHalt, match="nearest is step 0"):
+        answerer.answer(call("pay", {"order": {"id": 8}, "amounts": [1, 2]}))
+    (difference,) = answerer.misses[0].differences
+    assert (difference.path, difference.recorded, difference.actual) == ("/order/id", 7, 8)
+    assert "/order/id: recorded 7, got 8" in answerer.misses[0].sentence()
+
+
+def test_a_miss_of_an_unknown_tool_says_so() -> None:
+    """There is no nearest call where the case never used the tool."""
+    answerer = frozen(tool_step(0, "pay"))
+    with pytest.raises(ReplayHalt, match="never calls burn"):
+        answerer.answer(call("burn"))
+
+
+def test_a_halt_is_no_exception_that_an_agent_catches() -> None:
+    """``except Exception`` and retry loops don't take a miss for an answer."""
+    assert not issubclass(ReplayHalt, Exception)
+
+
+def test_each_use_gets_its_own_copy() -> None:
+    """An agent that changes an answer does not change the recording."""
+    answerer = frozen(tool_step(0, "get", {}, {"list": [1]}))
+    first = output(answerer.answer(call("get")))
+    first["list"].append(2)
+    assert output(answerer.answer(call("get"))) == {"list": [1]}
+
+
+def test_a_kind_that_is_not_frozen_is_left_to_the_real_thing() -> None:
+    """In live-model mode the model is asked for real."""
+    answerer = frozen(tool_step(0, "pay"))
+    assert answerer.answer(Call("model", "chat", {"messages": []})) is None
+
+
+def test_strict_mode_wants_the_recorded_order() -> None:
+    """The mismatch names the call's number, what was expected and what came."""
+    answerer = frozen(tool_step(0, "a"), tool_step(1, "b"), strict=True)
+    with pytest.raises(ReplayHalt, match=r"call 1: tool b: strict order: expected tool a \(step 0\)"):
+        answerer.answer(call("b"))
+
+
+def test_strict_mode_allows_no_further_call() -> None:
+    """One call more than recorded is a mismatch too."""
+    answerer = frozen(tool_step(0, "a"), strict=True)
+    answerer.answer(call("a"))
+    with pytest.raises(ReplayHalt, match="ends after 1 calls"):
+        answerer.answer(call("a"))
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments"),
+    [
+        ("/id", {"id": "other", "order": 7}),
+        ("/meta/at", {"id": "x", "order": 7, "meta": {"at": 5}}),
+        ("/rows/*/id", {"rows": [{"id": 1, "v": 2}, {"id": 9, "v": 3}]}),
+        ("/*", {"anything": 1}),
+    ],
+)
+def test_volatile_paths_are_left_out(path: str, arguments: dict[str, Any]) -> None:
+    """An id or time that is new in every run, declared in the case, does not hinder a match."""
+    recorded: dict[str, Any] = {
+        "/id": {"id": "x", "order": 7},
+        "/meta/at": {"id": "x", "order": 7, "meta": {"at": 1}},
+        "/rows/*/id": {"rows": [{"id": 7, "v": 2}, {"id": 8, "v": 3}]},
+        "/*": {"other": 2},
+    }[path]
+    answerer = frozen(tool_step(0, "pay", recorded, "ok"), volatile={"pay": (path,)})
+    assert output(answerer.answer(call("pay", arguments))) == "ok"
+
+
+def conversation(*ids: str) -> dict[str, Any]:
+    """A request whose history holds two parallel tool calls and their results."""
+    calls = [{"id": ids[0], "name": "a", "arguments": {}}, {"id": ids[1], "name": "b", "arguments": {}}]
+    return {
+        "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": ids[0], "content": "1"},
+            {"role": "tool", "tool_call_id": ids[1], "content": "2"},
+        ]
+    }
+
+
+def test_model_calls_match_whatever_their_tool_call_ids_are() -> None:
+    """Providers invent these ids anew in each run, and some use one twice."""
+    model = Step(0, "model", "chat", conversation("call_x", "call_y"), {"role": "assistant", "content": "done"})
+    answerer = frozen(model, kinds=ALL)
+    assert output(answerer.answer(Call("model", "chat", conversation("call_0", "call_1"))))["content"] == "done"
+
+
+def test_model_calls_with_swapped_results_are_a_miss() -> None:
+    """Positions, not just sets of ids: the result of one call is not that of another."""
+    model = Step(0, "model", "chat", conversation("call_x", "call_y"), {"role": "assistant", "content": "done"})
+    swapped = conversation("call_0", "call_1")
+    swapped["messages"][2]["tool_call_id"], swapped["messages"][3]["tool_call_id"] = "call_1", "call_0"
+    answerer = frozen(model, kinds=ALL)
+    with pytest.raises(ReplayHalt):
+        answerer.answer(Call("model", "chat", swapped))
+
+
+def test_a_call_that_was_cut_off_answers_nothing() -> None:
+    """Whether it took effect is unknown, so nobody may be told that it did."""
+    answerer = frozen(tool_step(0, "pay", {}, None, attributes={"unfinished": True}))
+    with pytest.raises(ReplayHalt):
+        answerer.answer(call("pay"))
+
+
+def test_the_clock_is_told_when_an_answer_came() -> None:
+    """A frozen world's time is that of the recorded answers."""
+    seen: list[float] = []
+    answerer = Frozen(FixtureIndex([tool_step(3, "a")], TOOLS), on_answer=seen.append)
+    answerer.answer(call("a"))
+    assert seen == [tool_step(3, "a").ended_at]

@@ -1,0 +1,146 @@
+"""The frozen world: the day's clock, seeded chance, no network."""
+
+from __future__ import annotations
+
+import _socket
+import datetime
+import os
+import random
+import secrets
+import socket
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evalkit.replay.fixtures import ReplayHalt
+from evalkit.replay.world import Guard, World
+
+START = 1_700_000_000.0
+
+
+def inside(function: Callable[[], Any], *, seed: int = 1, guard: Guard | None = None) -> Any:
+    """What a function gives inside of a world."""
+    with World(START, seed, guard or Guard()).entered():
+        return function()
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        time.time,
+        lambda: datetime.datetime.now(datetime.timezone.utc).timestamp(),
+        lambda: time.mktime(time.localtime()),
+        lambda: time.time_ns() / 1e9,
+    ],
+)
+def test_every_clock_shows_the_recorded_day(now: Callable[[], float]) -> None:
+    """`time` and `datetime` agree on the run's logical start."""
+    assert inside(now) == START
+
+
+def test_the_clock_moves_only_forward_and_with_the_answers() -> None:
+    """Between answers it stands still; an earlier answer does not turn it back."""
+    world = World(START, 1, Guard())
+    with world.entered():
+        world.clock.advance(START + 5)
+        world.clock.advance(START + 2)
+        assert time.time() == START + 5
+    assert time.time() > START + 1e7
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        random.random,
+        lambda: random.Random().random(),
+        lambda: random.SystemRandom().random(),
+        uuid.uuid4,
+        uuid.uuid1,
+        lambda: os.urandom(8),
+        lambda: secrets.token_hex(8),
+    ],
+    ids=["random", "Random", "SystemRandom", "uuid4", "uuid1", "urandom", "secrets"],
+)
+def test_chance_follows_the_seed(draw: Callable[[], Any]) -> None:
+    """The same seed gives the same draws, another one others."""
+    assert inside(draw) == inside(draw)
+    assert inside(draw) != inside(draw, seed=2)
+
+
+def test_chance_is_given_back_afterwards() -> None:
+    """What runs after a replay draws on as if there had been none."""
+    random.seed(5)
+    wanted = [random.random() for _ in range(2)]
+    random.seed(5)
+    first = random.random()
+    inside(random.random)
+    assert [first, random.random()] == wanted
+    assert os.urandom(16) != os.urandom(16)
+
+
+def connect(*family: int, to: Any = ("127.0.0.1", 9)) -> None:
+    """Connects a socket of some family."""
+    with socket.socket(*family) as made:
+        made.connect(to)
+
+
+def send_datagram() -> None:
+    """Sends without connecting."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
+        made.sendto(b"x", ("127.0.0.1", 9))
+
+
+def connect_below() -> None:
+    """Connects with the C class that `socket` is built on."""
+    made = _socket.socket()
+    try:
+        made.connect(("127.0.0.1", 9))
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        connect,
+        send_datagram,
+        lambda: socket.getaddrinfo("localhost", 80),
+        lambda: urllib.request.urlopen("http://127.0.0.1:9/"),
+        connect_below,
+        lambda: connect(socket.AF_UNIX, to="/tmp/none"),
+    ],
+    ids=["tcp", "udp", "dns", "urllib", "_socket", "unix"],
+)
+def test_the_network_is_refused(reach: Callable[[], Any]) -> None:
+    """Each attempt halts the replay and is noted, even where the agent swallows it."""
+    guard = Guard()
+    with pytest.raises(ReplayHalt, match="network refused"):
+        inside(reach, guard=guard)
+    assert len(guard.refused) == 1
+
+
+def test_only_the_models_endpoint_may_be_reached() -> None:
+    """Host and port both count."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    try:
+        guard = Guard.for_endpoint(f"http://127.0.0.1:{port}/v1")
+        inside(lambda: socket.create_connection(("127.0.0.1", port)).close(), guard=guard)
+        with pytest.raises(ReplayHalt):
+            inside(lambda: connect(to=("127.0.0.1", port + 1)), guard=guard)
+    finally:
+        listener.close()
+
+
+def test_outside_of_a_world_nothing_is_guarded() -> None:
+    """The audit hook stays in the process and does nothing."""
+    inside(lambda: None)
+    listener = socket.create_server(("127.0.0.1", 0))
+    try:
+        socket.create_connection(listener.getsockname()).close()
+    finally:
+        listener.close()
