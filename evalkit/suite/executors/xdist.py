@@ -1,0 +1,103 @@
+"""Items over processes, by pytest-xdist: a work item is a test item, its journal line travels in the test's report.
+
+The controller runs pytest in this process on a plan file; each worker collects the same plan, does what it is sent, and
+survives or is replaced as xdist does it. Pytest's own output, plug-ins and configuration stay out of the way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from evalkit.errors import EvalkitError
+from evalkit.suite.executors.protocol import Task
+from evalkit.suite.executors.xdist_worker import BATCH, PLAN_NAME, RAISED, item_name, raised_from
+
+__all__ = ["run_xdist"]
+
+_QUIET = [
+    "--quiet", "--capture=no", "-p", "no:cacheprovider", "-p", "no:junitxml", "-p", "no:doctest", "-p", "no:logging",
+    "-p", "no:warnings", "-p", "no:faulthandler", "-p", "no:unraisableexception", "-p", "no:threadexception",
+]  # fmt: skip
+
+
+def run_xdist(task: Task) -> None:
+    """Does the items on `task.workers` processes."""
+    plan = task.scratch / PLAN_NAME
+    plan.write_bytes(orjson.dumps({"suite": dict(task.suite), "items": task.items}))
+    (task.scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
+    controller = _Controller(task)
+    arguments = [
+        *_QUIET, "-p", "xdist.plugin", "-n", str(task.workers), "--dist", "load", "--maxprocesses", str(task.workers),
+        "--max-worker-restart", str(len(task.items)), "-p", "evalkit.suite.executors.xdist_worker",
+        "-c", str(task.scratch / "pytest.ini"), "--rootdir", str(task.scratch), str(plan),
+    ]  # fmt: skip
+    output = io.StringIO()
+    with _no_plugin_autoload(), _importable_evalkit(), contextlib.redirect_stdout(output):
+        code = pytest.main(arguments, plugins=[controller])
+    if controller.raised is not None:
+        raise controller.raised
+    if code == pytest.ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise EvalkitError(f"pytest-xdist ended with exit code {int(code)}", cure=output.getvalue()[-2000:])
+
+
+class _Controller:
+    """Receives the reports of the workers."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._items = {item_name(item.number): item for item in task.items}
+        self.raised: EvalkitError | None = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        item = self._items[report.nodeid.rpartition("::")[2]]
+        found = dict(report.user_properties)
+        if BATCH in found:
+            if report.when == "call":
+                self._task.done(item, str(found[BATCH]).encode("utf-8", "surrogatepass"))
+        elif RAISED in found and self.raised is None:
+            self.raised = raised_from(str(found[RAISED]))
+            pytest.exit("a worker met an error", returncode=pytest.ExitCode.TESTS_FAILED)
+        elif report.failed and report.when != "teardown":
+            self._task.died(item)
+
+
+@contextlib.contextmanager
+def _no_plugin_autoload() -> Iterator[None]:
+    """Keeps the environment's other pytest plug-ins out of the workers: only what evalkit asks for is loaded."""
+    before = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD"), os.environ.get("PYTEST_ADDOPTS")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ.pop("PYTEST_ADDOPTS", None)
+    try:
+        yield
+    finally:
+        for name, value in zip(("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "PYTEST_ADDOPTS"), before, strict=True):
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _importable_evalkit() -> Iterator[None]:
+    """The workers' processes find evalkit and the agent where this one does."""
+    before = os.environ.get("PYTHONPATH")
+    own = str(Path(__file__).parents[3])
+    paths = [own, os.getcwd(), *(before.split(os.pathsep) if before else [])]
+    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths)) if own not in sys.prefix else before or ""
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("PYTHONPATH", None)
+        else:
+            os.environ["PYTHONPATH"] = before

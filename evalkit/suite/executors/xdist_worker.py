@@ -1,0 +1,70 @@
+"""The pytest plug-in of the xdist executor: collects a plan file, and does an item as a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from evalkit import errors
+from evalkit.errors import EvalkitError
+from evalkit.suite.plan import Item, Portion
+from evalkit.suite.work import Worker
+
+__all__ = ["BATCH", "PLAN_NAME", "RAISED", "item_name", "raised_from"]
+
+PLAN_NAME = "plan.json"
+BATCH = "evalkit-batch"
+RAISED = "evalkit-raised"
+
+
+def item_name(number: int) -> str:
+    """The test's name of an item."""
+    return f"item-{number}"
+
+
+def raised_from(text: str) -> EvalkitError:
+    """The error that a worker raised, rebuilt from its JSON form."""
+    kind, what, where, cure = orjson.loads(text)
+    found = getattr(errors, kind, EvalkitError)
+    return found(what, where, cure)  # type: ignore[no-any-return]  # a class of our own tree
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collects the plan."""
+    return _Plan.from_parent(parent, path=file_path) if file_path.name == PLAN_NAME else None
+
+
+class _Plan(pytest.File):
+    def collect(self) -> Iterator[pytest.Item]:
+        body = orjson.loads(self.path.read_bytes())
+        worker = Worker(body["suite"])
+        for item in body["items"]:
+            yield _WorkItem.from_parent(self, name=item_name(item["number"]), item=_item(item), worker=worker)
+
+
+class _WorkItem(pytest.Item):
+    def __init__(self, *, item: Item, worker: Worker, **rest: Any) -> None:
+        super().__init__(**rest)
+        self._work = item
+        self._worker = worker
+
+    def runtest(self) -> None:
+        try:
+            self.user_properties.append((BATCH, self._worker.do(self._work).decode()))
+        except EvalkitError as error:
+            body = [type(error).__name__, error.what, error.where, error.cure]
+            self.user_properties.append((RAISED, orjson.dumps(body).decode()))
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, self.name
+
+
+def _item(body: dict[str, Any]) -> Item:
+    portions = tuple(
+        Portion(p["path"], p["case_id"], p["version"], tuple(p["samples"])) for p in body["portions"]
+    )
+    return Item(body["number"], portions)

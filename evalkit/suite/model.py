@@ -1,0 +1,146 @@
+"""What a suite is, and what running it came to: samples and the run's manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from evalkit.canonical import Json
+from evalkit.replay.model import Mode
+
+__all__ = ["Manifest", "ModelEndpoint", "Outcome", "Policy", "Sample", "SampleCheck", "Selection", "Suite"]
+
+Outcome: TypeAlias = Literal["passed", "failed", "missed", "errored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which cases: all that meet every condition given. Retired cases never are.
+
+    Attributes:
+        ids: case ids, or glob patterns of them; empty for any.
+        tags: at least one of these.
+        gate: only permanent cases.
+        signatures: glob patterns of failure signatures.
+    """
+
+    ids: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    gate: bool = False
+    signatures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When a case passes.
+
+    Attributes:
+        kind: ``zero_failures``: no sample fails; ``min_rate``: the pass rate is shown to be at least `min_rate`.
+        alpha: error rate of the regression test over the whole suite, and of the one-sided bound of ``min_rate``.
+        max_lost: share of missed and errored samples beyond which a case is inconclusive.
+    """
+
+    kind: Literal["zero_failures", "min_rate"] = "zero_failures"
+    min_rate: float = 0.9
+    alpha: float = 0.05
+    max_lost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEndpoint:
+    """Where live models answer: an OpenAI-compatible base URL."""
+
+    base_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Which cases, which target, how often, which gate policy.
+
+    Attributes:
+        target: ``module:function``; empty to use each case's own.
+        samples: replays a case.
+        mode: see `replay.model.Mode`.
+        keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
+        timeout_s: seconds after which a replay is stopped and counts as failed.
+        model: the endpoint that live modes may reach.
+    """
+
+    name: str
+    target: str = ""
+    samples: int = 10
+    mode: Mode = "exact"
+    select: Selection = field(default_factory=Selection)
+    policy: Policy = field(default_factory=Policy)
+    keep_traces: Literal["all", "failing"] = "failing"
+    timeout_s: float = 60.0
+    seed: int = 0
+    model: ModelEndpoint | None = None
+    baseline: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCheck:
+    """One check on one sample."""
+
+    check: str
+    gating: bool
+    passed: bool
+    reason: str
+    steps: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one replay came to. Only `passed` and `failed` enter a rate.
+
+    Attributes:
+        case_id, case_version: the case replayed.
+        index: from 0 within the case; decisions are made in this order.
+        outcome: `missed`: a fixture was missing; `errored`: infrastructure.
+        checks: results of the case's checks; empty when the replay did not come to its end.
+        reason: why it did not pass, one sentence.
+        misses: what was asked for and not recorded, with the nearest recorded call, in words.
+        trace: digest of the replay's trace; equal digests are equal runs.
+        tool_bodies, live_model, substituted: calls, see `record.seam.Counts`.
+        duration_s: real seconds.
+    """
+
+    case_id: str
+    case_version: int
+    index: int
+    outcome: Outcome
+    checks: tuple[SampleCheck, ...] = ()
+    reason: str = ""
+    misses: tuple[str, ...] = ()
+    trace: str = ""
+    tool_bodies: int = 0
+    live_model: int = 0
+    substituted: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was run, by whom, under which conditions; written first, never changed.
+
+    Attributes:
+        run_id: UTC time and suite name: sorts by time.
+        cases: (id, version, digest, state) of every selected case.
+        suite: the suite as JSON, overrides applied.
+        environment: python, evalkit, packages, os, git commit and dirtiness.
+        layers: what kept the replays from the outside world.
+    """
+
+    run_id: str
+    suite: Mapping[str, Json]
+    cases: tuple[tuple[str, int, str, str], ...]
+    started_at: str
+    actor: str = ""
+    reason: str = ""
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    layers: tuple[str, ...] = ()

@@ -1,0 +1,94 @@
+"""Which cases a suite means, from the cases' headers alone: their rows are read by whoever replays them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evalkit.canonical import parse_exact
+from evalkit.case.store import METADATA_KEY, case_versions
+from evalkit.check.model import Check, check_from_json
+from evalkit.errors import ConfigError, InputError
+from evalkit.suite.model import Selection
+
+__all__ = ["CaseRef", "list_cases", "reference", "select_cases"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRef:
+    """A case's newest version, by its header.
+
+    Attributes:
+        digest: as the header says; checked against the rows when the case is read.
+    """
+
+    path: str
+    id: str
+    version: int
+    digest: str
+    state: str
+    title: str
+    signature: str
+    target: str
+    tags: tuple[str, ...]
+    owner: str = ""
+    link: str = ""
+    checks: tuple[Check, ...] = ()
+    raw_hash: str = ""
+
+
+def list_cases(root: str | Path) -> Iterator[CaseRef]:
+    """The newest version of every case under `root`, by id.
+
+    Raises:
+        InputError: a file is no case.
+    """
+    for folder in sorted(Path(root).glob("*/")):
+        versions = case_versions(folder)
+        if versions:
+            yield reference(versions[-1][1])
+
+
+def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
+    """The cases that `selection` means, by id; retired ones never.
+
+    Raises:
+        ConfigError: an exact id names no case, or nothing is selected.
+    """
+    every = list(list_cases(root))
+    known = {case.id for case in every}
+    for wanted in selection.ids:
+        if not any(c in wanted for c in "*?[") and wanted not in known:
+            raise ConfigError(f"the suite selects {wanted!r}, and there is no such case", str(root), "evalkit list")
+    chosen = [case for case in every if case.state != "retired" and _matches(case, selection)]
+    if not chosen:
+        raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
+    return chosen
+
+
+def _matches(case: CaseRef, selection: Selection) -> bool:
+    return (
+        (not selection.ids or any(fnmatchcase(case.id, pattern) for pattern in selection.ids))
+        and (not selection.tags or bool(set(selection.tags) & set(case.tags)))
+        and (not selection.gate or case.state == "permanent")
+        and (not selection.signatures or any(fnmatchcase(case.signature, p) for p in selection.signatures))
+    )
+
+
+def reference(path: Path) -> CaseRef:
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+        header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
+        return CaseRef(
+            str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
+            header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
+            tuple(check_from_json(check, str(path)) for check in header["checks"]), header["sanitization"]["raw_hash"],
+        )  # fmt: skip
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"not a case: {error}", str(path), "evalkit check") from None

@@ -1,0 +1,129 @@
+"""What one worker does with one item: read the case, replay it, judge it, and hand back a journal line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from evalkit.case.model import Case
+from evalkit.case.store import read_case
+from evalkit.errors import ConfigError
+from evalkit.record.http import http_capture
+from evalkit.record.threads import carry_context
+from evalkit.replay.model import Replay
+from evalkit.replay.replay import prepare
+from evalkit.replay.targets.protocol import TARGETS, Target
+from evalkit.suite.config import suite_from_json
+from evalkit.suite.journal import encode_batch
+from evalkit.suite.kept import trace_digest, trace_text
+from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.plan import Item, Portion
+
+__all__ = ["Worker"]
+
+_PASSING_KEPT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Prices:
+    """What a sample's live model calls used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Worker:
+    """Replays items of one suite, in one process.
+
+    Args:
+        suite: the suite as JSON (it crosses a process border).
+    """
+
+    def __init__(self, suite: Mapping[str, Any]) -> None:
+        self._suite = suite_from_json(suite, "the run's plan")
+        self._targets: dict[str, Target] = {}
+
+    def do(self, item: Item) -> bytes:
+        """The item's samples and kept traces as a journal line.
+
+        Raises:
+            ConfigError: a target can't be loaded.
+            IntegrityError: a case was changed after writing.
+        """
+        samples: list[Sample] = []
+        traces: dict[str, bytes] = {}
+        with ExitStack() as stack:
+            stack.enter_context(http_capture())  # installed once for all samples of the item
+            stack.enter_context(carry_context())
+            for portion in item.portions:
+                self._do_portion(portion, samples, traces)
+        return encode_batch(samples, traces)
+
+    def _do_portion(self, portion: Portion, samples: list[Sample], traces: dict[str, bytes]) -> None:
+        case = read_case(portion.path)
+        target = self._target(case)
+        prepared = prepare(
+            case,
+            mode=self._suite.mode,
+            endpoint=None if self._suite.model is None else self._suite.model.base_url,
+            seed=self._suite.seed,
+            timeout_s=self._suite.timeout_s,
+        )
+        passing = 0
+        for index in portion.samples:
+            replay = prepared.replay(target, index)
+            text = trace_text(replay.trace)
+            digest = trace_digest(text)
+            samples.append(_sample(case, index, replay, digest))
+            passed = replay.status == "passed"
+            if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
+                traces.setdefault(digest, text)
+                passing += passed
+
+    def _target(self, case: Case) -> Target:
+        reference = self._suite.target or case.target
+        if not reference:
+            raise ConfigError(
+                "neither the suite nor the case says what to run",
+                f"case {case.id}",
+                'add target = "module:function" to the suite',
+            )
+        if reference not in self._targets:
+            self._targets[reference] = TARGETS.get("python")(reference)
+        return self._targets[reference]
+
+
+def _sample(case: Case, index: int, replay: Replay, digest: str) -> Sample:
+    used = _used(replay)
+    return Sample(
+        case_id=case.id,
+        case_version=case.version,
+        index=index,
+        outcome=replay.status,
+        checks=tuple(SampleCheck(r.check.id, r.gating, r.passed, r.reason, r.steps) for r in replay.results),
+        reason=replay.reason,
+        misses=tuple(miss.sentence() for miss in replay.misses),
+        trace=digest,
+        tool_bodies=replay.counts.tool_bodies,
+        live_model=replay.counts.live_model,
+        substituted=replay.counts.substituted,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cost_usd=used.cost_usd,
+        duration_s=round(replay.duration_s, 6),
+    )
+
+
+def _used(replay: Replay) -> _Prices:
+    if not replay.counts.live_model:
+        return _Prices()
+    usages = [step.usage for step in replay.trace.steps if step.kind == "model" and step.usage is not None]
+    return _Prices(
+        sum(usage.input_tokens or 0 for usage in usages),
+        sum(usage.output_tokens or 0 for usage in usages),
+        sum(usage.cost_usd or 0.0 for usage in usages),
+    )
+

@@ -1,0 +1,201 @@
+"""SAMPLES -> VERDICT: per case, from counts alone; missed and errored samples never enter a rate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from evalkit.check.registry import CHECKS
+from evalkit.stats.interval import cp_lower, cp_upper, midp
+from evalkit.suite.model import Policy, Sample
+from evalkit.suite.select import CaseRef
+from evalkit.verdict.baseline import Baseline, checks_digest
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Word
+
+__all__ = ["case_verdicts"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    passed: int
+    failed: int
+    missed: int
+    errored: int
+
+    @property
+    def n(self) -> int:
+        return self.passed + self.failed
+
+    @property
+    def lost_share(self) -> float:
+        total = self.n + self.missed + self.errored
+        return (self.missed + self.errored) / total if total else 1.0
+
+
+def case_verdicts(
+    cases: Sequence[CaseRef],
+    samples: Mapping[str, Sequence[Sample]],
+    policy: Policy,
+    baseline: Baseline | None,
+    *,
+    frozen: bool,
+) -> list[CaseVerdict]:
+    """One verdict a case, in the order of `cases`.
+
+    The regression test is the exact one-sided test of `stats.two_sample`, corrected by Holm over the cases that have a
+    baseline. A case whose gating checks changed since the baseline has none.
+
+    Args:
+        frozen: whether everything the target saw was frozen: then equal replays prove that there is no variance.
+    """
+    counts = {case.id: _count(samples.get(case.id, ())) for case in cases}
+    rows = {case.id: _baseline_row(case, baseline) for case in cases}
+    p_values = _regression(counts, rows)
+    verdicts = []
+    for case in cases:
+        found = samples.get(case.id, ())
+        deterministic = frozen and len(found) > 1 and len({s.trace for s in found if s.trace}) == 1
+        verdicts.append(
+            _verdict(case, counts[case.id], found, policy, rows[case.id], p_values.get(case.id), deterministic)
+        )
+    return verdicts
+
+
+def _verdict(
+    case: CaseRef,
+    counts: _Counts,
+    samples: Sequence[Sample],
+    policy: Policy,
+    row: BaselineRow | None,
+    p_values: tuple[float, float, float] | None,
+    deterministic: bool,
+) -> CaseVerdict:
+    low, high = midp(counts.passed, counts.n) if counts.n else (0.0, 1.0)
+    change = _change(p_values, policy.alpha)
+    failing = _failing_checks(case, samples)
+    word, reason = _decide(counts, policy, deterministic)
+    if change == "regressed" and word != "FAIL":
+        assert row is not None
+        word, reason = "FAIL", f"worse than the baseline: {counts.passed} of {counts.n} against {row.passed} of {row.n}"
+    if word == "FAIL" and failing:
+        reason += f": {failing[0][1]}"
+    if word == "INCONCLUSIVE":
+        reason += _first_loss(samples)
+    return CaseVerdict(
+        case_id=case.id,
+        version=case.version,
+        digest=case.digest,
+        title=case.title,
+        permanent=case.state == "permanent",
+        passed=counts.passed,
+        failed=counts.failed,
+        missed=counts.missed,
+        errored=counts.errored,
+        low=low,
+        high=high,
+        verdict=word,
+        change=change,
+        reason=reason,
+        baseline=row,
+        p_value=None if p_values is None else p_values[0],
+        p_adjusted=None if p_values is None else p_values[1],
+        deterministic=deterministic,
+        failing_checks=failing,
+        cost_usd=sum(sample.cost_usd for sample in samples),
+        owner=case.owner,
+        link=case.link,
+        signature=case.signature,
+        tags=case.tags,
+    )
+
+
+def _decide(counts: _Counts, policy: Policy, deterministic: bool) -> tuple[Word, str]:
+    """The policy's word on one case, and why."""
+    if policy.kind == "zero_failures" and counts.failed:
+        return "FAIL", f"{counts.failed} of {counts.n} samples failed"
+    if counts.n == 0:
+        return "INCONCLUSIVE", "no sample came to a result"
+    if counts.lost_share > policy.max_lost:
+        total = counts.n + counts.missed + counts.errored
+        return "INCONCLUSIVE", f"{counts.missed} missed and {counts.errored} errored of {total} samples"
+    if deterministic:
+        word: Word = "PASS" if counts.failed == 0 else "FAIL"
+        return word, f"{counts.n} equal replays: the target is deterministic"
+    return _DECIDERS[policy.kind](counts, policy)
+
+
+def _zero_failures(counts: _Counts, policy: Policy) -> tuple[Word, str]:
+    bound = 1 - cp_lower(counts.n, counts.n, policy.alpha)
+    return "PASS", f"none of {counts.n} samples failed; the failure rate is below {bound:.1%} ({1 - policy.alpha:.0%})"
+
+
+def _min_rate(counts: _Counts, policy: Policy) -> tuple[Word, str]:
+    lower = cp_lower(counts.passed, counts.n, policy.alpha)
+    upper = cp_upper(counts.passed, counts.n, policy.alpha)
+    seen = f"{counts.passed} of {counts.n} passed"
+    if lower >= policy.min_rate:
+        return "PASS", f"{seen}; the pass rate is at least {lower:.1%} ({1 - policy.alpha:.0%})"
+    if upper < policy.min_rate:
+        return "FAIL", f"{seen}; the pass rate is at most {upper:.1%}, wanted {policy.min_rate:.1%}"
+    return "INCONCLUSIVE", f"{seen}: too few samples to tell whether the pass rate is {policy.min_rate:.1%} or more"
+
+
+_DECIDERS: dict[str, Callable[[_Counts, Policy], tuple[Word, str]]] = {
+    "zero_failures": _zero_failures,
+    "min_rate": _min_rate,
+}
+
+
+def _regression(
+    counts: Mapping[str, _Counts], rows: Mapping[str, BaselineRow | None]
+) -> dict[str, tuple[float, float, float]]:
+    """Per case with a baseline: (raw p of "worse", adjusted p of "worse", adjusted p of "better")."""
+    compared = [(case_id, row) for case_id, row in rows.items() if row is not None and row.n and counts[case_id].n]
+    if not compared:
+        return {}
+    from evalkit.stats.multiplicity import holm  # scipy: only where there is something to compare
+    from evalkit.stats.two_sample import regression_p_many
+
+    base = [row.passed for _, row in compared], [row.n for _, row in compared]
+    now = [counts[case_id].passed for case_id, _ in compared], [counts[case_id].n for case_id, _ in compared]
+    worse = regression_p_many(*base, *now)
+    better = regression_p_many(*now, *base)
+    adjusted = holm(worse), holm(better)
+    return {
+        case_id: (float(worse[at]), float(adjusted[0][at]), float(adjusted[1][at]))
+        for at, (case_id, _) in enumerate(compared)
+    }
+
+
+def _change(p_values: tuple[float, float, float] | None, alpha: float) -> Change:
+    if p_values is None:
+        return "no baseline"
+    if p_values[1] <= alpha:
+        return "regressed"
+    return "improved" if p_values[2] <= alpha else "no change shown"
+
+
+def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | None:
+    found = None if baseline is None else baseline.counts.get(case.id)
+    if found is None or not found[1] or found[2] != checks_digest(case.checks):
+        return None
+    low, high = midp(found[0], found[1])
+    return BaselineRow(found[0], found[1], low, high)
+
+
+def _count(samples: Sequence[Sample]) -> _Counts:
+    outcomes = Counter(sample.outcome for sample in samples)
+    return _Counts(outcomes["passed"], outcomes["failed"], outcomes["missed"], outcomes["errored"])
+
+
+def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:
+    counts = Counter(c.check for s in samples if s.outcome == "failed" for c in s.checks if c.gating and not c.passed)
+    sentences = {check.id: CHECKS.get(check.type).sentence(check.params) for check in case.checks if check.id in counts}
+    return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
+
+
+def _first_loss(samples: Sequence[Sample]) -> str:
+    lost = next((sample.reason for sample in samples if sample.outcome in ("missed", "errored")), "")
+    return f": {lost}" if lost else ""
+

@@ -1,0 +1,59 @@
+"""VERDICT -> GATE: the release decision. Only permanent cases block; what can't be measured is never green."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evalkit.case.lock import LOCK_NAME, LockLine
+from evalkit.verdict.model import CaseVerdict, Decision
+
+__all__ = ["decide"]
+
+
+def decide(
+    verdicts: Sequence[CaseVerdict], locked: Iterable[LockLine], lock_problems: Sequence[tuple[str, str]]
+) -> Decision:
+    """The decision.
+
+    Args:
+        verdicts: of the run's cases.
+        locked: the gate lock: every case in it must be in the run, at that version.
+        lock_problems: where lock and cases disagree (`case.lock.lock_problems`), here or against the base branch.
+    """
+    blocking = [(case_id, f"{LOCK_NAME}: {sentence}") for case_id, sentence in lock_problems]
+    inconclusive: list[tuple[str, str]] = []
+    ran = {verdict.case_id: verdict for verdict in verdicts}
+    for line in locked:
+        found = ran.get(line.case_id)
+        if found is None:
+            blocking.append((line.case_id, "is a permanent gate and was not run"))
+        elif found.digest != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
+            blocking.append((line.case_id, f"ran as version {found.version}; the lock wants version {line.version}"))
+    for verdict in verdicts:
+        if verdict.permanent and verdict.verdict == "FAIL":
+            blocking.append((verdict.case_id, verdict.reason))
+        elif verdict.permanent and verdict.verdict == "INCONCLUSIVE":
+            inconclusive.append((verdict.case_id, verdict.reason))
+    permanent = sum(verdict.permanent for verdict in verdicts)
+    if blocking:
+        return Decision("BLOCKED", _blocked(blocking), tuple(blocking), tuple(inconclusive))
+    if inconclusive:
+        return Decision("INCONCLUSIVE", _unmeasured(inconclusive, permanent), (), tuple(inconclusive))
+    if not permanent:
+        return Decision("INCONCLUSIVE", "no permanent case was run: nothing guards this release")
+    return Decision("PASS", f"{_cases(permanent)} passed" if permanent == 1 else f"all {_cases(permanent)} passed")
+
+
+def _blocked(blocking: Sequence[tuple[str, str]]) -> str:
+    first, sentence = blocking[0]
+    others = len({case_id for case_id, _ in blocking} - {first})
+    return f"{first}: {sentence}" + (f" (and {others} more)" if others else "")
+
+
+def _unmeasured(inconclusive: Sequence[tuple[str, str]], permanent: int) -> str:
+    first, sentence = inconclusive[0]
+    return f"{len(inconclusive)} of {_cases(permanent)} could not be measured; {first}: {sentence}"
+
+
+def _cases(count: int) -> str:
+    return f"{count} permanent case" + ("" if count == 1 else "s")
