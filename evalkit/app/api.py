@@ -1,0 +1,86 @@
+"""The Python side of the commands: the same steps, with plain values in and out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalkit.app import run as running
+from evalkit.app.ingest import ingest_trace
+from evalkit.app.run import Run
+from evalkit.app.settings import Settings, load_settings
+from evalkit.canonical import Json
+from evalkit.case.model import Case
+from evalkit.check.judge import judge_checks
+from evalkit.check.model import CheckResult
+from evalkit.replay.model import Mode, Replay
+from evalkit.replay.replay import prepare
+from evalkit.replay.targets.protocol import TARGETS, Target
+from evalkit.trace.model import Trace
+
+__all__ = ["ingest", "judge", "replay", "run_suite"]
+
+
+def ingest(
+    trace: Trace,
+    *,
+    expect: Json = None,
+    passing: Sequence[Trace] = (),
+    at: int | None = None,
+    case_id: str | None = None,
+    settings: Settings | None = None,
+) -> Case:
+    """Makes a case of an incident and writes it to the project's case folder.
+
+    Args:
+        expect: what should have happened (see `distil.propose`).
+        passing: healthy runs of the same task.
+        at: the step where it went wrong, when the checks don't say.
+        settings: the project's; those of the current folder by default.
+
+    Raises:
+        CaseRefused: no check fails on the incident.
+    """
+    return ingest_trace(
+        trace, settings or _here(), expect=expect, passing=passing, at=at, case_id=case_id
+    ).case
+
+
+def judge(case: Case, trace: Trace) -> list[CheckResult]:
+    """A case's checks on a trace that is in the case's sanitized world (a replay is; a raw one is `evalkit judge`'s)."""
+    return judge_checks(case.checks, trace)
+
+
+def replay(
+    case: Case,
+    target: str | Callable[..., Any],
+    *,
+    mode: Mode = "exact",
+    base_url: str | None = None,
+    strict: bool = False,
+    sample: int = 0,
+    timeout_s: float = 60.0,
+) -> Replay:
+    """One replay of a case.
+
+    Args:
+        target: ``module:function``, or the function itself.
+        base_url: the endpoint that mode ``live-model`` may reach.
+
+    Raises:
+        ConfigError: there is no such target.
+    """
+    runnable: Target = TARGETS.get("python")(target)
+    prepared = prepare(case, mode=mode, endpoint=base_url, strict=strict, timeout_s=timeout_s)
+    return prepared.replay(runnable, sample)
+
+
+def run_suite(suite: str | Path, *, settings: Settings | None = None, **options: Any) -> Run:
+    """Runs a suite; options are those of `app.run.run_suite` (workers, overrides, baseline, folder ...)."""
+    return running.run_suite(suite, settings or _here(), **options)
+
+
+def _here() -> Settings:
+    return load_settings(Path(), os.environ)

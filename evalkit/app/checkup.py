@@ -1,0 +1,94 @@
+"""`evalkit check`: whether a case library still is what was written: hashes, parents, views, lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from evalkit.app.locks import current_lock_problems
+from evalkit.case.lock import LOCK_NAME
+from evalkit.case.model import Case
+from evalkit.case.store import case_versions, iter_case_ids, read_with_digest
+from evalkit.case.view import VIEW_NAME, render_view
+from evalkit.errors import ExitCode, InputError, IntegrityError
+
+__all__ = ["Problem", "check_library", "checkup_exit_code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that does not hold.
+
+    Attributes:
+        kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable.
+    """
+
+    kind: Literal["integrity", "view", "input"]
+    where: str
+    sentence: str
+
+
+def check_library(cases: Path) -> tuple[int, list[Problem]]:
+    """How many case files were checked, and what does not hold.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    if not cases.is_dir():
+        raise InputError("there is no case folder", str(cases), "evalkit init")
+    checked = 0
+    problems: list[Problem] = []
+    for case_id in iter_case_ids(cases):
+        previous: str | None = None
+        newest: Case | None = None
+        for expected, (number, path) in enumerate(case_versions(cases / case_id), 1):
+            checked += 1
+            try:
+                newest, digest = read_with_digest(path)
+            except IntegrityError as error:
+                problems.append(Problem("integrity", str(path), error.what))
+                previous, newest = None, None
+                continue
+            except InputError as error:
+                problems.append(Problem("input", str(path), error.what))
+                previous, newest = None, None
+                continue
+            problems += _identity(newest, case_id, number, expected, path, previous)
+            previous = digest
+        if newest is not None:
+            problems += _view(newest, cases)
+    problems += [Problem("integrity", str(cases / LOCK_NAME), f"{i} {s}") for i, s in _lock(cases, problems)]
+    return checked, problems
+
+
+def checkup_exit_code(problems: list[Problem]) -> ExitCode:
+    """4 for broken integrity, 2 for anything else that does not hold."""
+    if any(problem.kind == "integrity" for problem in problems):
+        return ExitCode.INTEGRITY
+    return ExitCode.WRONG_INPUT if problems else ExitCode.DONE
+
+
+def _identity(
+    case: Case, case_id: str, number: int, expected: int, path: Path, previous: str | None
+) -> list[Problem]:
+    found: list[Problem] = []
+    if case.id != case_id or case.version != number:
+        found.append(Problem("integrity", str(path), f"the file holds case {case.id} version {case.version}"))
+    if number != expected:
+        found.append(Problem("integrity", str(path), f"version {expected} is missing before it"))
+    elif number > 1 and previous is not None and case.parent != previous:
+        found.append(Problem("integrity", str(path), "its parent is not the version before it"))
+    return found
+
+
+def _view(case: Case, cases: Path) -> list[Problem]:
+    path = cases / case.id / VIEW_NAME
+    if path.exists() and path.read_text("utf-8") == render_view(case):
+        return []
+    return [Problem("view", str(path), f"does not show version {case.version}; evalkit check --write-views mends it")]
+
+
+def _lock(cases: Path, problems: list[Problem]) -> list[tuple[str, str]]:
+    """The lock's problems; none where a file could not be read at all, since that says more."""
+    return [] if any(problem.kind == "input" for problem in problems) else current_lock_problems(cases)

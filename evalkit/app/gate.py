@@ -1,0 +1,43 @@
+"""`evalkit gate`: reads a finished run, makes no calls, and decides the release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from evalkit.app.locks import base_lock_problems, current_lock_problems
+from evalkit.app.run import Run, load_run, suite_baseline
+from evalkit.app.settings import Settings
+from evalkit.case.lock import read_lock
+from evalkit.errors import ExitCode
+from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.gate import decide
+from evalkit.verdict.model import Decision
+
+__all__ = ["gate_exit_code", "gate_run"]
+
+_CODES = {"PASS": ExitCode.DONE, "BLOCKED": ExitCode.BLOCKED, "INCONCLUSIVE": ExitCode.INCONCLUSIVE}
+
+
+def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
+    """Decides from a run's samples and the gate lock.
+
+    Args:
+        against: a git reference, such as ``origin/main``: what its lock holds may not be missing or weaker here.
+
+    Raises:
+        InputError: the run is not finished, or a case of it is gone.
+        IntegrityError: run, case or lock was changed after writing.
+    """
+    manifest, suite, cases, samples = load_run(folder, settings)
+    verdicts = case_verdicts(cases, samples, suite.policy, suite_baseline(suite), frozen=suite.mode == "exact")
+    problems = current_lock_problems(settings.cases)
+    if against:
+        problems += base_lock_problems(settings.cases, settings.root, against)
+    decision = decide(verdicts, read_lock(settings.cases), problems)
+    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision)
+
+
+def gate_exit_code(decision: Decision) -> ExitCode:
+    """The exit code of a decision."""
+    return _CODES[decision.outcome]
+

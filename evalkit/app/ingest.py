@@ -1,0 +1,237 @@
+"""`evalkit ingest`: load -> configure -> sanitize -> propose -> verify -> slice -> write.
+
+Sanitizing comes before anything is derived, so that what is proposed, verified and written is one and the same.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from evalkit.app.keys import make_sanitizer
+from evalkit.app.settings import Settings
+from evalkit.canonical import Json, digest
+from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
+from evalkit.case.store import case_versions, write_case
+from evalkit.case.view import write_view
+from evalkit.check.judge import judge_checks
+from evalkit.check.model import Check, CheckResult
+from evalkit.distil.propose import propose
+from evalkit.distil.signature import signature
+from evalkit.distil.slice import Slice, slice_trace
+from evalkit.errors import CaseRefused, InputError
+from evalkit.sanitize.model import SanitizedTrace
+from evalkit.suite.select import list_cases
+from evalkit.trace.evidence import evidence
+from evalkit.trace.model import Step, Trace
+from evalkit.trace.read import load_traces
+
+__all__ = ["Ingested", "configured", "ingest_trace", "load_one", "make_case", "now_utc"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """What an ingest came to.
+
+    Attributes:
+        case: as written, or as it would be (dry run).
+        path: the case file; None in a dry run.
+        failing: the checks' results on the incident.
+    """
+
+    case: Case
+    path: Path | None
+    failing: tuple[CheckResult, ...]
+
+
+def load_one(source: str, *, format: str | None = None, trace_id: str | None = None) -> Trace:
+    """The one trace of a source, or the one with an id.
+
+    Raises:
+        InputError: there are none or several.
+    """
+    found = [trace for trace in load_traces(source, format=format) if trace_id in (None, trace.id)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InputError("no trace" + (f" with id {trace_id!r}" if trace_id else ""), source, f"evalkit inspect {source}")
+    ids = ", ".join(trace.id for trace in found[:8])
+    raise InputError(f"{len(found)} traces, one wanted: {ids}", source, "pass --trace ID")
+
+
+def ingest_trace(
+    trace: Trace,
+    settings: Settings,
+    *,
+    expect: Json = None,
+    passing: Sequence[Trace] = (),
+    at: int | None = None,
+    case_id: str | None = None,
+    title: str = "",
+    keep_all: bool = False,
+    tags: Sequence[str] = (),
+    target: str = "",
+    owner: str = "",
+    link: str = "",
+    dry_run: bool = False,
+) -> Ingested:
+    """Makes a case of an incident and writes it.
+
+    Raises:
+        CaseRefused: no gating check fails on the incident, or the incident is a case already.
+        SanitizationFailed: something personal would have been written.
+    """
+    incident, *healthy = _sanitized([trace, *passing], expect, settings)
+    made, results = make_case(
+        incident[0],
+        expect=incident[1],
+        passing=[one[0] for one in healthy],
+        at=at,
+        keep_all=keep_all,
+        case_id=case_id,
+        title=title,
+    )
+    made = replace(
+        made, tags=tuple(tags), target=target or settings.target, owner=owner or settings.owner, link=link
+    )
+    _refuse_known(made, settings.cases)
+    if dry_run:
+        return Ingested(made, None, results)
+    path = write_case(made, settings.cases)
+    write_view(made, settings.cases)
+    return Ingested(made, path, results)
+
+
+def make_case(
+    incident: SanitizedTrace,
+    *,
+    expect: Json = None,
+    passing: Sequence[SanitizedTrace] = (),
+    at: int | None = None,
+    keep_all: bool = False,
+    case_id: str | None = None,
+    title: str = "",
+) -> tuple[Case, tuple[CheckResult, ...]]:
+    """The first version of a case from sanitized traces, with its checks' results on the incident.
+
+    Raises:
+        CaseRefused: no gating check fails on the incident.
+    """
+    trace = incident.trace
+    healthy = [one.trace for one in passing]
+    checks = propose(trace, expect=expect, passing=healthy)
+    results = judge_checks(checks, trace)
+    failing = tuple(result for result in results if result.gating and not result.passed)
+    if not failing:
+        raise CaseRefused(_why_refused(checks, healthy), f"trace {trace.id}", _cure_refused(expect, healthy))
+    sliced = slice_trace(trace, _failure_points(failing, trace, at), keep_all=keep_all)
+    pruned = _pruned(trace, sliced, _strangers(trace, healthy))
+    name = signature(trace, failing)
+    found = evidence(trace)
+    case = Case(
+        id=check_case_id(case_id) if case_id else _slug(name, trace),
+        version=1,
+        title=title or _title(failing, trace),
+        trace=SanitizedTrace.admitted(replace(pruned, gaps=found.gaps), incident.record),
+        kept=sliced.kept,
+        dropped=tuple(Dropped(seq, trace.step(seq).kind, trace.step(seq).name, why) for seq, why in sliced.dropped),
+        checks=tuple(checks),
+        life=(LifeEvent("proposed", "evalkit ingest", "made from an incident", now_utc()),),
+        source={"trace_id": trace.id, "dialect": trace.dialect, "passing": [one.id for one in healthy]},
+        signature=name,
+        evidence=found.score,
+    )
+    return case, failing
+
+
+def now_utc() -> str:
+    """The time as ISO 8601 UTC with seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _sanitized(
+    traces: Sequence[Trace], expect: Json, settings: Settings
+) -> list[tuple[SanitizedTrace, Json]]:
+    sanitizer = make_sanitizer(settings)
+    done = sanitizer.sanitize([configured(trace, settings) for trace in traces])
+    return [(one, sanitizer.value(expect) if at == 0 and expect is not None else None) for at, one in enumerate(done)]
+
+
+def configured(trace: Trace, settings: Settings) -> Trace:
+    """The trace with the project's word on its tools' effects."""
+    return replace(trace, steps=tuple(_with_effect(step, settings) for step in trace.steps))
+
+
+def _with_effect(step: Step, settings: Settings) -> Step:
+    effect = settings.effect_of(step.name) if step.kind == "tool" else None
+    return step if effect is None else replace(step, effect=effect, effect_source="configured")
+
+
+def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None) -> list[int]:
+    if at is not None:
+        if not any(step.seq == at for step in trace.steps):
+            raise InputError(f"there is no step {at}", f"trace {trace.id}", "evalkit inspect shows the steps")
+        return [at]
+    return sorted({seq for result in failing for seq in result.steps})
+
+
+def _pruned(trace: Trace, sliced: Slice, strangers: Sequence[Step]) -> Trace:
+    kept = set(sliced.kept)
+    steps = [step for step in trace.steps if step.seq in kept or step.is_dependency]
+    return replace(trace, steps=(*steps, *strangers))
+
+
+def _strangers(trace: Trace, healthy: Sequence[Trace]) -> list[Step]:
+    """Answers that only a healthy run was given, as further fixtures: a mended agent may ask what this one did not."""
+    known = {_asked(step) for step in trace.steps if step.is_dependency}
+    number = max((step.seq for step in trace.steps), default=-1)
+    found: list[Step] = []
+    for run in healthy:
+        for step in run.steps:
+            if step.kind == "tool" and _asked(step) not in known:
+                known.add(_asked(step))
+                number += 1
+                attributes = {**step.attributes, FIXTURE_OF: run.id}
+                found.append(replace(step, seq=number, parent=None, attributes=attributes))
+    return found
+
+
+def _asked(step: Step) -> str:
+    return digest([step.kind, step.name, step.input])
+
+
+def _refuse_known(case: Case, root: Path) -> None:
+    for known in list_cases(root):
+        if known.raw_hash == case.trace.record.raw_hash:
+            raise CaseRefused(
+                f"this incident is case {known.id} already (version {known.version})",
+                f"trace {case.source['trace_id']}",
+                f"evalkit show {known.id}; evalkit edit {known.id} makes a new version",
+            )
+    if case_versions(root / case.id):
+        raise InputError(f"there is a case {case.id!r} of another incident", str(root), "pass --id")
+
+
+def _why_refused(checks: Sequence[Check], healthy: Sequence[Trace]) -> str:
+    if checks and healthy:
+        return "no check tells the incident from the healthy run"
+    return "nothing in the trace breaks a rule that evalkit knows, so no check would fail on it"
+
+
+def _cure_refused(expect: Json, healthy: Sequence[Trace]) -> str:
+    if expect is None and not healthy:
+        return "say what should have happened: --expect expected.json, or --passing healthy.trace"
+    return "give another healthy run, or state the expected output and effects with --expect"
+
+
+def _slug(name: str, trace: Trace) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "incident"
+    return f"{words}-{digest([trace.id, trace.input, trace.output])[:6]}"
+
+
+def _title(failing: Sequence[CheckResult], trace: Trace) -> str:
+    return f"{trace.name or 'agent'}: {failing[0].reason}"[:160]
+

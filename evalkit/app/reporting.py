@@ -1,0 +1,44 @@
+"""What a run leaves for people and machines: verdicts, page, JUnit, Markdown; each appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from evalkit.case.model import Case
+from evalkit.report.data import verdicts_json
+from evalkit.report.html import render_html
+from evalkit.report.junit import render_junit
+from evalkit.report.markdown import render_markdown
+from evalkit.report.model import build_report
+from evalkit.suite.model import Manifest, Sample
+from evalkit.trace.model import Trace
+from evalkit.verdict.model import CaseVerdict, Decision
+
+__all__ = ["REPORT_NAME", "write_reports"]
+
+REPORT_NAME = "report.html"
+
+
+def write_reports(
+    folder: Path,
+    manifest: Manifest,
+    verdicts: Sequence[CaseVerdict],
+    decision: Decision,
+    samples: Mapping[str, Sequence[Sample]],
+    cases: Mapping[str, Case],
+    traces: Callable[[list[str]], Mapping[str, Trace]],
+) -> None:
+    """Writes all of a run's reports into its folder."""
+    model = build_report(manifest, verdicts, decision, samples, cases, traces)
+    files = {
+        "verdicts.json": verdicts_json(verdicts, decision),
+        REPORT_NAME: render_html(model),
+        "junit.xml": render_junit(model),
+        "summary.md": render_markdown(model),
+    }
+    for name, text in files.items():
+        temporary = folder / f".{name}.writing"
+        temporary.write_text(text, "utf-8")
+        os.replace(temporary, folder / name)

@@ -1,0 +1,221 @@
+"""`evalkit run`: load -> select -> manifest -> execute -> judge the samples -> decide -> report."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from evalkit.app.environment import environment
+from evalkit.app.ingest import now_utc
+from evalkit.app.locks import current_lock_problems
+from evalkit.app.settings import Settings
+from evalkit.case.lock import LockLine, read_lock
+from evalkit.case.model import Case
+from evalkit.case.store import case_versions, read_case
+from evalkit.errors import ConfigError, ExitCode, InputError
+from evalkit.replay.world import LAYERS
+from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
+from evalkit.suite.run import Progress, execute, read_manifest, start_run, suite_json
+from evalkit.suite.select import CaseRef, reference, select_cases
+from evalkit.verdict.baseline import Baseline, read_baseline
+from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.gate import decide
+from evalkit.verdict.model import CaseVerdict, Decision
+
+__all__ = ["Run", "baseline_path", "exit_code", "finish", "load_run", "resume_suite", "run_suite", "suite_baseline"]
+
+_SMALL_RUN = 400
+"""Exact replays below which starting worker processes (about a second) costs more than it saves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: what was replayed, what it came to, and the decision.
+
+    Attributes:
+        folder: where its files are.
+        samples: by case id, in index order.
+    """
+
+    folder: Path
+    manifest: Manifest
+    samples: Mapping[str, list[Sample]]
+    cases: tuple[CaseRef, ...]
+    verdicts: tuple[CaseVerdict, ...]
+    decision: Decision
+
+
+def run_suite(
+    path: str | Path,
+    settings: Settings,
+    *,
+    workers: int | None = None,
+    executor: str = "",
+    overrides: Mapping[str, Any] | None = None,
+    folder: Path | None = None,
+    baseline: str = "",
+    actor: str = "",
+    reason: str = "",
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Run:
+    """Runs a suite from the beginning.
+
+    Args:
+        workers: processes; None for one a core.
+        executor: ``serial`` or ``xdist``; empty chooses by the amount of work.
+        overrides: suite keys that win over the file (samples, target, mode, ...).
+        baseline: a baseline file; empty for the suite's own.
+
+    Raises:
+        ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
+        KeyboardInterrupt: stopped; resume with the run's folder.
+    """
+    suite = load_suite(path, overrides)
+    suite = replace(suite, target=suite.target or settings.target, baseline=baseline or suite.baseline or _beside(path))
+    cases = select_cases(settings.cases, suite.select)
+    manifest = Manifest(
+        run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
+        suite=suite_json(suite),
+        cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
+        started_at=now_utc(),
+        actor=actor or settings.actor,
+        reason=reason,
+        environment=environment(settings.root),
+        layers=LAYERS,
+    )
+    folder = folder or settings.reports / manifest.run_id
+    start_run(folder, manifest)
+    return _do(folder, manifest, suite, cases, settings, workers, executor, on_progress)
+
+
+def resume_suite(
+    folder: Path,
+    settings: Settings,
+    *,
+    workers: int | None = None,
+    executor: str = "",
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Run:
+    """Finishes a run that was stopped; a finished one is only judged and reported again.
+
+    Raises:
+        InputError: there is no run, or a case of it changed since.
+    """
+    manifest = read_manifest(folder)
+    suite = suite_from_json(manifest.suite, str(folder))
+    cases = _cases_of(manifest, settings.cases, folder)
+    if (folder / SAMPLES_NAME).exists():
+        return finish(folder, manifest, suite, cases, settings)
+    return _do(folder, manifest, suite, cases, settings, workers, executor, on_progress)
+
+
+def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], dict[str, list[Sample]]]:
+    """A finished run's parts.
+
+    Raises:
+        InputError: there is none, it is not finished, or a case of it is gone.
+    """
+    manifest = read_manifest(folder)
+    samples = read_samples(folder)
+    return manifest, suite_from_json(manifest.suite, str(folder)), _cases_of(manifest, settings.cases, folder), samples
+
+
+def exit_code(run: Run) -> ExitCode:
+    """What `evalkit run` ends with: 1 when a case fails or regressed, 3 when one can't be told, else 0."""
+    words = {verdict.verdict for verdict in run.verdicts}
+    if "FAIL" in words:
+        return ExitCode.BLOCKED
+    return ExitCode.INCONCLUSIVE if "INCONCLUSIVE" in words else ExitCode.DONE
+
+
+def finish(
+    folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings
+) -> Run:
+    """Judges a whole run's samples, decides, and writes verdicts and report."""
+    from evalkit.app.reporting import write_reports
+
+    samples = read_samples(folder)
+    verdicts = case_verdicts(cases, samples, suite.policy, suite_baseline(suite), frozen=suite.mode == "exact")
+    locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
+    decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision)
+    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder))
+    return run
+
+
+def baseline_path(suite_path: Path) -> Path:
+    """Where a suite's baseline stands: beside it."""
+    return suite_path.with_name(f"{suite_path.stem}.baseline.parquet")
+
+
+def _beside(path: str | Path) -> str:
+    found = baseline_path(Path(path))
+    return str(found) if found.exists() else ""
+
+
+def _do(
+    folder: Path,
+    manifest: Manifest,
+    suite: Suite,
+    cases: list[CaseRef],
+    settings: Settings,
+    workers: int | None,
+    executor: str,
+    on_progress: Callable[[Progress], None],
+) -> Run:
+    count = workers or os.cpu_count() or 1
+    small = suite.mode == "exact" and len(cases) * suite.samples <= _SMALL_RUN
+    chosen = executor or ("serial" if workers == 1 or (workers is None and small) or count == 1 else "xdist")
+    execute(
+        folder, manifest, suite, cases, executor=chosen, workers=1 if chosen == "serial" else count, on_progress=on_progress
+    )
+    return finish(folder, manifest, suite, cases, settings)
+
+
+def suite_baseline(suite: Suite) -> Baseline | None:
+    """The baseline that a suite names, if it does."""
+    return read_baseline(Path(suite.baseline)) if suite.baseline else None
+
+
+def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
+    """The run's cases as they were run; a version that is gone or is another one now is refused."""
+    found: list[CaseRef] = []
+    for case_id, version, digest, _ in manifest.cases:
+        path = dict(case_versions(root / case_id)).get(version)
+        if path is None:
+            raise InputError(f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again")
+        case = reference(path)
+        if case.digest != digest:
+            raise ConfigError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+        found.append(case)
+    return found
+
+
+class _CasesByNeed(Mapping[str, Case]):
+    """The run's cases by id, each read when it is asked for: a report shows few of them in full."""
+
+    def __init__(self, cases: list[CaseRef]) -> None:
+        self._paths = {case.id: case.path for case in cases}
+        self._read: dict[str, Case] = {}
+
+    def __getitem__(self, case_id: str) -> Case:
+        if case_id not in self._read:
+            self._read[case_id] = read_case(self._paths[case_id])
+        return self._read[case_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _traces(folder: Path) -> Callable[[list[str]], Mapping[str, Any]]:
+    return lambda digests: read_traces(folder, digests)

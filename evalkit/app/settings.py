@@ -1,0 +1,139 @@
+"""Project settings: ``evalkit.toml`` or ``[tool.evalkit]`` in ``pyproject.toml``, read once.
+
+Precedence, highest first: a flag, an ``EVALKIT_<KEY>`` variable, the file, the default. Unknown keys and unknown
+``EVALKIT_`` variables are errors, because a misspelt setting that is ignored makes a wrong green.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evalkit.errors import ConfigError
+from evalkit.trace.model import Effect
+
+__all__ = ["SETTINGS_NAME", "Settings", "load_settings"]
+
+SETTINGS_NAME = "evalkit.toml"
+_VARIABLES = {"EVALKIT_CASES", "EVALKIT_SUITES", "EVALKIT_REPORTS", "EVALKIT_TARGET", "EVALKIT_OWNER", "EVALKIT_KEY_FILE"}
+_OTHER_VARIABLES = {"EVALKIT_PSEUDONYM_KEY", "EVALKIT_ACTOR", "EVALKIT_VENV"}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a project says once.
+
+    Attributes:
+        cases, suites, reports: folders.
+        target: what is replayed where neither suite nor case says, ``module:function``.
+        owner: who answers for new cases.
+        key_file: the pseudonym key; None for the user's own (outside of any repository).
+        pseudonym_key: the key itself, from the environment; wins over the file.
+        effects: tool-name patterns to effects, first match wins.
+        allow: values that sanitizing leaves as they are.
+        key_hints: further field names whose values are personal.
+        actor: who acts, where a command does not say.
+    """
+
+    root: Path = Path()
+    cases: Path = Path("cases")
+    suites: Path = Path("suites")
+    reports: Path = Path("reports")
+    target: str = ""
+    owner: str = ""
+    key_file: Path | None = None
+    pseudonym_key: str = ""
+    effects: tuple[tuple[str, Effect], ...] = ()
+    allow: tuple[str, ...] = ()
+    key_hints: tuple[str, ...] = ()
+    actor: str = ""
+    source: str = field(default="defaults")
+
+    def effect_of(self, tool: str) -> Effect | None:
+        """The configured effect of a tool, if any."""
+        return next((effect for pattern, effect in self.effects if fnmatchcase(tool, pattern)), None)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class _Tool(_Strict):
+    effect: Literal["read", "write", "pure"]
+
+
+class _Sanitize(_Strict):
+    allow: list[str] = []
+    key_hints: list[str] = []
+    key_file: str | None = None
+
+
+class _File(_Strict):
+    cases: str = "cases"
+    suites: str = "suites"
+    reports: str = "reports"
+    target: str = ""
+    owner: str = ""
+    tools: dict[str, _Tool] = {}
+    sanitize: _Sanitize = _Sanitize()
+
+
+def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
+    """The settings of the project at `root`.
+
+    Raises:
+        ConfigError: a file is no TOML, a key or an ``EVALKIT_`` variable is unknown, a value is of the wrong kind.
+    """
+    body, source = _read(root)
+    unknown = {name for name in environment if name.startswith("EVALKIT_")} - _VARIABLES - _OTHER_VARIABLES
+    if unknown:
+        known = ", ".join(sorted(_VARIABLES | _OTHER_VARIABLES))
+        raise ConfigError(f"unknown variable {', '.join(sorted(unknown))}", "environment", f"known are: {known}")
+    for name in ("cases", "suites", "reports", "target", "owner"):
+        if environment.get(f"EVALKIT_{name.upper()}"):
+            body[name] = environment[f"EVALKIT_{name.upper()}"]
+    try:
+        file = _File.model_validate(body)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise ConfigError(faults, source, "see docs/settings.md for the keys") from None
+    key_file = environment.get("EVALKIT_KEY_FILE") or file.sanitize.key_file
+    return Settings(
+        root=root,
+        cases=root / file.cases,
+        suites=root / file.suites,
+        reports=root / file.reports,
+        target=file.target,
+        owner=file.owner,
+        key_file=Path(key_file).expanduser() if key_file else None,
+        pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
+        effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
+        allow=tuple(file.sanitize.allow),
+        key_hints=tuple(file.sanitize.key_hints),
+        actor=environment.get("EVALKIT_ACTOR", ""),
+        source=source,
+    )
+
+
+def _read(root: Path) -> tuple[dict[str, Any], str]:
+    own, shared = root / SETTINGS_NAME, root / "pyproject.toml"
+    if own.exists():
+        return _toml(own), str(own)
+    if shared.exists():
+        found = _toml(shared).get("tool", {}).get("evalkit")
+        if found is not None:
+            return found, f"{shared} [tool.evalkit]"
+    return {}, "defaults"
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"not TOML: {error}", str(path), "correct the file") from None

@@ -1,0 +1,152 @@
+"""Commands on the case library: list, show, diff, history, edit, review, promote, retire, check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalkit.cli.common import as_json, echo_json, print_table, project, say
+
+__all__ = ["check", "diff", "edit", "history", "list_", "promote", "retire", "review", "show"]
+
+_actor = click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
+_reason = click.option("--reason", required=True, help="Why, one sentence.")
+
+
+@click.command("list")
+@as_json
+def list_(as_json: bool) -> None:
+    """The cases: id, version, state, signature, title."""
+    from evalkit.suite.select import list_cases
+
+    cases = list(list_cases(project().cases))
+    if as_json:
+        echo_json([{"id": c.id, "version": c.version, "state": c.state, "signature": c.signature, "title": c.title,
+                    "tags": list(c.tags), "digest": c.digest} for c in cases])  # fmt: skip
+        return
+    if not cases:
+        say("no cases yet: evalkit ingest incident.trace")
+        return
+    rows = [[c.id, f"v{c.version}", c.state, c.title] for c in cases]
+    print_table(["case", "version", "state", "title"], rows, flexible=3)
+
+
+@click.command()
+@click.argument("case")
+@as_json
+def show(case: str, as_json: bool) -> None:
+    """One case: CASE is an id, id@version, or a file."""
+    from evalkit.app.showing import case_json
+    from evalkit.case.store import find_case, read_with_digest
+    from evalkit.case.view import render_view
+
+    found, digest = read_with_digest(find_case(case, project().cases))
+    if as_json:
+        echo_json(case_json(found, digest))
+    else:
+        say(render_view(found))
+
+
+@click.command()
+@click.argument("left")
+@click.argument("right")
+@as_json
+def diff(left: str, right: str, as_json: bool) -> None:
+    """What differs between two cases, versions (id@1 id@2) or trace files."""
+    from evalkit.app.showing import diff_lines, difference_json
+
+    settings = project()
+    if as_json:
+        echo_json(difference_json(left, right, settings))
+        return
+    for line in diff_lines(left, right, settings):
+        say(line)
+
+
+@click.command()
+@click.argument("case")
+@as_json
+def history(case: str, as_json: bool) -> None:
+    """A case's versions, oldest first."""
+    from evalkit.app.life import history as versions
+
+    found = versions(case, project())
+    if as_json:
+        echo_json([{"version": v.number, "digest": v.digest, "state": v.case.state, "at": v.case.life[-1].at,
+                    "actor": v.case.life[-1].actor, "reason": v.case.life[-1].reason} for v in found])  # fmt: skip
+        return
+    rows = [
+        [f"v{v.number}", v.case.state, v.case.life[-1].at, v.case.life[-1].actor, v.case.life[-1].reason] for v in found
+    ]
+    print_table(["version", "state", "when", "who", "why"], rows, flexible=4)
+
+
+@click.command()
+@click.argument("case")
+@click.option("--checks", "file", type=click.Path(path_type=Path), required=True, help="JSON list of checks.")
+@_actor
+@_reason
+def edit(case: str, file: Path, actor: str, reason: str) -> None:
+    """Replace a case's checks, as a new version. The incident must still fail."""
+    from evalkit.app.life import edit_checks
+    from evalkit.app.showing import read_json
+
+    path = edit_checks(case, read_json(file), project(), actor=actor, reason=reason, where=str(file))
+    say(f"wrote {path}")
+
+
+@click.command()
+@click.argument("case")
+@_actor
+@_reason
+def review(case: str, actor: str, reason: str) -> None:
+    """Say that a case's checks were read and agreed to."""
+    _move(case, "reviewed", actor, reason)
+
+
+@click.command()
+@click.argument("case")
+@_actor
+@_reason
+def promote(case: str, actor: str, reason: str) -> None:
+    """Make a case a permanent gate: it is locked, and blocks releases from now on."""
+    _move(case, "permanent", actor, reason)
+
+
+@click.command()
+@click.argument("case")
+@_actor
+@_reason
+def retire(case: str, actor: str, reason: str) -> None:
+    """Take a case out of the suites. It stays in the library, with the reason."""
+    _move(case, "retired", actor, reason)
+
+
+@click.command()
+@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.option("--write-views", is_flag=True, help="Write the case.md files that are out of date.")
+@as_json
+@click.pass_context
+def check(context: click.Context, path: Path | None, write_views: bool, as_json: bool) -> None:
+    """Whether the case library still is what was written."""
+    from evalkit.app.checkup import check_library, checkup_exit_code, write_stale_views
+
+    cases = path or project().cases
+    if write_views:
+        write_stale_views(cases)
+    checked, problems = check_library(cases)
+    if as_json:
+        echo_json({"checked": checked, "problems": [{"kind": p.kind, "where": p.where, "what": p.sentence} for p in problems]})
+    for problem in problems:
+        say(f"{problem.where}: {problem.sentence}", err=True)
+    say(f"{checked} case files checked, {len(problems)} problems", err=as_json)
+    context.exit(int(checkup_exit_code(problems)))
+
+
+def _move(case: str, state: Any, actor: str, reason: str) -> None:
+    from evalkit.app.life import move_case
+
+    path = move_case(case, state, project(), actor=actor, reason=reason)
+    say(f"{case} is {state}: wrote {path}")

@@ -1,0 +1,82 @@
+"""The command line: names its commands, loads one when it is called, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from evalkit.errors import EvalkitError, ExitCode
+
+__all__ = ["COMMANDS", "cli", "main"]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("evalkit.cli.project:init", "Set a project up: settings, folders, a suite."),
+    "demo": ("evalkit.cli.project:demo", "The whole loop, offline, in a temporary folder."),
+    "record": ("evalkit.cli.recording:record", "Run a command and record its agent: evalkit record -- python agent.py"),
+    "inspect": ("evalkit.cli.traces:inspect", "What is in a trace, and what it lacks."),
+    "ingest": ("evalkit.cli.traces:ingest", "Make cases of incident traces."),
+    "judge": ("evalkit.cli.traces:judge", "A case's checks against traces that exist."),
+    "list": ("evalkit.cli.cases:list_", "The cases."),
+    "show": ("evalkit.cli.cases:show", "One case."),
+    "diff": ("evalkit.cli.cases:diff", "What differs between two cases, versions or traces."),
+    "history": ("evalkit.cli.cases:history", "A case's versions."),
+    "edit": ("evalkit.cli.cases:edit", "Replace a case's checks, as a new version."),
+    "review": ("evalkit.cli.cases:review", "Say that a case's checks were read and agreed to."),
+    "promote": ("evalkit.cli.cases:promote", "Make a case a permanent gate."),
+    "retire": ("evalkit.cli.cases:retire", "Take a case out of the suites, with a reason."),
+    "check": ("evalkit.cli.cases:check", "Whether the case library holds: hashes, lock, views."),
+    "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
+    "run": ("evalkit.cli.runs:run", "Run a suite."),
+    "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
+    "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
+    "baseline": ("evalkit.cli.runs:baseline", "Set or show what later runs are compared with."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group whose commands are imported when they are called; its help needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        found: click.Command = getattr(import_module(module), attribute)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="evalkit")
+def cli() -> None:
+    """evalkit makes sure that an AI agent's incident never comes back.
+
+    Exit codes: 0 done, gate passed; 1 gate blocked, checks failed; 2 wrong usage or input; 3 inconclusive;
+    4 integrity; 130 interrupted (--resume continues).
+    """
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except EvalkitError as error:
+        click.echo(f"error: {error}", err=True)
+        code = int(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        code = int(ExitCode.WRONG_INPUT)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        code = int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output went away; nothing is left to say to it
+        sys.stderr.close()
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

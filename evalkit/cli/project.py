@@ -1,0 +1,32 @@
+"""Commands that set up and show: init, demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalkit.cli.common import say
+
+__all__ = ["demo", "init"]
+
+
+@click.command()
+@click.option("--force", is_flag=True, help="Overwrite files that exist.")
+def init(force: bool) -> None:
+    """Set a project up: evalkit.toml, folders, two suites. Nothing is overwritten."""
+    from evalkit.app.init import init_project
+
+    for path, wrote in init_project(Path(), force=force):
+        say(f"{'wrote' if wrote else 'kept '} {path}")
+    say("next: evalkit ingest incident.trace")
+
+
+@click.command()
+@click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder, and keep it.")
+@click.option("--samples", type=click.IntRange(1), default=20, show_default=True)
+def demo(keep: Path | None, samples: int) -> None:
+    """The whole loop, offline: record, ingest, promote, run the buggy agent (BLOCKED), run the fixed one (PASS)."""
+    from evalkit.app.demo.walk import walk
+
+    walk(keep, samples=samples, say=say)

@@ -1,0 +1,172 @@
+"""Commands on runs: replay, run, gate, report, baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.progress import ProgressLine
+
+__all__ = ["baseline", "gate", "replay", "report", "run"]
+
+
+@click.command()
+@click.argument("case")
+@click.option("--target", default="", help="What to run, module:function.")
+@click.option("--mode", type=click.Choice(["exact", "live-model"]), default="exact", show_default=True)
+@click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint.")
+@click.option("--strict", is_flag=True, help="Calls must come in the recorded order.")
+@click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds a replay may take.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the (last) replay's trace to this file.")
+@as_json
+@click.pass_context
+def replay(context: click.Context, case: str, out: Path | None, as_json: bool, timeout: float, **options: Any) -> None:
+    """Replay one case in its frozen world and judge it."""
+    from evalkit.app.replaying import replay_case, write_trace
+    from evalkit.app.showing import replay_json, replay_lines
+
+    replays = list(replay_case(case, project(), timeout_s=timeout, **options))
+    if as_json:
+        echo_json([replay_json(one) for one in replays])
+    else:
+        for one in replays:
+            for line in replay_lines(one):
+                say(line)
+    if out is not None:
+        write_trace(replays[-1], out)
+        say(f"wrote {out}", err=True)
+    statuses = {one.status for one in replays}
+    context.exit(1 if "failed" in statuses else 3 if statuses - {"passed"} else 0)
+
+
+@click.command()
+@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
+@click.option("--samples", type=click.IntRange(1), help="Replays a case.")
+@click.option("--target", help="What to run, module:function.")
+@click.option("--mode", type=click.Choice(["exact", "live-model"]))
+@click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
+@click.option("--seed", type=int)
+@click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
+@click.option("--executor", default="", help="serial or xdist; chosen by the amount of work otherwise.")
+@click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
+@click.option("--resume", type=click.Path(path_type=Path), help="Finish this run instead of starting one.")
+@click.option("--actor", default="")
+@click.option("--reason", default="")
+@as_json
+@click.pass_context
+def run(
+    context: click.Context,
+    suite: Path | None,
+    workers: str,
+    base_url: str | None,
+    baseline: str,
+    executor: str,
+    out: Path | None,
+    resume: Path | None,
+    actor: str,
+    reason: str,
+    as_json: bool,
+    **overrides: Any,
+) -> None:
+    """Run a suite: every case N times, judged, with a report."""
+    from evalkit.app.run import exit_code, resume_suite, run_suite
+    from evalkit.app.showing import run_json, run_lines
+
+    count = _workers(workers)
+    with ProgressLine() as progress:
+        if resume is not None:
+            done = resume_suite(resume, project(), workers=count, executor=executor, on_progress=progress.show)
+        elif suite is not None:
+            if base_url:
+                overrides["model"] = {"base_url": base_url}
+            done = run_suite(
+                suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
+                baseline=baseline, actor=actor, reason=reason, on_progress=progress.show,
+            )  # fmt: skip
+        else:
+            raise click.UsageError("name a suite file, or a run with --resume")
+    if as_json:
+        echo_json(run_json(done))
+    for line in run_lines(done):
+        say(line, err=as_json)
+    context.exit(int(exit_code(done)))
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--against", default="", help="Compare the gate lock with a git reference, such as origin/main.")
+@as_json
+@click.pass_context
+def gate(context: click.Context, run: Path, against: str, as_json: bool) -> None:
+    """Decide a release from a finished run; makes no calls.
+
+    0 passed, 1 blocked, 3 inconclusive.
+    """
+    from evalkit.app.gate import gate_exit_code, gate_run
+    from evalkit.app.showing import decision_json, decision_lines
+
+    done = gate_run(run, project(), against=against)
+    if as_json:
+        echo_json(decision_json(done.decision))
+    for line in decision_lines(done.decision):
+        say(line, err=as_json)
+    context.exit(int(gate_exit_code(done.decision)))
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+def report(run: Path) -> None:
+    """Write a run's reports again, with the present baseline and lock."""
+    from evalkit.app.run import resume_suite
+
+    done = resume_suite(run, project())
+    say(str(done.folder / "report.html"))
+
+
+@click.group()
+def baseline() -> None:
+    """What later runs are compared with."""
+
+
+@baseline.command("set")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
+@click.option("--reason", required=True, help="Why this run is the measure.")
+@click.option("--out", type=click.Path(path_type=Path), help="The file; beside the suite by default.")
+def set_(run: Path, actor: str, reason: str, out: Path | None) -> None:
+    """Make a finished run its suite's baseline."""
+    from evalkit.app.baselines import set_baseline
+
+    say(f"wrote {set_baseline(run, project(), actor=actor, reason=reason, out=out)}")
+
+
+@baseline.command("show")
+@click.argument("suite")
+@as_json
+def show_(suite: str, as_json: bool) -> None:
+    """A suite's baseline: SUITE is its name, its file, or a baseline file."""
+    from dataclasses import asdict
+
+    from evalkit.app.baselines import show_baseline
+
+    found = show_baseline(suite, project())
+    if as_json:
+        echo_json({"info": asdict(found.info), "rows": [dict(row) for row in found.rows]})
+        return
+    say(f"run {found.info.run_id}, set by {found.info.actor} at {found.info.set_at}: {found.info.reason}")
+    rows = [[case_id, f"{passed}/{n}", f"{passed / n:.0%}" if n else "-"] for case_id, (passed, n, _) in found.counts.items()]
+    print_table(["case", "passed", "rate"], rows, flexible=0)
+
+
+def _workers(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise click.BadParameter(f"wanted a number or auto, got {text!r}", param_hint="-n")
+    return int(text)

@@ -1,0 +1,127 @@
+"""Commands on traces: inspect, ingest, judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.errors import CaseRefused, ExitCode
+from evalkit.trace.visible import visible
+
+__all__ = ["ingest", "inspect", "judge"]
+
+_format = click.option("--format", "format", default=None, help="The traces' dialect; found by content otherwise.")
+
+
+@click.command()
+@click.argument("trace")
+@_format
+@as_json
+def inspect(trace: str, format: str | None, as_json: bool) -> None:
+    """What is in a trace: its steps, and what it lacks. TRACE is a file, a folder, or - for stdin."""
+    from evalkit.app.showing import step_rows, trace_json
+    from evalkit.trace.evidence import evidence
+    from evalkit.trace.read import load_traces
+
+    found = load_traces(trace, format=format)
+    if as_json:
+        echo_json([trace_json(one) for one in found])
+        return
+    for one in found:
+        seen = evidence(one)
+        say(f"{visible(one.name)} {visible(one.id)} ({one.dialect}, {one.status}, {len(one.steps)} steps)")
+        print_table(["step", "kind", "name", "effect", "what"], step_rows(one), flexible=4)
+        say(f"evidence {seen.score:.2f}" + ("" if seen.gaps else ", nothing lacks"))
+        for gap in seen.gaps:
+            say(f"  - {visible(gap)}")
+
+
+@click.command()
+@click.argument("traces", nargs=-1, required=True)
+@click.option("--id", "case_id", default=None, help="The case's id; made from the failure otherwise.")
+@click.option("--title", default="", help="One line for people.")
+@click.option("--at", type=int, default=None, help="The step where it went wrong.")
+@click.option("--trace", "trace_id", default=None, help="Which trace of a file that holds several.")
+@click.option("--expect", type=click.Path(path_type=Path), help="JSON: the expected output, effects, calls.")
+@click.option("--passing", multiple=True, help="A healthy run of the same task; may be given several times.")
+@click.option("--keep-all", is_flag=True, help="Prune nothing.")
+@click.option("--tag", "tags", multiple=True)
+@click.option("--target", default="", help="What a replay runs, module:function.")
+@click.option("--owner", default="")
+@click.option("--link", default="", help="The incident's page.")
+@click.option("--dry-run", is_flag=True, help="Show the case, write nothing.")
+@_format
+@as_json
+@click.pass_context
+def ingest(
+    context: click.Context,
+    traces: tuple[str, ...],
+    case_id: str | None,
+    title: str,
+    at: int | None,
+    trace_id: str | None,
+    expect: Path | None,
+    passing: tuple[str, ...],
+    keep_all: bool,
+    tags: tuple[str, ...],
+    target: str,
+    owner: str,
+    link: str,
+    dry_run: bool,
+    format: str | None,
+    as_json: bool,
+) -> None:
+    """Make a case of each incident TRACE: pruned, sanitized, with checks that fail on it."""
+    from evalkit.app.ingest import ingest_trace, load_one
+    from evalkit.app.showing import case_json, ingested_lines, read_json
+    from evalkit.trace.read import load_traces
+
+    if case_id and len(traces) > 1:
+        raise click.UsageError("--id names one case; several traces were given")
+    settings = project()
+    expected = None if expect is None else read_json(expect)
+    healthy = [trace for source in passing for trace in load_traces(source, format=format)]
+    refused: list[CaseRefused] = []
+    made = []
+    for source in traces:
+        incident = load_one(source, format=format, trace_id=trace_id)
+        try:
+            done = ingest_trace(
+                incident, settings, expect=expected, passing=healthy, at=at, case_id=case_id, title=title,
+                keep_all=keep_all, tags=tags, target=target, owner=owner, link=link, dry_run=dry_run,
+            )  # fmt: skip
+        except CaseRefused as error:
+            refused.append(error)
+            say(f"refused: {error}", err=True)
+            continue
+        made.append(done)
+        for line in ingested_lines(done):
+            say(line, err=as_json)
+    if as_json:
+        echo_json([{**case_json(done.case, None), "path": str(done.path or "")} for done in made])
+    context.exit(int(ExitCode.WRONG_INPUT) if refused else 0)
+
+
+@click.command()
+@click.argument("case")
+@click.argument("traces", nargs=-1, required=True)
+@_format
+@as_json
+@click.pass_context
+def judge(context: click.Context, case: str, traces: tuple[str, ...], format: str | None, as_json: bool) -> None:
+    """A case's checks against traces that already exist; 1 if a gating one fails."""
+    from evalkit.app.judging import judge_traces
+    from evalkit.app.showing import result_json, result_lines
+
+    judged = [one for source in traces for one in judge_traces(case, source, project(), format=format)]
+    if as_json:
+        echo_json([{"trace": one.trace_id, "passed": one.passed, "results": [result_json(r) for r in one.results]}
+                   for one in judged])  # fmt: skip
+    else:
+        for one in judged:
+            say(f"{visible(one.trace_id)}: {'passed' if one.passed else 'FAILED'}")
+            for line in result_lines(one.results):
+                say(f"  {line}")
+    context.exit(int(ExitCode.DONE if all(one.passed for one in judged) else ExitCode.BLOCKED))
