@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from evalkit.app.settings import Settings
-from evalkit.sanitize import Policy, Sanitizer, load_key
+from evalkit.sanitize.key import load_key
+from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.sanitizer import Sanitizer
 
 __all__ = ["make_sanitizer"]
 
@@ -12,7 +14,10 @@ def make_sanitizer(settings: Settings) -> Sanitizer:
     """A fresh sanitizer of the project.
 
     Raises:
-        ConfigError: the key is unreadable or too short.
+        ConfigError: the key is unreadable or too short, or a rule is none.
     """
-    key = load_key(settings.key_file, settings.pseudonym_key or None)
-    return Sanitizer(Policy(allow=settings.allow, key_hints=settings.key_hints), key)
+    key = load_key(settings.key_file, settings.pseudonym_key)
+    policy = Policy(
+        allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns
+    )
+    return Sanitizer(policy, key)

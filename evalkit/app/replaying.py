@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from evalkit.app.settings import Settings
@@ -27,7 +26,7 @@ def replay_case(
     repeat: int = 1,
     seed: int = 0,
     timeout_s: float = 60.0,
-) -> Iterator[Replay]:
+) -> list[Replay]:
     """Replays a case `repeat` times.
 
     Raises:
@@ -42,7 +41,8 @@ def replay_case(
         raise ConfigError(f"mode {mode} needs an endpoint", f"case {case.id}", "pass --base-url http://...")
     runnable = TARGETS.get("python")(chosen)
     prepared = prepare(case, mode=mode, endpoint=base_url, strict=strict, seed=seed, timeout_s=timeout_s)
-    return (prepared.replay(runnable, sample) for sample in range(repeat))
+    with prepared.entered() as day:
+        return [day.replay(runnable, sample) for sample in range(repeat)]
 
 
 def write_trace(replay: Replay, path: Path) -> None:

@@ -16,13 +16,21 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.errors import ConfigError
+from evalkit.sanitize.policy import Kind
 from evalkit.trace.model import Effect
 
 __all__ = ["SETTINGS_NAME", "Settings", "load_settings"]
 
 SETTINGS_NAME = "evalkit.toml"
-_VARIABLES = {"EVALKIT_CASES", "EVALKIT_SUITES", "EVALKIT_REPORTS", "EVALKIT_TARGET", "EVALKIT_OWNER", "EVALKIT_KEY_FILE"}
-_OTHER_VARIABLES = {"EVALKIT_PSEUDONYM_KEY", "EVALKIT_ACTOR", "EVALKIT_VENV"}
+_FOLDERS_AND_WORDS = ("cases", "suites", "reports", "target", "owner")
+_VARIABLES = {*(f"EVALKIT_{name.upper()}" for name in _FOLDERS_AND_WORDS), "EVALKIT_KEY_FILE"}
+_OTHER_VARIABLES = {
+    "EVALKIT_PSEUDONYM_KEY",
+    "EVALKIT_ACTOR",
+    "EVALKIT_VENV",
+    "EVALKIT_RECORD_OUT",
+    "EVALKIT_RECORD_NAME",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,8 @@ class Settings:
         pseudonym_key: the key itself, from the environment; wins over the file.
         effects: tool-name patterns to effects, first match wins.
         allow: values that sanitizing leaves as they are.
-        key_hints: further field names whose values are personal.
+        hints: field names whose values are of a kind that sanitizing hides.
+        patterns: RE2 patterns whose matches are of such a kind.
         actor: who acts, where a command does not say.
     """
 
@@ -51,7 +60,8 @@ class Settings:
     pseudonym_key: str = ""
     effects: tuple[tuple[str, Effect], ...] = ()
     allow: tuple[str, ...] = ()
-    key_hints: tuple[str, ...] = ()
+    hints: tuple[tuple[str, Kind], ...] = ()
+    patterns: tuple[tuple[Kind, str], ...] = ()
     actor: str = ""
     source: str = field(default="defaults")
 
@@ -70,7 +80,8 @@ class _Tool(_Strict):
 
 class _Sanitize(_Strict):
     allow: list[str] = []
-    key_hints: list[str] = []
+    hints: dict[str, Kind] = {}
+    patterns: dict[Kind, list[str]] = {}
     key_file: str | None = None
 
 
@@ -95,7 +106,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     if unknown:
         known = ", ".join(sorted(_VARIABLES | _OTHER_VARIABLES))
         raise ConfigError(f"unknown variable {', '.join(sorted(unknown))}", "environment", f"known are: {known}")
-    for name in ("cases", "suites", "reports", "target", "owner"):
+    for name in _FOLDERS_AND_WORDS:
         if environment.get(f"EVALKIT_{name.upper()}"):
             body[name] = environment[f"EVALKIT_{name.upper()}"]
     try:
@@ -115,7 +126,8 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
         allow=tuple(file.sanitize.allow),
-        key_hints=tuple(file.sanitize.key_hints),
+        hints=tuple(file.sanitize.hints.items()),
+        patterns=tuple((kind, pattern) for kind, several in file.sanitize.patterns.items() for pattern in several),
         actor=environment.get("EVALKIT_ACTOR", ""),
         source=source,
     )

@@ -11,7 +11,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -137,10 +137,10 @@ def _read(path: Path) -> tuple[Case, str]:
 
 def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
             if file.metadata.num_rows > _MAX_ROWS:
                 raise InputError(f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file")
-            table = file.read()
+            table = file.read(use_threads=False)  # small files: threads cost more than they save
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError) as error:
@@ -148,11 +148,12 @@ def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str
     metadata = table.schema.metadata or {}
     if METADATA_KEY not in metadata or table.schema.names != STEP_SCHEMA.names:
         raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
-    for name in ("started_at", "ended_at"):
-        at = table.schema.get_field_index(name)
-        table = table.set_column(at, name, table.column(at).cast(pa.int64()))
     try:
         header = parse_exact(metadata[METADATA_KEY])
     except ValueError:
         raise IntegrityError("the header is not JSON", where, "restore the file from version control") from None
-    return header, cast("list[dict[str, Any]]", table.to_pylist())
+    columns = [
+        (column.cast(pa.int64()) if name in ("started_at", "ended_at") else column).to_pylist()
+        for name, column in zip(table.schema.names, table.columns, strict=True)
+    ]
+    return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]

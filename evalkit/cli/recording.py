@@ -26,5 +26,6 @@ def record(context: click.Context, out: Path, name: str | None, command: tuple[s
     from evalkit.record.launch import launch
 
     code = launch(command, out, name, os.environ)
-    say(f"recorded {out}" if out.exists() else "nothing was recorded: the command started no Python", err=True)
+    if out.exists():
+        say(f"recorded {out}", err=True)
     context.exit(code)

@@ -30,7 +30,7 @@ def replay(context: click.Context, case: str, out: Path | None, as_json: bool, t
     from evalkit.app.replaying import replay_case, write_trace
     from evalkit.app.showing import replay_json, replay_lines
 
-    replays = list(replay_case(case, project(), timeout_s=timeout, **options))
+    replays = replay_case(case, project(), timeout_s=timeout, **options)
     if as_json:
         echo_json([replay_json(one) for one in replays])
     else:

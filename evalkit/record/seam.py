@@ -10,11 +10,12 @@ An **Observer** is told when a step starts and when it ends: the file writer and
 
 from __future__ import annotations
 
+import dataclasses
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Protocol
 
@@ -22,7 +23,20 @@ from evalkit.canonical import Json
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.model import Effect, EffectSource, Kind, Step, StepError, Usage
 
-__all__ = ["Answer", "Answerer", "Call", "Counts", "Observer", "Session", "Turn", "current_session", "error_of"]
+__all__ = [
+    "NOWHERE",
+    "Answer",
+    "Answerer",
+    "Call",
+    "Counts",
+    "Observer",
+    "Position",
+    "Session",
+    "Turn",
+    "current_position",
+    "current_session",
+    "error_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,14 +190,21 @@ class Session:
     def close(self, step: Step, answer: Answer) -> None:
         """Ends a step with its answer."""
         self._observer.ended(
-            replace(
-                step,
-                output=answer.output,
-                error=answer.error,
-                ended_at=self._clock() if answer.at is None else answer.at,
-                model=answer.model or step.model,
-                usage=answer.usage,
-                attributes={**step.attributes, **answer.attributes} if answer.attributes else step.attributes,
+            Step(  # spelt out: `dataclasses.replace` takes three times as long, and every call comes through here
+                step.seq,
+                step.kind,
+                step.name,
+                step.input,
+                answer.output,
+                answer.error,
+                step.parent,
+                step.effect,
+                step.effect_source,
+                step.started_at,
+                self._clock() if answer.at is None else answer.at,
+                answer.model or step.model,
+                answer.usage,
+                {**step.attributes, **answer.attributes} if answer.attributes else step.attributes,
             )
         )
 
@@ -192,21 +213,44 @@ class Session:
         now = self._clock()
         step = Step(next(self._numbers), step_kind, name, input, output, parent=_PARENT.get(), started_at=now)
         self._observer.started(step)
-        self._observer.ended(replace(step, ended_at=now))
+        self._observer.ended(dataclasses.replace(step, ended_at=now))
 
     @contextmanager
     def active(self) -> Iterator[Session]:
         """Makes this the current session of the context, and of threads started in it."""
-        token, parent = _SESSION.set(self), _PARENT.set(None)
-        try:
+        with Position(self, None).taken():
             yield self
-        finally:
-            _PARENT.reset(parent)
-            _SESSION.reset(token)
 
 
 _SESSION: ContextVar[Session | None] = ContextVar("evalkit_session", default=None)
 _PARENT: ContextVar[int | None] = ContextVar("evalkit_parent", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where in a run some code is: its session and the step around it. For carrying into threads."""
+
+    session: Session | None
+    parent: int | None
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Code inside is at this position."""
+        session, parent = _SESSION.set(self.session), _PARENT.set(self.parent)
+        try:
+            yield
+        finally:
+            _PARENT.reset(parent)
+            _SESSION.reset(session)
+
+
+NOWHERE = Position(None, None)
+"""Outside of every run."""
+
+
+def current_position() -> Position:
+    """Where this context is."""
+    return Position(_SESSION.get(), _PARENT.get())
 
 
 def current_session() -> Session | None:

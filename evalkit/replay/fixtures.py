@@ -14,7 +14,7 @@ from typing import Any
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.errors import EvalkitError
 from evalkit.record.seam import Answer, Call
-from evalkit.replay.keys import call_key, leaf_differences, matched_arguments
+from evalkit.replay.keys import call_key, leaf_differences, matched_arguments, requested_model
 from evalkit.replay.model import Miss
 from evalkit.trace.model import Kind, Step
 
@@ -70,22 +70,25 @@ class FixtureIndex:
         self.recorded: list[Step] = [
             step for step in steps if step.kind in kinds and not step.attributes.get("unfinished")
         ]
-        self.keys: list[bytes] = [self.key(step.kind, step.name, step.input) for step in self.recorded]
+        self.keys: list[bytes] = [
+            self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
+        ]
         self.queues: dict[bytes, list[_Fixture]] = {}
         for key, step in zip(self.keys, self.recorded, strict=True):
             self.queues.setdefault(key, []).append(_Fixture(step))
 
-    def key(self, kind: str, name: str, arguments: Json) -> bytes:
+    def key(self, kind: str, name: str, arguments: Json, model: str | None) -> bytes:
         """The key under which a call is looked up."""
-        return call_key(kind, name, arguments, self.volatile.get(name, ()))
+        return call_key(kind, name, arguments, self.volatile.get(name, ()), model)
 
     def nearest(self, call: Call) -> tuple[int | None, tuple[Any, ...]]:
         """The recorded call of the same capability with the fewest differing paths, and those."""
-        wanted = matched_arguments(call.kind, call.arguments, self.volatile.get(call.name, ()))
+        volatile = self.volatile.get(call.name, ())
+        wanted = matched_arguments(call.kind, call.arguments, volatile, call.model)
         best: tuple[int | None, tuple[Any, ...]] = (None, ())
         for step in self.recorded:
             if step.kind == call.kind and step.name == call.name:
-                recorded = matched_arguments(step.kind, step.input, self.volatile.get(step.name, ()))
+                recorded = matched_arguments(step.kind, step.input, volatile, requested_model(step))
                 found = leaf_differences(recorded, wanted)
                 if best[0] is None or len(found) < len(best[1]):
                     best = (step.seq, found)
@@ -122,7 +125,7 @@ class Frozen:
             return None
         self._calls += 1
         try:
-            key = self._index.key(call.kind, call.name, call.arguments)
+            key = self._index.key(call.kind, call.name, call.arguments, call.model)
         except EvalkitError as error:
             raise self._miss(call, f"its arguments are no JSON: {error.what}") from None
         if self._strict:

@@ -6,32 +6,46 @@ their position in the conversation, because providers invent them anew each time
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from evalkit.canonical import Json, canonical, same
 from evalkit.replay.model import Difference
+from evalkit.trace.model import Step
 
-__all__ = ["call_key", "leaf_differences", "matched_arguments"]
+__all__ = ["call_key", "leaf_differences", "matched_arguments", "requested_model"]
 
 _ABSENT = object()
+_RELEASE = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8})\Z")
 
 
-def call_key(kind: str, name: str, arguments: Json, volatile: Sequence[str] = ()) -> bytes:
+def call_key(kind: str, name: str, arguments: Json, volatile: Sequence[str] = (), model: str | None = None) -> bytes:
     """The key of a call: equal for calls that the same recorded answer may serve.
 
     Raises:
         InputError: the arguments are no JSON.
     """
-    return canonical([kind, name, matched_arguments(kind, arguments, volatile)])
+    return canonical([kind, name, matched_arguments(kind, arguments, volatile, model)])
 
 
-def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = ()) -> Json:
-    """The arguments as they are matched: ids by position for a model call, volatile paths left out."""
+def requested_model(step: Step) -> str | None:
+    """The model that a recorded call asked for (another one, such as a dated release of it, may have answered)."""
+    asked = step.attributes.get("requested_model")
+    return asked if isinstance(asked, str) else step.model
+
+
+def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = (), model: str | None = None) -> Json:
+    """The arguments as they are matched.
+
+    For a model call, ids by position and the model's name without its release date; volatile paths are left out.
+    """
     if kind == "model" and isinstance(arguments, dict):
         messages = arguments.get("messages")
         if isinstance(messages, list):
             arguments = {**arguments, "messages": _positional_ids(messages)}
+        if model is not None:
+            arguments = {**arguments, "model": _RELEASE.sub("", model)}
     for path in volatile:
         arguments = _without(arguments, [part for part in path.split("/") if part])
     return arguments

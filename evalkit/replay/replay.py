@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from evalkit.canonical import Json
+from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
@@ -22,7 +23,7 @@ from evalkit.replay.targets.protocol import Target
 from evalkit.replay.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
 
-__all__ = ["PreparedCase", "prepare"]
+__all__ = ["Day", "PreparedCase", "prepare"]
 
 _FROZEN: dict[Mode, frozenset[Kind]] = {
     "exact": frozenset({"tool", "retrieval", "policy", "approval", "model"}),
@@ -49,45 +50,67 @@ class PreparedCase:
     timeout_s: float
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
+        """One replay; see `Day.replay`."""
+        with self.entered() as day:
+            return day.replay(target, sample)
+
+    @contextmanager
+    def entered(self) -> Iterator[Day]:
+        """The case's frozen world around this process, for as many replays as are wanted."""
+        endpoint = None if self.mode == "exact" else self.endpoint
+        world = World(self.case.trace.trace.started_at or 0.0, Guard.for_endpoint(endpoint))
+        with http_capture(), carry_context(), environment_of(endpoint), world.entered():
+            yield Day(self, world)
+
+
+class Day:
+    """The frozen day of a case, in which replays take place one after the other."""
+
+    def __init__(self, prepared: PreparedCase, world: World) -> None:
+        self._prepared = prepared
+        self._world = world
+        self._incident = prepared.case.trace.trace
+        self._input = exact_text(self._incident.input)
+
+    def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay.
 
         Args:
             sample: number of the sample; it and the case decide the seed of all randomness.
         """
         began = time.perf_counter()
-        trace, frozen, session, guard = self._execute(target, sample)
-        status, results, reason = self._judge(trace, frozen.misses, guard)
+        prepared, world = self._prepared, self._world
+        frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance)
+        session, trace = self._execute(target, sample, frozen)
+        status, results, reason = self._judge(trace, frozen.misses)
         return Replay(
             trace=trace,
             status=status,
             results=tuple(results),
             counts=session.counts,
-            recorded=len(self.index.recorded),
+            recorded=len(prepared.index.recorded),
             reason=reason,
             misses=tuple(frozen.misses),
             duration_s=time.perf_counter() - began,
         )
 
-    def _execute(self, target: Target, sample: int) -> tuple[Trace, Frozen, Session, Guard]:
-        incident = self.case.trace.trace
-        endpoint = None if self.mode == "exact" else self.endpoint
-        guard = Guard.for_endpoint(endpoint)
-        world = World(incident.started_at or 0.0, self._seed(sample), guard)
-        frozen = Frozen(self.index, strict=self.strict, on_answer=world.clock.advance)
+    def _execute(self, target: Target, sample: int, frozen: Frozen) -> tuple[Session, Trace]:
+        world, incident = self._world, self._incident
         collector = _Collector()
-        session = Session(frozen, collector, lambda: world.clock.now)
+        session = Session(frozen, collector, world.clock.read)
         output: Json = None
         error: StepError | None = None
-        with session.active(), http_capture(), carry_context(), environment_of(endpoint), world.entered():
-            try:
-                with deadline(self.timeout_s):
-                    output = target.run(incident.input)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as raised:  # noqa: BLE001  # whatever the agent raises is its outcome
-                error = error_of(raised)
-        trace = Trace(
-            id=f"{self.case.id}@{self.case.version}#{sample}",
+        world.restart(self._seed(sample))
+        try:
+            with session.active(), deadline(self._prepared.timeout_s):
+                output = target.run(parse_exact(self._input))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as raised:  # noqa: BLE001  # whatever the agent raises is its outcome
+            error = error_of(raised)
+        case = self._prepared.case
+        return session, Trace(
+            id=f"{case.id}@{case.version}#{sample}",
             name=incident.name,
             dialect="evalkit",
             steps=collector.steps(),
@@ -98,24 +121,23 @@ class PreparedCase:
             started_at=incident.started_at,
             ended_at=world.clock.now,
         )
-        return trace, frozen, session, guard
 
-    def _judge(self, trace: Trace, misses: list[Miss], guard: Guard) -> tuple[ReplayStatus, list[CheckResult], str]:
+    def _judge(self, trace: Trace, misses: list[Miss]) -> tuple[ReplayStatus, list[CheckResult], str]:
         if misses:
             return "missed", [], misses[0].sentence()
-        if guard.refused:
-            return "missed", [], guard.refused[0]
-        fault = "" if self.mode == "exact" else _infrastructure_fault(trace)
+        if self._world.guard.refused:
+            return "missed", [], self._world.guard.refused[0]
+        fault = "" if self._prepared.mode == "exact" else _infrastructure_fault(trace)
         if fault:
             return "errored", [], fault
-        results = self.judge(trace)
-        failed = [result for result in results if result.gating and not result.passed]
+        results = self._prepared.judge(trace)
         if trace.error is not None:
             return "failed", results, f"the agent raised {trace.error.type}: {trace.error.message}"
-        return ("failed", results, failed[0].reason) if failed else ("passed", results, "")
+        failed = next((result for result in results if result.gating and not result.passed), None)
+        return ("passed", results, "") if failed is None else ("failed", results, failed.reason)
 
     def _seed(self, sample: int) -> int:
-        text = f"{self.seed}/{self.case.id}/{sample}"
+        text = f"{self._prepared.seed}/{self._prepared.case.id}/{sample}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 

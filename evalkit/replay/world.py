@@ -19,7 +19,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,8 +40,20 @@ class Clock:
     """The replay's clock: stands still, and is moved forward by answers."""
 
     def __init__(self, start: float) -> None:
+        self._start = start
         self.now = start
         self._coordinates: Any = None
+
+    def read(self) -> float:
+        """The time, for a session."""
+        return self.now
+
+    def restart(self) -> None:
+        """Turns the clock back to the start, for the next replay."""
+        if self.now != self._start:
+            self.now = self._start
+            if self._coordinates is not None:
+                self._coordinates.move_to(self.now, tick=False)
 
     def advance(self, to: float) -> None:
         """Moves the clock to a recorded time; never back."""
@@ -114,34 +125,42 @@ class Guard:
 
 
 class World:
-    """Everything that a replay sees of the outside.
+    """Everything that a replay sees of the outside; one world serves the replays of a case, one after the other.
 
     Args:
         start: logical start, seconds since 1970 UTC.
-        seed: of all randomness.
         guard: what may be reached.
     """
 
-    def __init__(self, start: float, seed: int, guard: Guard) -> None:
+    def __init__(self, start: float, guard: Guard) -> None:
         self.clock = Clock(start)
         self.guard = guard
-        self._seed = seed
+        self._source = random.Random(0)
 
     @contextmanager
     def entered(self) -> Iterator[World]:
         """Inside, the process lives in this world."""
-        with self.guard.active(), _seeded(self._seed), self.clock.frozen():
+        with self.guard.active(), _chance_from(self._source), self.clock.frozen():
             yield self
+
+    def restart(self, seed: int) -> None:
+        """Begins the day anew: the clock at its start, all chance from `seed`, nothing refused yet."""
+        self.clock.restart()
+        self.guard.refused.clear()
+        self._source.seed(seed)
+        random.seed(seed)
+        if "numpy.random" in sys.modules:
+            sys.modules["numpy.random"].seed(seed % 2**32)
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """Randomness from `seed`; what was there before comes back afterwards."""
-    source = random.Random(seed)
+def _chance_from(source: random.Random) -> Iterator[None]:
+    """All randomness comes from `source`; what was there before comes back afterwards."""
     state = random.getstate()
+    numpy_random: Any = sys.modules.get("numpy.random")
+    numpy_state = None if numpy_random is None else numpy_random.get_state()
     real_urandom, real_uuid1 = os.urandom, uuid.uuid1
     random_module: Any = random
-    random.seed(seed)
     real_seed = random.Random.seed
 
     def seed_from_source(self: random.Random, a: Any = None, version: int = 2) -> None:
@@ -151,7 +170,6 @@ def _seeded(seed: int) -> Iterator[None]:
     os.urandom = source.randbytes
     random_module._urandom = source.randbytes  # what SystemRandom, and so `secrets`, reads
     uuid.uuid1 = lambda node=None, clock_seq=None: uuid.UUID(int=source.getrandbits(128), version=1)
-    numpy_state = _seed_numpy(seed)
     try:
         yield
     finally:
@@ -159,17 +177,7 @@ def _seeded(seed: int) -> Iterator[None]:
         random_module.Random.seed = real_seed
         random.setstate(state)
         if numpy_state is not None:
-            sys.modules["numpy"].random.set_state(numpy_state)
-
-
-def _seed_numpy(seed: int) -> Any:
-    """Seeds numpy's global generator where the agent loaded it; its state before, else None."""
-    module: ModuleType | None = sys.modules.get("numpy.random")
-    if module is None:
-        return None
-    state = module.get_state()
-    module.seed(seed % 2**32)
-    return state
+            numpy_random.set_state(numpy_state)
 
 
 _ACTIVE: list[Guard] = []

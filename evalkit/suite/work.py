@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +54,7 @@ class Worker:
         """
         samples: list[Sample] = []
         traces: dict[str, bytes] = {}
-        with ExitStack() as stack:
-            stack.enter_context(http_capture())  # installed once for all samples of the item
-            stack.enter_context(carry_context())
+        with http_capture(), carry_context():  # installed once for the whole item
             for portion in item.portions:
                 self._do_portion(portion, samples, traces)
         return encode_batch(samples, traces)
@@ -73,15 +70,16 @@ class Worker:
             timeout_s=self._suite.timeout_s,
         )
         passing = 0
-        for index in portion.samples:
-            replay = prepared.replay(target, index)
-            text = trace_text(replay.trace)
-            digest = trace_digest(text)
-            samples.append(_sample(case, index, replay, digest))
-            passed = replay.status == "passed"
-            if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
-                traces.setdefault(digest, text)
-                passing += passed
+        with prepared.entered() as day:
+            for index in portion.samples:
+                replay = day.replay(target, index)
+                text = trace_text(replay.trace)
+                digest = trace_digest(text)
+                samples.append(_sample(case, index, replay, digest))
+                passed = replay.status == "passed"
+                if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
+                    traces.setdefault(digest, text)
+                    passing += passed
 
     def _target(self, case: Case) -> Target:
         reference = self._suite.target or case.target

@@ -58,12 +58,17 @@ _STEP_DEFAULTS: dict[str, Any] = {
 
 
 class LineChain:
-    """Encodes the lines of one trace: shares repeats, numbers the lines, and chains their hashes."""
+    """Encodes the lines of one trace: shares repeats, numbers the lines, and chains their hashes.
 
-    def __init__(self) -> None:
+    Args:
+        seq: number of the first line; more than 0 continues a chain.
+        prev: the hash of the line before it.
+    """
+
+    def __init__(self, seq: int = 0, prev: str = "") -> None:
         self._packer = Packer()
-        self._seq = 0
-        self._prev = ""
+        self._seq = seq
+        self._prev = prev
 
     def encode(self, body: dict[str, Any]) -> bytes:
         """`body` as the next line, newline included.

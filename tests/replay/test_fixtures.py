@@ -186,3 +186,19 @@ def test_the_clock_is_told_when_an_answer_came() -> None:
     answerer = Frozen(FixtureIndex([tool_step(3, "a")], TOOLS), on_answer=seen.append)
     answerer.answer(call("a"))
     assert seen == [tool_step(3, "a").ended_at]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "asked", "hit"),
+    [("gpt-4o", "gpt-4o", True), ("gpt-4o-2024-08-06", "gpt-4o", True), ("gpt-4o", "gpt-4o-mini", False)],
+)
+def test_another_model_is_another_question(recorded: str, asked: str, hit: bool) -> None:
+    """A swapped model is never answered from the old one's recording; a release date makes no difference."""
+    request: dict[str, Any] = {"messages": [{"role": "user", "content": "go"}]}
+    answerer = frozen(Step(0, "model", "chat", request, {"role": "assistant"}, model=recorded), kinds=ALL)
+    question = Call("model", "chat", request, model=asked)
+    if hit:
+        assert answerer.answer(question) is not None
+        return
+    with pytest.raises(ReplayHalt, match="/model: recorded 'gpt-4o', got 'gpt-4o-mini'"):
+        answerer.answer(question)

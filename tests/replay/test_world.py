@@ -24,7 +24,9 @@ START = 1_700_000_000.0
 
 def inside(function: Callable[[], Any], *, seed: int = 1, guard: Guard | None = None) -> Any:
     """What a function gives inside of a world."""
-    with World(START, seed, guard or Guard()).entered():
+    world = World(START, guard or Guard())
+    with world.entered():
+        world.restart(seed)
         return function()
 
 
@@ -44,7 +46,7 @@ def test_every_clock_shows_the_recorded_day(now: Callable[[], float]) -> None:
 
 def test_the_clock_moves_only_forward_and_with_the_answers() -> None:
     """Between answers it stands still; an earlier answer does not turn it back."""
-    world = World(START, 1, Guard())
+    world = World(START, Guard())
     with world.entered():
         world.clock.advance(START + 5)
         world.clock.advance(START + 2)

@@ -1,0 +1,40 @@
+"""The benchmarks' agent: three frozen tool calls and an answer, deterministic per case.
+
+It does what the peers' stub does (see ci/bench/run.py): looks an order up, checks the policy, refunds; every tenth case
+or so answers wrongly.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+from evalkit import tool
+
+__all__ = ["run"]
+
+
+@tool(effect="read")
+def lookup_order(order: str) -> dict[str, object]:
+    """Never executed in a replay."""
+    raise AssertionError("a tool body ran in a frozen replay")
+
+
+@tool(effect="read")
+def check_policy(order: str) -> dict[str, object]:
+    """Never executed in a replay."""
+    raise AssertionError("a tool body ran in a frozen replay")
+
+
+@tool(effect="write")
+def issue_refund(order: str) -> dict[str, object]:
+    """Never executed in a replay."""
+    raise AssertionError("a tool body ran in a frozen replay")
+
+
+def run(message: str) -> str:
+    """Answers ``refund order <n>``."""
+    order = message.rsplit(" ", 1)[-1]
+    lookup_order(order)
+    check_policy(order)
+    issue_refund(order)
+    return "REFUND_OK" if zlib.crc32(message.encode()) % 10 else "REFUND_FAIL"

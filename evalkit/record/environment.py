@@ -1,0 +1,85 @@
+"""What a run ran on, cheaply: read from files, nothing is started and no package is imported."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from evalkit.canonical import Json
+
+__all__ = ["environment", "git_commit"]
+
+
+def environment(folder: Path) -> dict[str, Json]:
+    """Facts about this process for a trace's header.
+
+    Args:
+        folder: where the agent's code is looked for; usually the working directory.
+
+    Returns:
+        ``python``, ``implementation``, ``os``, ``machine``, ``evalkit`` (None when it is not installed),
+        ``git_commit`` (None outside of a repository) and ``packages``: hex SHA-256 over the sorted names and versions
+        of all installed packages.
+    """
+    return {
+        "python": platform.python_version(),
+        "implementation": sys.implementation.name,
+        "os": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "evalkit": _own_version(),
+        "git_commit": git_commit(folder),
+        "packages": _packages_digest(),
+    }
+
+
+def git_commit(folder: Path) -> str | None:
+    """The commit that is checked out in the repository around `folder`, in hex; None when there is none."""
+    for place in (folder, *folder.parents):
+        git = place / ".git"
+        try:
+            if git.is_dir():
+                return _head(git, git)
+            if git.is_file():  # a worktree or submodule: the file says where its folder is
+                own = place / git.read_text("utf-8").removeprefix("gitdir:").strip()
+                common = own / "commondir"
+                return _head(own, own / common.read_text("utf-8").strip() if common.is_file() else own)
+        except (OSError, ValueError):
+            return None
+    return None
+
+
+def _head(own: Path, common: Path) -> str | None:
+    head = (own / "HEAD").read_text("utf-8").strip()
+    if not head.startswith("ref: "):
+        return head or None
+    name = head.removeprefix("ref: ")
+    for folder in (own, common):
+        if (folder / name).is_file():
+            return (folder / name).read_text("utf-8").strip()
+    packed = common / "packed-refs"
+    for line in packed.read_text("utf-8").splitlines() if packed.is_file() else ():
+        commit, _, packed_name = line.partition(" ")
+        if packed_name == name:
+            return commit
+    return None
+
+
+def _packages_digest() -> str:
+    found: set[str] = set()
+    for entry in sys.path:
+        try:
+            names = [path.name for path in Path(entry or ".").iterdir()]
+        except OSError:  # a zip file, or a folder that is gone
+            continue
+        found.update(name.rpartition(".")[0] for name in names if name.endswith((".dist-info", ".egg-info")))
+    return hashlib.sha256("\n".join(sorted(found)).encode("utf-8", "replace")).hexdigest()
+
+
+def _own_version() -> str | None:
+    try:
+        return version("evalkit")
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,183 @@
+"""`record`: one run of an agent, written to a trace file as it happens."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evalkit.errors import UsageError
+from evalkit.record.environment import environment
+from evalkit.record.http import http_capture
+from evalkit.record.plain import plain
+from evalkit.record.seam import Session, error_of
+from evalkit.record.threads import carry_context
+from evalkit.record.writer import Sanitize, TraceWriter
+from evalkit.trace.model import KINDS, USER_MESSAGE, Kind, Status, Step, StepError, Trace
+
+__all__ = ["Recording", "as_is", "default_sanitizer", "record"]
+
+
+def record(
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    input: Any = None,
+    sanitizer: Sanitize | None = None,
+    clock: Callable[[], float] = time.time,
+) -> Recording:
+    """Records what happens inside of a ``with`` or ``async with`` block to a new trace file.
+
+    Tool calls (see `tool`) and model calls over httpx and httpx2 become steps, also from threads and tasks started in
+    the block. An exception that leaves the block is recorded as the run's error, and goes on.
+
+    Args:
+        path: the file, which must not exist; missing folders are made.
+        name: the agent's name; the file's name by default.
+        input: what the agent is started with.
+        sanitizer: what each step goes through before it is written; None for the built-in one with the project's key.
+            `as_is` writes values as they are.
+        clock: logical time, seconds since 1970 UTC.
+
+    Raises:
+        InputError: on entering, when the file exists or can't be made.
+        ConfigError: on entering, when the sanitizer's key or a wire can't be loaded.
+    """
+    return Recording(Path(path), name=name, input=input, sanitizer=sanitizer, clock=clock)
+
+
+def as_is(step: Step) -> Step:
+    """A sanitizer that changes nothing: for runs on invented data only."""
+    return step
+
+
+def default_sanitizer() -> Sanitize:
+    """The built-in rules with the project's key: from ``EVALKIT_PSEUDONYM_KEY``, else from the key file.
+
+    Raises:
+        ConfigError: the key is malformed or can't be read.
+    """
+    from evalkit.sanitize.key import load_key
+    from evalkit.sanitize.policy import Policy
+    from evalkit.sanitize.sanitizer import Sanitizer
+
+    return Sanitizer(Policy(), load_key(given=os.environ.get("EVALKIT_PSEUDONYM_KEY"))).step
+
+
+class Recording:
+    """One run being recorded; made by `record`.
+
+    Attributes:
+        output: the run's final answer, set by the agent's caller.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        name: str | None,
+        input: Any,
+        sanitizer: Sanitize | None,
+        clock: Callable[[], float],
+        lazily: bool = False,
+    ) -> None:
+        self.output: Any = None
+        self._path = path
+        self._name = name or path.name.partition(".")[0]
+        self._input = input
+        self._sanitizer = sanitizer
+        self._clock = clock
+        self._lazily = lazily
+        self._stack = ExitStack()
+        self._writer: TraceWriter | None = None
+        self._session: Session | None = None
+
+    def __enter__(self) -> Self:
+        if self._writer is not None:
+            raise UsageError("a recording is one run and was used before", cure="call record() again for the next run")
+        header = Trace(
+            id=uuid.uuid4().hex,
+            name=self._name,
+            dialect="evalkit",
+            steps=(),
+            input=plain(self._input),
+            started_at=self._clock(),
+            attributes={"environment": environment(Path.cwd())},
+        )
+        sanitize = default_sanitizer() if self._sanitizer is None else self._sanitizer
+        with ExitStack() as stack:  # undone when a later line fails
+            self._writer = TraceWriter(self._path, header, sanitize, lazily=self._lazily)
+            self._session = Session(None, self._writer, self._clock)
+            stack.enter_context(http_capture())
+            stack.enter_context(carry_context())
+            stack.enter_context(self._session.active())
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        self.end(None if error is None or _is_success(error) else error_of(error))
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        self.__exit__(kind, error, stack)
+
+    @property
+    def path(self) -> Path:
+        """Where the trace goes."""
+        return self._path if self._writer is None else self._writer.path
+
+    @property
+    def steps(self) -> int:
+        """How many steps were begun so far."""
+        return 0 if self._writer is None else self._writer.steps
+
+    def note(self, kind: Kind, name: str, *, input: Any = None, output: Any = None) -> None:
+        """Adds a step that is no call: a state change, a policy's decision taken in code, an approval.
+
+        Raises:
+            UsageError: the kind is unknown, or the recording is not running.
+        """
+        if kind not in KINDS:
+            raise UsageError(f"step kind {kind!r} is unknown", cure=f"use one of: {', '.join(sorted(KINDS))}")
+        self._running().note(kind, name, input=plain(input), output=plain(output))
+
+    def user(self, text: str) -> None:
+        """Adds a user's turn.
+
+        Raises:
+            UsageError: the recording is not running.
+        """
+        self._running().note("other", USER_MESSAGE, output={"role": "user", "content": text})
+
+    def end(self, error: StepError | None) -> None:
+        """Ends the run; what the agent does from here on is not recorded. `with` does this by itself."""
+        self._stack.close()
+        if self._writer is not None:
+            status: Status = "completed" if error is None else "failed"
+            self._writer.finish(output=plain(self.output), error=error, status=status, ended_at=self._clock())
+
+    def abandon(self) -> None:
+        """Stops without writing an end, for when somebody else knows how the run ended."""
+        self._stack.close()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _running(self) -> Session:
+        if self._session is None:
+            raise UsageError("the recording is not running", cure="call it inside of the with block")
+        return self._session
+
+
+def _is_success(error: BaseException) -> bool:
+    return isinstance(error, SystemExit) and error.code in (None, 0)

@@ -1,0 +1,237 @@
+"""A native trace file written while the agent runs: sanitized step by step, whole lines, never in the agent's way.
+
+Each line is one write in append mode, so a recorder that is killed leaves whole lines and at most one torn at the end.
+A step is written when it begins and again when it ends. Lines are written by one thread at a time, in the order of
+happening; a call that comes from inside of a write (a finalizer, a signal handler) leaves its line to the write that
+it interrupted. Nothing that goes wrong here reaches the agent: recording stops, says so once, and the file stays
+readable.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from evalkit.canonical import Json, canonical
+from evalkit.errors import InputError
+from evalkit.record.encodable import encodable
+from evalkit.trace.file import LineChain, finish_json, header_json, step_json
+from evalkit.trace.model import Status, Step, StepError, Trace
+
+__all__ = ["Sanitize", "TraceWriter"]
+
+Sanitize: TypeAlias = Callable[[Step], Step]
+
+_KNOWN_AT_START = ("kind", "name", "input", "parent", "effect", "effect_source", "started_at")
+
+
+class TraceWriter:
+    """The observer that writes one run to one file.
+
+    Args:
+        path: a file that does not exist yet.
+        header: the run without steps; what is known when it begins.
+        sanitize: what every step goes through before it is written; the run's own input, output and error go through
+            it as those of a step of kind `agent`. Called by one thread at a time.
+        lazily: make the file only when the first step comes.
+
+    Attributes:
+        path: where the lines go: ``<path>.<pid>`` in a forked child.
+        steps: steps begun in this file.
+
+    Raises:
+        InputError: the file exists or can't be made.
+    """
+
+    def __init__(self, path: Path, header: Trace, sanitize: Sanitize, *, lazily: bool = False) -> None:
+        self.path = path
+        self.steps = 0
+        self._header = header
+        self._sanitize = sanitize
+        self._file: _LineFile | None = None
+        self._reset()
+        if not lazily:
+            self._file = _LineFile(path)
+            self._append(self._header_body)
+
+    def started(self, step: Step) -> None:
+        """Writes the step's beginning."""
+        self._append(lambda: self._start_body(step))
+
+    def ended(self, step: Step) -> None:
+        """Writes the step's end."""
+        self._append(lambda: self._end_body(step))
+
+    def finish(self, *, output: Json, error: StepError | None, status: Status, ended_at: float) -> None:
+        """Writes the run's end and closes the file; steps that come later are not recorded.
+
+        A file that was to be made lazily and has no step is not made.
+        """
+        if self._pid != os.getpid():
+            self._enter_child()
+        if self._file is not None:
+            run = replace(self._header, output=output, error=error, status=status, ended_at=ended_at)
+            self._append(lambda: self._finish_body(run))
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file without an end, as if the recorder had been killed."""
+        if self._pid != os.getpid():
+            self._enter_child()
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+            self._closed = True
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._chain = LineChain()
+        self._file = None
+        self._waiting: deque[Callable[[], dict[str, Any]]] = deque()
+        self._open: set[int] = set()
+        self._writing = False
+        self._closed = False
+
+    def _append(self, body: Callable[[], dict[str, Any]]) -> None:
+        if self._pid != os.getpid():
+            self._enter_child()
+        self._waiting.append(body)
+        with self._lock:
+            if self._writing:
+                return
+            self._writing = True
+            try:
+                while self._waiting and not self._closed:
+                    self._write(self._waiting.popleft())
+            finally:
+                self._writing = False
+
+    def _enter_child(self) -> None:
+        """A forked child has a file of its own: two processes can't share one chain of hashes."""
+        parent, closed = self._pid, self._closed
+        if self._file is not None:
+            self._file.close()
+        self._reset()
+        self._closed = closed
+        self.path = self.path.with_name(f"{self.path.name}.{self._pid}")
+        gap = f"forked from process {parent} amid its run: numbers and parents of steps go on from there"
+        self._header = replace(self._header, gaps=(*self._header.gaps, gap))
+
+    def _write(self, body: Callable[[], dict[str, Any]]) -> None:
+        """Writes one line, after the header where there is none yet."""
+        kept = False
+        try:
+            if self._file is None:
+                self._file = _LineFile(self.path)
+                self._file.take(self._chain.encode(_checked(self._header_body())))
+            checked = _checked(body())
+            self._file.flush()
+            self._file.take(self._chain.encode(checked))
+            kept = True
+            self._file.flush()
+        except Exception as error:  # noqa: BLE001  # a recorder never breaks the agent that it watches
+            self._stop(error)
+        finally:
+            if not kept:  # an interrupt came amid encoding: without this line the chain of hashes has a hole
+                self._closed = True
+
+    def _stop(self, error: Exception) -> None:
+        self._closed = True
+        reason = error.what if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        try:
+            sys.stderr.write(f"evalkit: recording to {self.path} has stopped; the agent goes on ({reason})\n")
+        except (OSError, ValueError, AttributeError):
+            return  # no stderr either
+
+    def _header_body(self) -> dict[str, Any]:
+        run = self._header
+        shown = self._sanitized(Step(0, "agent", run.name, run.input))
+        return {**header_json(run, time.time()), "input": shown.get("input")}
+
+    def _finish_body(self, run: Trace) -> dict[str, Any]:
+        shown = self._sanitized(Step(0, "agent", run.name, output=run.output, error=run.error))
+        return {**finish_json(run), "output": shown.get("output"), "error": shown.get("error")}
+
+    def _start_body(self, step: Step) -> dict[str, Any]:
+        self.steps += 1
+        self._open.add(step.seq)
+        return {"type": "start", **self._sanitized(step)}
+
+    def _end_body(self, step: Step) -> dict[str, Any]:
+        if step.seq not in self._open:  # it began before a fork
+            return {"type": "step", **self._sanitized(step)}
+        self._open.discard(step.seq)
+        body = self._sanitized(replace(step, input=None))
+        return {"type": "end", **{key: value for key, value in body.items() if key not in _KNOWN_AT_START}}
+
+    def _sanitized(self, step: Step) -> dict[str, Any]:
+        try:
+            return step_json(self._sanitize(step))
+        except Exception as error:  # noqa: BLE001  # rather a step without its values than a value in the clear
+            gap = f"input, output and error are withheld: sanitizing failed ({type(error).__name__})"
+            error_left = None if step.error is None else StepError(step.error.type)
+            bare = replace(step, input=None, output=None, error=error_left, attributes={"gaps": [gap]})
+            return step_json(bare)
+
+
+class _LineFile:
+    """A file in append mode that is written a line at a time, also when a write is interrupted or falls short."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._fd = os.open(path, flags, 0o666)
+        except FileExistsError:
+            raise InputError(
+                "the file exists, and a recording is never written over", str(path), "record to another path"
+            ) from None
+        except OSError as error:
+            raise InputError(
+                f"the trace file can't be made: {error.strerror}", str(path), "record to a folder that may be written"
+            ) from None
+        self._size = 0
+        self._line = b""
+
+    def take(self, line: bytes) -> None:
+        """Holds a line for `flush`; the one before it must be flushed."""
+        self._line = line
+
+    def flush(self) -> None:
+        """Writes what is held, or what an interrupt left of it: the file's size tells how much that is.
+
+        Raises:
+            OSError: the disk is full, or the file is gone.
+        """
+        while self._line:
+            written = os.fstat(self._fd).st_size - self._size
+            if written >= len(self._line):
+                self._size += len(self._line)
+                self._line = b""
+            else:
+                os.write(self._fd, self._line[written:])
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _checked(body: dict[str, Any]) -> dict[str, Any]:
+    """`body`, or a rendering of it that the file can hold; the chain must not see a line that it can't encode."""
+    try:
+        canonical(body)
+    except (InputError, RecursionError):
+        gaps = ["a value that no JSON file can hold is rendered as text"]
+        rendered = {key: encodable(value) for key, value in body.items()}
+        attributes = rendered.get("attributes")
+        return {**rendered, "attributes": {**(attributes if isinstance(attributes, dict) else {}), "gaps": gaps}}
+    return body

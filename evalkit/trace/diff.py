@@ -1,0 +1,189 @@
+"""Two runs side by side: the same outcome, the same tools, the same effects, and where they part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Literal, TypeAlias
+
+import orjson
+
+from evalkit.canonical import Json, digest
+from evalkit.errors import InputError
+from evalkit.trace.model import Step, Trace
+
+__all__ = ["Comparison", "Difference", "DifferenceKind", "Pair", "compare"]
+
+DifferenceKind: TypeAlias = Literal["decision", "tool", "argument", "result", "outcome"]
+_MAX_ALIGNED = 5_000
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One point where two runs differ.
+
+    Attributes:
+        kind: ``decision`` (the models answered differently), ``tool`` (another tool, or one more), ``argument``,
+            ``result`` (the same call was answered differently), ``outcome`` (output, error or status).
+        sentence: in words.
+        left, right: the step on each side; None where there is none.
+    """
+
+    kind: DifferenceKind
+    sentence: str
+    left: int | None = None
+    right: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two steps that stand beside each other; None where the other run has no such step."""
+
+    left: int | None
+    right: int | None
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes:
+        same_outcome: equal output, error type and status.
+        same_tools: the same tools in the same order.
+        same_effects: the same multiset of successful writes with canonical arguments.
+        first: the first difference, None when the runs are equal.
+        differences: all of them, in order.
+        pairs: the steps aligned for a view side by side.
+        similarity: of the final answers' texts, 0 to 1.
+    """
+
+    same_outcome: bool
+    same_tools: bool
+    same_effects: bool
+    first: Difference | None
+    differences: tuple[Difference, ...]
+    pairs: tuple[Pair, ...]
+    similarity: float
+
+
+def compare(left: Trace, right: Trace) -> Comparison:
+    """Compares two runs; times, ids and usage are no difference."""
+    pairs = tuple(_aligned(left.steps, right.steps))
+    found = [one for pair in pairs if not pair.same and (one := _difference(pair, left, right)) is not None]
+    outcome = _outcome(left, right)
+    found += [outcome] if outcome else []
+    return Comparison(
+        same_outcome=outcome is None,
+        same_tools=[step.name for step in left.of_kind("tool")] == [step.name for step in right.of_kind("tool")],
+        same_effects=_effects(left) == _effects(right),
+        first=found[0] if found else None,
+        differences=tuple(found),
+        pairs=pairs,
+        similarity=_similarity(left.output, right.output),
+    )
+
+
+def _aligned(left: Sequence[Step], right: Sequence[Step]) -> Iterator[Pair]:
+    """Pairs steps by kind and name; beyond 5,000 steps by position, since an alignment takes quadratic time."""
+    names = [[f"{step.kind} {step.name}" for step in side] for side in (left, right)]
+    if max(len(left), len(right)) > _MAX_ALIGNED:
+        yield from _beside(left, right)
+        return
+    matcher = SequenceMatcher(None, names[0], names[1], autojunk=False)
+    for _, i1, i2, j1, j2 in matcher.get_opcodes():
+        yield from _beside(left[i1:i2], right[j1:j2])
+
+
+def _beside(left: Sequence[Step], right: Sequence[Step]) -> Iterator[Pair]:
+    for at in range(max(len(left), len(right))):
+        one = left[at] if at < len(left) else None
+        other = right[at] if at < len(right) else None
+        same = one is not None and other is not None and _content(one) == _content(other)
+        yield Pair(one.seq if one else None, other.seq if other else None, same)
+
+
+def _difference(pair: Pair, left: Trace, right: Trace) -> Difference | None:
+    one = None if pair.left is None else left.step(pair.left)
+    other = None if pair.right is None else right.step(pair.right)
+    if one is None or other is None:
+        only = one or other
+        side = "left" if other is None else "right"
+        if only is None or only.kind not in ("tool", "retrieval", "policy", "approval"):
+            return None
+        return Difference("tool", f"only the {side} run calls {only.name}", pair.left, pair.right)
+    if one.kind == "model" and other.kind == "model":
+        if _decided(one) == _decided(other):
+            return None
+        sentence = f"the models decided differently: {_said(_decided(one))} against {_said(_decided(other))}"
+        return Difference("decision", sentence, one.seq, other.seq)
+    if one.name != other.name or one.kind != other.kind:
+        return Difference("tool", f"{one.name} against {other.name}", one.seq, other.seq)
+    if one.kind == "other":
+        return None
+    if _key(one.input) != _key(other.input):
+        sentence = f"{one.name} was given {_said(one.input)} against {_said(other.input)}"
+        return Difference("argument", sentence, one.seq, other.seq)
+    answers = [_said(step.error.type if step.error else step.output) for step in (one, other)]
+    return Difference("result", f"{one.name} answered {answers[0]} against {answers[1]}", one.seq, other.seq)
+
+
+def _outcome(left: Trace, right: Trace) -> Difference | None:
+    if left.status != right.status:
+        return Difference("outcome", f"the run is {left.status} against {right.status}")
+    errors = [trace.error.type if trace.error else "no error" for trace in (left, right)]
+    if errors[0] != errors[1]:
+        return Difference("outcome", f"{errors[0]} against {errors[1]}")
+    if _key(left.output) != _key(right.output):
+        return Difference("outcome", f"the final answer is {_said(left.output)} against {_said(right.output)}")
+    return None
+
+
+def _effects(trace: Trace) -> Counter[tuple[str, str]]:
+    return Counter((step.name, _key(step.input)) for step in trace.steps if step.is_effect)
+
+
+def _decided(step: Step) -> Json:
+    """What a model's answer asks for: its calls without their ids; its text when it asks for none."""
+    if not isinstance(step.output, dict):
+        return step.output
+    calls = step.output.get("tool_calls")
+    if not isinstance(calls, list) or not calls:
+        return step.output.get("content")
+    return [{"name": c.get("name"), "arguments": c.get("arguments")} for c in calls if isinstance(c, dict)]
+
+
+def _content(step: Step) -> tuple[str, str, str, str, str | None]:
+    given = "" if step.kind == "model" else _key(step.input)  # a model's input repeats all that came before
+    answer = _decided(step) if step.kind == "model" else step.output
+    return step.kind, step.name, given, _key(answer), step.error.type if step.error else None
+
+
+def _key(value: Json) -> str:
+    try:
+        return digest(value)
+    except InputError:  # no JSON: told apart by how it prints
+        return repr(value)
+
+
+def _similarity(left: Json, right: Json) -> float:
+    if _key(left) == _key(right):
+        return 1.0
+    from rapidfuzz import fuzz
+
+    return fuzz.ratio(_text(left), _text(right)) / 100
+
+
+def _text(value: Json) -> str:
+    try:
+        return value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:
+        return repr(value)
+
+
+def _said(value: Json) -> str:
+    body = _text(value)
+    return body if len(body) <= _SHOWN else body[: _SHOWN - 1] + "…"

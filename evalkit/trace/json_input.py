@@ -1,0 +1,104 @@
+"""JSON from outside, parsed strictly and without loss: what can't be kept exactly is refused with its place.
+
+Integers of up to 308 digits stay exact. NaN, infinities, numbers that overflow a double, lone surrogates, invalid
+UTF-8 and nesting deeper than 200 levels are refused. One byte order mark at the start is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+import orjson
+
+from evalkit.canonical import Json
+from evalkit.errors import UnreadableTrace
+
+__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines"]
+
+BOM = b"\xef\xbb\xbf"
+MAX_DEPTH = 200
+
+_BEYOND_64_BIT = re.compile(rb"-\d{19}|\d{20}")
+_CURE = "export the trace again as standard JSON in UTF-8"
+
+
+def parse_json(data: bytes, where: str) -> Json:
+    """`data` as one JSON value.
+
+    Raises:
+        UnreadableTrace: it is not JSON under the module's rules; the message names the byte offset.
+    """
+    start = len(BOM) if data.startswith(BOM) else 0
+    body = data[start:]
+    try:
+        value: Json = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _refusal(body, start, error, where) from None
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
+        raise _too_deep(where)
+    if _BEYOND_64_BIT.search(body):
+        value = json.loads(body)  # orjson makes such integers floats; it has checked all the rest
+    return value
+
+
+def parse_json_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[str, Json]]:
+    """The values of JSON Lines, each with its place (``file:line``); blank lines are passed over.
+
+    Raises:
+        UnreadableTrace: a line is not JSON.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            spot = f"{where}:{number}"
+            yield spot, parse_json(line, spot)
+
+
+def json_or_text(text: str) -> Json:
+    """`text` parsed where it holds a JSON object or array, else as it is.
+
+    A tool's result often is JSON in a string, but ``42`` or ``null`` may as well be meant as words.
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        value = parse_json(text.encode(), "")
+    except (UnreadableTrace, UnicodeEncodeError):
+        return text
+    return value
+
+
+def _refusal(body: bytes, start: int, error: orjson.JSONDecodeError, where: str) -> UnreadableTrace:
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as bad:
+        return UnreadableTrace(f"invalid UTF-8 at byte {start + bad.start}", where, _CURE)
+    if error.msg.startswith("depth limit"):
+        return _too_deep(where)
+    if "surrogate" in error.msg:
+        reason = "a lone surrogate in the string"
+    elif re.match(r"-?(NaN|Infinity)", text[error.pos : error.pos + 9]):
+        reason = "NaN or infinity, which JSON has not,"
+    else:
+        reason = f"not JSON ({error.msg})"
+    return UnreadableTrace(f"{reason} at byte {start + len(text[: error.pos].encode())}", where, _CURE)
+
+
+def _too_deep(where: str) -> UnreadableTrace:
+    return UnreadableTrace(f"nested deeper than {MAX_DEPTH} levels", where, "flatten the value")
+
+
+def _deeper_than(value: Json, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        below: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                below += item.values()
+            elif isinstance(item, list):
+                below += item
+        level = [item for item in below if isinstance(item, dict | list)]
+        if not level:
+            return False
+    return True

@@ -1,0 +1,168 @@
+"""`record`: one run of an agent, from the block that runs it to the file."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import count
+from pathlib import Path
+
+import httpx
+import pytest
+
+from evalkit.errors import InputError, UsageError
+from evalkit.record.environment import git_commit
+from evalkit.record.recording import Recording, as_is, record
+from evalkit.record.seam import current_session
+from evalkit.record.tools import tool
+from tests.record.scripted_server import ScriptedServer, completion, json_reply, stream_reply
+from tests.record.test_writer import read
+
+
+@tool(effect="write")
+def refund(order: str) -> dict[str, str]:
+    """A tool that works."""
+    return {"refunded": order}
+
+
+@tool(effect="read")
+def broken(order: str) -> None:
+    """A tool that does not."""
+    raise LookupError(order)
+
+
+def recording(path: Path, name: str | None = None) -> Recording:
+    """A recording with a clock that counts and values as they are."""
+    ticks = count(100)
+    return record(path, name=name, input={"q": 1}, sanitizer=as_is, clock=lambda: float(next(ticks)))
+
+
+def test_a_run_is_recorded_whole(tmp_path: Path) -> None:
+    """Input, user's turns, tools, notes, output and times stand in the file."""
+    with recording(tmp_path / "deep" / "run.trace") as run:
+        run.user("refund order 7")
+        refund("7")
+        run.note("approval", "manager", input={"order": "7"}, output={"by": "Ada"})
+        run.output = {"answer": ("done",)}
+    trace = read(tmp_path / "deep" / "run.trace")
+    assert (trace.name, trace.input, trace.output) == ("run", {"q": 1}, {"answer": ["done"]})
+    assert [(step.kind, step.name) for step in trace.steps] == [
+        ("other", "user_message"),
+        ("tool", "refund"),
+        ("approval", "manager"),
+    ]
+    assert trace.steps[0].output == {"role": "user", "content": "refund order 7"}
+    assert trace.steps[1].effect_source == "declared"
+    assert (trace.status, trace.started_at) == ("completed", 100.0)
+    assert trace.gaps == ()
+    assert current_session() is None
+
+
+def test_an_exception_is_recorded_and_goes_on(tmp_path: Path) -> None:
+    """The run's error and the tool's are kept with their types; the caller meets the exception itself."""
+    with pytest.raises(LookupError, match="order-9"), recording(tmp_path / "run.trace"):
+        broken("order-9")
+    trace = read(tmp_path / "run.trace")
+    assert trace.status == "failed"
+    assert trace.error is not None
+    assert (trace.error.type, trace.error.message, trace.error.module) == ("LookupError", "order-9", "builtins")
+    assert trace.steps[0].error is not None
+    assert trace.steps[0].error.type == "LookupError"
+
+
+@pytest.mark.parametrize(("code", "status"), [(0, "completed"), (None, "completed"), (3, "failed")])
+def test_an_exit_is_judged_by_its_code(tmp_path: Path, code: int | None, status: str) -> None:
+    """`sys.exit(0)` is a good end; any other code is a failure."""
+    with pytest.raises(SystemExit), recording(tmp_path / "run.trace"):
+        raise SystemExit(code)
+    assert read(tmp_path / "run.trace").status == status
+
+
+def test_an_async_run_is_recorded(tmp_path: Path, server: ScriptedServer) -> None:
+    """`async with` records model calls and tools of concurrent tasks."""
+    server.will(json_reply(completion()))
+
+    async def agent() -> None:
+        async with recording(tmp_path / "run.trace") as run, httpx.AsyncClient() as sender:
+            body = {"model": "m", "messages": []}
+            urls = [f"{server.url}/chat/completions"] * 3
+            await asyncio.gather(*(sender.post(url, json=body) for url in urls))
+            await asyncio.to_thread(refund, "1")
+            run.output = "ok"
+
+    asyncio.run(agent())
+    trace = read(tmp_path / "run.trace")
+    assert [step.kind for step in trace.steps] == ["model", "model", "model", "tool"]
+    assert trace.steps[0].usage is not None
+    assert trace.output == "ok"
+
+
+def test_a_stream_left_open_is_said_to_have_no_end(tmp_path: Path, server: ScriptedServer) -> None:
+    """A run that ends amid a stream does not pretend that the call was answered."""
+    server.will(stream_reply({"content": "Hello"}))
+    with httpx.Client() as sender, recording(tmp_path / "run.trace"):
+        request = sender.build_request("POST", f"{server.url}/chat/completions", json={"messages": [], "stream": True})
+        response = sender.send(request, stream=True)
+    response.close()
+    trace = read(tmp_path / "run.trace")
+    assert trace.status == "completed"
+    assert "no end" in trace.gaps[0]
+
+
+def test_the_environment_is_noted(tmp_path: Path) -> None:
+    """The header says what the run ran on."""
+    with recording(tmp_path / "run.trace"):
+        pass
+    noted = read(tmp_path / "run.trace").attributes["environment"]
+    assert {"python", "os", "evalkit", "git_commit", "packages"} <= set(noted)
+    assert len(noted["packages"]) == 64
+
+
+def test_an_existing_file_is_refused_before_the_agent_runs(tmp_path: Path) -> None:
+    """The block is not entered, and nothing is left active."""
+    (tmp_path / "run.trace").touch()
+    with pytest.raises(InputError, match="exists"), recording(tmp_path / "run.trace"):
+        raise AssertionError("entered")
+    assert current_session() is None
+
+
+def test_a_recording_is_one_run(tmp_path: Path) -> None:
+    """Using it twice, noting outside of it, or noting an unknown kind is a usage error."""
+    run = recording(tmp_path / "run.trace")
+    with pytest.raises(UsageError, match="not running"):
+        run.user("too early")
+    with run, pytest.raises(UsageError, match="unknown"):
+        run.note("feeling", "joy")  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(UsageError, match="used before"), run:
+        raise AssertionError("entered")
+
+
+@pytest.mark.parametrize("layout", ["detached", "loose", "packed", "worktree"])
+def test_the_commit_is_read_from_files(tmp_path: Path, layout: str) -> None:
+    """Every layout of a repository gives its commit, from a folder below it too."""
+    commit = "a" * 40
+    git = tmp_path / ".git"
+    if layout == "worktree":
+        git.write_text("gitdir: main/.git/worktrees/w\n")
+        git, main = tmp_path / "main/.git/worktrees/w", tmp_path / "main/.git"
+        git.mkdir(parents=True)
+        (git / "commondir").write_text("../..\n")
+        (main / "refs/heads").mkdir(parents=True)
+        (main / "refs/heads/x").write_text(f"{commit}\n")
+    else:
+        git.mkdir()
+    if layout == "loose":
+        (git / "refs/heads").mkdir(parents=True)
+        (git / "refs/heads/x").write_text(f"{commit}\n")
+    if layout == "packed":
+        (git / "packed-refs").write_text(f"# pack-refs\n{commit} refs/heads/x\n")
+    (git / "HEAD").write_text(f"{commit}\n" if layout == "detached" else "ref: refs/heads/x\n")
+    below = tmp_path / "src"
+    below.mkdir()
+    assert git_commit(below) == commit
+
+
+def test_a_folder_outside_of_a_repository_has_no_commit(tmp_path: Path) -> None:
+    """No repository, and a broken one, give None."""
+    assert git_commit(tmp_path) is None
+    (tmp_path / ".git").write_text("nonsense")
+    assert git_commit(tmp_path) is None

@@ -1,0 +1,72 @@
+"""The journal: what it holds after a kill is what was finished before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evalkit.errors import IntegrityError
+from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, read_journal
+from evalkit.suite.model import Sample, SampleCheck
+from tests.strategies import texts
+
+checks = st.builds(SampleCheck, texts, st.booleans(), st.booleans(), texts, st.lists(st.integers(0, 99)).map(tuple))
+samples = st.builds(
+    Sample,
+    case_id=texts,
+    case_version=st.integers(1, 9),
+    index=st.integers(0, 999),
+    outcome=st.sampled_from(["passed", "failed", "missed", "errored"]),
+    checks=st.lists(checks, max_size=2).map(tuple),
+    reason=texts,
+    misses=st.lists(texts, max_size=2).map(tuple),
+    trace=texts,
+    cost_usd=st.floats(0, 1e3),
+    duration_s=st.floats(0, 1e3),
+)
+
+
+def write(folder: Path, *batches: list[Sample]) -> bytes:
+    """A journal's bytes after some batches."""
+    journal = Journal(folder)
+    for batch in batches:
+        journal.append(encode_batch(batch, {"d": b'{"steps":[]}'}))
+    journal.close()
+    return (folder / JOURNAL_NAME).read_bytes()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(batches=st.lists(st.lists(samples, max_size=3), max_size=3))
+def test_samples_survive_the_journal(batches: list[list[Sample]], tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Every field of every sample is read as it was written."""
+    folder = tmp_path_factory.mktemp("run")
+    write(folder, *batches)
+    assert [found for found, _ in read_journal(folder)] == batches
+
+
+@pytest.mark.parametrize("kept", range(0, 100, 7))
+def test_a_torn_line_is_as_if_it_had_not_been(tmp_path: Path, kept: int) -> None:
+    """Cut anywhere in the second batch, the first one stands, and the next batch starts on a line of its own."""
+    first, second = [Sample("a", 1, 0, "passed")], [Sample("a", 1, 1, "failed", reason="r")]
+    whole = write(tmp_path, first, second)
+    start = whole.index(b"\n") + 1
+    (tmp_path / JOURNAL_NAME).write_bytes(whole[: start + (len(whole) - start - 1) * kept // 100])
+    assert [found for found, _ in read_journal(tmp_path)] == [first]
+    write(tmp_path, second)
+    assert [found for found, _ in read_journal(tmp_path)] == [first, second]
+
+
+def test_a_broken_line_in_the_middle_is_an_integrity_error(tmp_path: Path) -> None:
+    """A journal that someone edited is not read past."""
+    whole = write(tmp_path, [Sample("a", 1, 0, "passed")], [Sample("a", 1, 1, "passed")])
+    (tmp_path / JOURNAL_NAME).write_bytes(b"{oops}\n" + whole)
+    with pytest.raises(IntegrityError, match="broken"):
+        list(read_journal(tmp_path))
+
+
+def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
+    """A run that was killed before its first item starts from the beginning."""
+    assert list(read_journal(tmp_path)) == []

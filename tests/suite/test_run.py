@@ -1,0 +1,148 @@
+"""Running a suite: each sample comes to one outcome, and a kill loses nothing that was finished."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evalkit.errors import ConfigError, InputError, IntegrityError
+from evalkit.suite.model import Sample
+from evalkit.suite.results import read_samples, read_traces
+from tests.suite.runs import library, run
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def outcomes(samples: dict[str, list[Sample]]) -> Counter[str]:
+    """How often each outcome came."""
+    return Counter(sample.outcome for several in samples.values() for sample in several)
+
+
+def timeless(samples: dict[str, list[Sample]]) -> dict[str, list[Sample]]:
+    """Samples without their durations."""
+    return {case: [replace(sample, duration_s=0.0) for sample in several] for case, several in samples.items()}
+
+
+@pytest.mark.parametrize(
+    ("target", "outcome"), [("once", "passed"), ("twice", "failed"), ("stray", "missed"), ("raises", "failed")]
+)
+def test_an_agent_comes_to_its_outcome(tmp_path: Path, target: str, outcome: str) -> None:
+    """A healthy run passes, the incident fails, a missing fixture is neither."""
+    samples = run(library(tmp_path, [1, 2]), target)
+    assert outcomes(samples) == {outcome: 6}
+    assert {case: [s.index for s in several] for case, several in samples.items()} == {
+        "order-1": [0, 1, 2],
+        "order-2": [0, 1, 2],
+    }
+
+
+def test_a_sample_says_what_it_did(tmp_path: Path) -> None:
+    """Counts, checks with reasons, and the trace that was kept."""
+    sample = run(library(tmp_path, [1]), "twice")["order-1"][0]
+    assert (sample.tool_bodies, sample.live_model, sample.substituted) == (0, 0, 3)
+    assert (sample.checks[0].passed, sample.checks[0].steps) == (False, (1, 2))
+    assert "2 times" in sample.reason or "twice" in sample.reason
+    trace = read_traces(tmp_path / "run", [sample.trace])[sample.trace]
+    assert [step.name for step in trace.steps] == ["lookup", "refund", "refund"]
+    assert trace.output == {"done": {"ok": True}}
+
+
+def test_a_miss_names_the_nearest_call(tmp_path: Path) -> None:
+    """The sample carries the sentence that people read."""
+    sample = run(library(tmp_path, [1]), "stray")["order-1"][0]
+    assert sample.misses == (
+        "call 1: tool lookup has no recorded answer; nearest is step 0 (/order: recorded 1, got 2)",
+    )
+    assert sample.checks == ()
+
+
+def test_equal_replays_are_kept_once(tmp_path: Path) -> None:
+    """A frozen replay of a deterministic agent gives one trace, however often it is run."""
+    samples = run(library(tmp_path, [1]), "once", samples=50, keep_traces="all")["order-1"]
+    assert len({sample.trace for sample in samples}) == 1
+    assert len(read_traces(tmp_path / "run", {sample.trace for sample in samples})) == 1
+
+
+def test_processes_give_the_same_samples_as_one(tmp_path: Path) -> None:
+    """How the work is spread shows in nothing but the time."""
+    one = run(library(tmp_path / "a", list(range(6))), "twice", samples=4)
+    many = run(library(tmp_path / "b", list(range(6))), "twice", samples=4, executor="xdist")
+    assert timeless(one) == timeless(many)
+
+
+def test_a_worker_that_dies_costs_only_its_sample(tmp_path: Path) -> None:
+    """The sample is errored, the rest of its item goes on."""
+    samples = run(library(tmp_path, [11, 12, 13]), "dies", samples=2, executor="xdist")
+    assert outcomes(samples) == {"passed": 4, "errored": 2}
+    assert all(sample.outcome == "errored" and "died" in sample.reason for sample in samples["order-13"])
+
+
+def test_a_replay_that_takes_too_long_fails(tmp_path: Path) -> None:
+    """The agent's time limit is the agent's failure, not infrastructure's."""
+    sample = run(library(tmp_path, [1]), "sleeps", samples=1, timeout_s=0.2)["order-1"][0]
+    assert (sample.outcome, "0.2 s" in sample.reason) == ("failed", True)
+
+
+@pytest.mark.parametrize("executor", ["serial", "xdist"])
+def test_a_target_that_is_not_there_is_a_configuration_error(tmp_path: Path, executor: str) -> None:
+    """Nothing is run, and the message names the target, also from another process."""
+    with pytest.raises(ConfigError, match="has no nobody"):
+        run(library(tmp_path, [1]), "nobody", executor=executor)
+
+
+def test_a_changed_case_is_not_run(tmp_path: Path) -> None:
+    """A worker checks the whole file before it replays it."""
+    library(tmp_path, [1])
+    path = tmp_path / "cases" / "order-1" / "v0001.parquet"
+    data = bytearray(path.read_bytes())
+    at = data.index(b"refund")
+    data[at] ^= 1
+    path.write_bytes(data)
+    with pytest.raises((IntegrityError, InputError)):
+        run(tmp_path, "once")
+
+
+def test_killing_at_random_moments_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+    """After ten SIGKILLs and as many continuations, the samples are those of an undisturbed run."""
+    orders, samples = list(range(8)), 20
+    wanted = run(library(tmp_path / "calm", orders), "slow", samples=samples)
+    root = library(tmp_path / "killed", orders)
+    command = [sys.executable, "-m", "tests.suite.runs", str(root), "slow", str(samples), "xdist"]
+    draws = random.Random(20261129)
+    for _ in range(10):
+        child = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True, stdout=subprocess.DEVNULL)
+        try:
+            child.wait(timeout=draws.uniform(0.8, 1.8))
+            break
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+    else:
+        time.sleep(0.1)  # the system lets go of the run's lock
+        subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
+    assert timeless(read_samples(root / "run")) == timeless(wanted)
+
+
+def test_a_second_process_can_not_write_the_same_run(tmp_path: Path) -> None:
+    """Two continuations at once would double samples; the later one is refused."""
+    root = library(tmp_path, list(range(4)))
+    command = [sys.executable, "-m", "tests.suite.runs", str(root), "slow", "200", "serial"]
+    child = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True)
+    try:
+        while not (root / "run" / "journal.jsonl").exists():
+            time.sleep(0.02)
+            assert child.poll() is None
+        with pytest.raises(InputError, match="another process"):
+            run(root, "slow", samples=200)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
