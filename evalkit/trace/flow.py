@@ -85,7 +85,10 @@ def flow(trace: Trace) -> Flow:
 
 
 def leaves(value: Json, pointer: str = "", depth: int = 0) -> Iterator[tuple[str, Json]]:
-    """Every leaf of a JSON value with its pointer; a string that holds a JSON object or list is looked into."""
+    """Every leaf of a JSON value with its pointer; a string that holds a JSON object or list is looked into.
+
+    What lies deeper than 64 levels is left out.
+    """
     if depth > _MAX_DEPTH:
         return
     if isinstance(value, dict):
