@@ -24,6 +24,7 @@ __all__ = ["Json", "canonical", "digest", "exact_text", "parse_exact", "same"]
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
 _MAX_DEPTH = 200
 _MAX_INT = int(sys.float_info.max)
 _BEYOND_64_BIT = re.compile(rb"-\d{19}|\d{20}")
@@ -35,6 +36,11 @@ def canonical(value: Json) -> bytes:
     Raises:
         InputError: `value` is no JSON (NaN, infinity, another type, a lone surrogate, deeper than 200 levels).
     """
+    try:
+        if type(value) is dict and all(type(item) in _AS_THEY_ARE for item in value.values()):
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)  # most tools' arguments
+    except TypeError:  # an integer beyond 64 bits, or what the long way names better
+        pass
     try:
         return orjson.dumps(_normal(value, 0), option=orjson.OPT_SORT_KEYS)
     except TypeError as error:

@@ -34,7 +34,9 @@ def _case(number: int, sanitizer: Sanitizer) -> Case:
              started_at=_STARTED + seq, ended_at=_STARTED + seq + 0.2)  # type: ignore[arg-type]  # literals above
         for seq, (name, effect, output) in enumerate(_TOOLS)
     )  # fmt: skip
-    trace = Trace(f"run-{number}", "stub", "evalkit", steps, f"refund order {number}", "REFUND_FAIL", started_at=_STARTED)
+    trace = Trace(
+        f"run-{number}", "stub", "evalkit", steps, f"refund order {number}", "REFUND_FAIL", started_at=_STARTED
+    )
     expected = [{"name": "issue_refund", "arguments": {"order": str(number)}}]
     return Case(
         id=f"case-{number:05d}",

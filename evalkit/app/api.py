@@ -43,13 +43,11 @@ def ingest(
     Raises:
         CaseRefused: no check fails on the incident.
     """
-    return ingest_trace(
-        trace, settings or _here(), expect=expect, passing=passing, at=at, case_id=case_id
-    ).case
+    return ingest_trace(trace, settings or _here(), expect=expect, passing=passing, at=at, case_id=case_id).case
 
 
 def judge(case: Case, trace: Trace) -> list[CheckResult]:
-    """A case's checks on a trace that is in the case's sanitized world (a replay is; a raw one is `evalkit judge`'s)."""
+    """A case's checks on a trace of the case's sanitized world: a replay's is; raw ones are for `evalkit judge`."""
     return judge_checks(case.checks, trace)
 
 

@@ -34,4 +34,6 @@ def show_baseline(suite_or_file: str, settings: Settings) -> Baseline:
     path = Path(suite_or_file)
     if path.suffix == ".toml":
         return read_baseline(baseline_path(path))
-    return read_baseline(path if path.suffix == ".parquet" else baseline_path(settings.suites / f"{suite_or_file}.toml"))
+    return read_baseline(
+        path if path.suffix == ".parquet" else baseline_path(settings.suites / f"{suite_or_file}.toml")
+    )

@@ -10,10 +10,10 @@ from evalkit.app.locks import current_lock_problems
 from evalkit.case.lock import LOCK_NAME
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, iter_case_ids, read_with_digest
-from evalkit.case.view import VIEW_NAME, render_view
+from evalkit.case.view import VIEW_NAME, render_view, write_view
 from evalkit.errors import ExitCode, InputError, IntegrityError
 
-__all__ = ["Problem", "check_library", "checkup_exit_code"]
+__all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,20 @@ def check_library(cases: Path) -> tuple[int, list[Problem]]:
     return checked, problems
 
 
+def write_stale_views(cases: Path) -> list[Path]:
+    """Writes the views that are out of date; gives their paths.
+
+    Raises:
+        IntegrityError, InputError: a case can't be read.
+    """
+    written = []
+    for case_id in iter_case_ids(cases):
+        case, _ = read_with_digest(case_versions(cases / case_id)[-1][1])
+        if _view(case, cases):
+            written.append(write_view(case, cases))
+    return written
+
+
 def checkup_exit_code(problems: list[Problem]) -> ExitCode:
     """4 for broken integrity, 2 for anything else that does not hold."""
     if any(problem.kind == "integrity" for problem in problems):
@@ -69,9 +83,7 @@ def checkup_exit_code(problems: list[Problem]) -> ExitCode:
     return ExitCode.WRONG_INPUT if problems else ExitCode.DONE
 
 
-def _identity(
-    case: Case, case_id: str, number: int, expected: int, path: Path, previous: str | None
-) -> list[Problem]:
+def _identity(case: Case, case_id: str, number: int, expected: int, path: Path, previous: str | None) -> list[Problem]:
     found: list[Problem] = []
     if case.id != case_id or case.version != number:
         found.append(Problem("integrity", str(path), f"the file holds case {case.id} version {case.version}"))

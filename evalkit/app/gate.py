@@ -40,4 +40,3 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
 def gate_exit_code(decision: Decision) -> ExitCode:
     """The exit code of a decision."""
     return _CODES[decision.outcome]
-

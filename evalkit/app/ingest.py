@@ -57,7 +57,9 @@ def load_one(source: str, *, format: str | None = None, trace_id: str | None = N
     if len(found) == 1:
         return found[0]
     if not found:
-        raise InputError("no trace" + (f" with id {trace_id!r}" if trace_id else ""), source, f"evalkit inspect {source}")
+        raise InputError(
+            "no trace" + (f" with id {trace_id!r}" if trace_id else ""), source, f"evalkit inspect {source}"
+        )
     ids = ", ".join(trace.id for trace in found[:8])
     raise InputError(f"{len(found)} traces, one wanted: {ids}", source, "pass --trace ID")
 
@@ -94,9 +96,7 @@ def ingest_trace(
         case_id=case_id,
         title=title,
     )
-    made = replace(
-        made, tags=tuple(tags), target=target or settings.target, owner=owner or settings.owner, link=link
-    )
+    made = replace(made, tags=tuple(tags), target=target or settings.target, owner=owner or settings.owner, link=link)
     _refuse_known(made, settings.cases)
     if dry_run:
         return Ingested(made, None, results)
@@ -152,9 +152,7 @@ def now_utc() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _sanitized(
-    traces: Sequence[Trace], expect: Json, settings: Settings
-) -> list[tuple[SanitizedTrace, Json]]:
+def _sanitized(traces: Sequence[Trace], expect: Json, settings: Settings) -> list[tuple[SanitizedTrace, Json]]:
     sanitizer = make_sanitizer(settings)
     done = sanitizer.sanitize([configured(trace, settings) for trace in traces])
     return [(one, sanitizer.value(expect) if at == 0 and expect is not None else None) for at, one in enumerate(done)]
@@ -234,4 +232,3 @@ def _slug(name: str, trace: Trace) -> str:
 
 def _title(failing: Sequence[CheckResult], trace: Trace) -> str:
     return f"{trace.name or 'agent'}: {failing[0].reason}"[:160]
-

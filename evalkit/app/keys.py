@@ -17,7 +17,5 @@ def make_sanitizer(settings: Settings) -> Sanitizer:
         ConfigError: the key is unreadable or too short, or a rule is none.
     """
     key = load_key(settings.key_file, settings.pseudonym_key)
-    policy = Policy(
-        allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns
-    )
+    policy = Policy(allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns)
     return Sanitizer(policy, key)

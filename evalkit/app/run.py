@@ -135,9 +135,7 @@ def exit_code(run: Run) -> ExitCode:
     return ExitCode.INCONCLUSIVE if "INCONCLUSIVE" in words else ExitCode.DONE
 
 
-def finish(
-    folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings
-) -> Run:
+def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
     """Judges a whole run's samples, decides, and writes verdicts and report."""
     from evalkit.app.reporting import write_reports
 
@@ -174,7 +172,13 @@ def _do(
     small = suite.mode == "exact" and len(cases) * suite.samples <= _SMALL_RUN
     chosen = executor or ("serial" if workers == 1 or (workers is None and small) or count == 1 else "xdist")
     execute(
-        folder, manifest, suite, cases, executor=chosen, workers=1 if chosen == "serial" else count, on_progress=on_progress
+        folder,
+        manifest,
+        suite,
+        cases,
+        executor=chosen,
+        workers=1 if chosen == "serial" else count,
+        on_progress=on_progress,
     )
     return finish(folder, manifest, suite, cases, settings)
 
@@ -190,7 +194,9 @@ def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
     for case_id, version, digest, _ in manifest.cases:
         path = dict(case_versions(root / case_id)).get(version)
         if path is None:
-            raise InputError(f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again")
+            raise InputError(
+                f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again"
+            )
         case = reference(path)
         if case.digest != digest:
             raise ConfigError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")

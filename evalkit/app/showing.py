@@ -207,10 +207,10 @@ def diff_lines(left: str, right: str, settings: Settings) -> Iterator[str]:
     if _is_case(left) and _is_case(right):
         import difflib
 
-        views = [
+        ours, theirs = (
             render_view(read_case(find_case(reference, settings.cases))).splitlines() for reference in (left, right)
-        ]
-        yield from difflib.unified_diff(*views, left, right, lineterm="", n=2)
+        )
+        yield from difflib.unified_diff(ours, theirs, left, right, lineterm="", n=2)
         return
     found = difference_json(left, right, settings)
     for key, value in found.items():

@@ -156,7 +156,8 @@ def check_case_id(case_id: str) -> str:
     """
     if not _ID.fullmatch(case_id) or _RESERVED.fullmatch(case_id) or case_id.endswith("."):
         raise InputError(
-            f"{case_id[:100]!r} is no case id", cure="use a-z, 0-9, '.', '_' and '-', at most 80, starting with a-z or 0-9"
+            f"{case_id[:100]!r} is no case id",
+            cure="use a-z, 0-9, '.', '_' and '-', at most 80, starting with a-z or 0-9",
         )
     return case_id
 

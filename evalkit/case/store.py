@@ -27,6 +27,7 @@ __all__ = ["METADATA_KEY", "case_digest", "case_versions", "find_case", "iter_ca
 METADATA_KEY = b"evalkit.case"
 _FILE = re.compile(r"v(\d{4,})\.parquet")
 _MAX_ROWS = 1_000_000
+_SMALL_BYTES = 16_384
 
 
 def write_case(case: Case, root: str | Path) -> Path:
@@ -44,14 +45,17 @@ def write_case(case: Case, root: str | Path) -> Path:
     handle, name = tempfile.mkstemp(prefix=".writing-", suffix=".parquet", dir=folder)
     try:
         with os.fdopen(handle, "wb") as sink:
-            pq.write_table(
-                pa.table(columns, schema=schema), sink, compression="zstd", use_dictionary=False, write_statistics=False
-            )
+            table = pa.table(columns, schema=schema)
+            # a decompressor per column costs more than reading a small file as it is
+            compression = "zstd" if table.nbytes > _SMALL_BYTES else "none"
+            pq.write_table(table, sink, compression=compression, use_dictionary=False, write_statistics=False)
             sink.flush()
             os.fsync(sink.fileno())
         os.link(name, target)
     except FileExistsError:
-        raise InputError(f"version {case.version} exists already", str(target), "read the newest version again") from None
+        raise InputError(
+            f"version {case.version} exists already", str(target), "read the newest version again"
+        ) from None
     finally:
         os.unlink(name)
     return target
@@ -139,7 +143,9 @@ def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             if file.metadata.num_rows > _MAX_ROWS:
-                raise InputError(f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file")
+                raise InputError(
+                    f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"
+                )
             table = file.read(use_threads=False)  # small files: threads cost more than they save
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None

@@ -79,9 +79,7 @@ def _path(case: Case) -> Iterator[str]:
 
 def _step(step: Step) -> Iterator[str]:
     effect = f", {step.effect}" if step.effect else ""
-    given = step.input
-    if step.kind == "model" and isinstance(given, dict) and isinstance(given.get("messages"), list):
-        given = given["messages"][-1:]  # the turn that was added; the rest stands above
+    given = _latest(step.input) if step.kind == "model" else step.input
     yield f"- step {step.seq}: {step.kind} {_code(step.name)}{effect}"
     if given is not None:
         yield f"  - given {_json(given)}"
@@ -89,6 +87,12 @@ def _step(step: Step) -> Iterator[str]:
         yield f"  - failed with {_code(step.error.type)}: {_text(step.error.message)}"
     elif step.output is not None:
         yield f"  - gave {_json(step.output)}"
+
+
+def _latest(given: Json) -> Json:
+    """Of a model's input the turn that was added last; the rest stands above."""
+    messages = given.get("messages") if isinstance(given, dict) else None
+    return messages[-1:] if isinstance(messages, list) else given
 
 
 def _dropped(case: Case) -> Iterator[str]:

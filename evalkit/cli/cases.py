@@ -138,7 +138,9 @@ def check(context: click.Context, path: Path | None, write_views: bool, as_json:
         write_stale_views(cases)
     checked, problems = check_library(cases)
     if as_json:
-        echo_json({"checked": checked, "problems": [{"kind": p.kind, "where": p.where, "what": p.sentence} for p in problems]})
+        echo_json(
+            {"checked": checked, "problems": [{"kind": p.kind, "where": p.where, "what": p.sentence} for p in problems]}
+        )
     for problem in problems:
         say(f"{problem.where}: {problem.sentence}", err=True)
     say(f"{checked} case files checked, {len(problems)} problems", err=as_json)

@@ -48,7 +48,9 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, flexible:
     """
     width = _terminal_width()
     safe = [[one_line(cell, width) for cell in row] for row in rows]
-    widths = [max(len(head[at]), *(len(row[at]) for row in safe), 0) if safe else len(head[at]) for at in range(len(head))]
+    widths = [
+        max(len(head[at]), *(len(row[at]) for row in safe), 0) if safe else len(head[at]) for at in range(len(head))
+    ]
     rest = sum(widths) - widths[flexible] + 2 * (len(head) - 1)
     widths[flexible] = max(min(widths[flexible], width - rest), 10)
     for row in [list(head), *safe]:

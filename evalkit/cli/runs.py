@@ -25,7 +25,9 @@ __all__ = ["baseline", "gate", "replay", "report", "run"]
 @click.option("--out", type=click.Path(path_type=Path), help="Write the (last) replay's trace to this file.")
 @as_json
 @click.pass_context
-def replay(context: click.Context, case: str, out: Path | None, as_json: bool, timeout: float, **options: Any) -> None:
+def replay(
+    context: click.Context, /, case: str, out: Path | None, as_json: bool, timeout: float, **options: Any
+) -> None:
     """Replay one case in its frozen world and judge it."""
     from evalkit.app.replaying import replay_case, write_trace
     from evalkit.app.showing import replay_json, replay_lines
@@ -62,6 +64,7 @@ def replay(context: click.Context, case: str, out: Path | None, as_json: bool, t
 @click.pass_context
 def run(
     context: click.Context,
+    /,
     suite: Path | None,
     workers: str,
     base_url: str | None,
@@ -160,7 +163,10 @@ def show_(suite: str, as_json: bool) -> None:
         echo_json({"info": asdict(found.info), "rows": [dict(row) for row in found.rows]})
         return
     say(f"run {found.info.run_id}, set by {found.info.actor} at {found.info.set_at}: {found.info.reason}")
-    rows = [[case_id, f"{passed}/{n}", f"{passed / n:.0%}" if n else "-"] for case_id, (passed, n, _) in found.counts.items()]
+    rows = [
+        [case_id, f"{passed}/{n}", f"{passed / n:.0%}" if n else "-"]
+        for case_id, (passed, n, _) in found.counts.items()
+    ]
     print_table(["case", "passed", "rate"], rows, flexible=0)
 
 

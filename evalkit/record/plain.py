@@ -22,6 +22,7 @@ from evalkit.canonical import Json
 __all__ = ["plain"]
 
 _MAX_DEPTH = 100
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
 
 
 def plain(value: Any, depth: int = 0) -> Json:
@@ -31,22 +32,34 @@ def plain(value: Any, depth: int = 0) -> Json:
     become objects; enums their value; dates, times and UUIDs their ISO text; decimals and NaN their text; bytes
     ``{"base64": text}``; anything else ``{"type": "module.Class"}``.
     """
-    if value is None or (isinstance(value, bool | str | int) and not isinstance(value, Enum)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value  # type: ignore[no-any-return]  # by its type
     if depth > _MAX_DEPTH:
         return {"type": _type_name(value)}
-    if isinstance(value, Mapping):
-        return {str(key): plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
+    if kind is dict:
+        return {
+            key if type(key) is str else str(key): item if type(item) in _AS_THEY_ARE else plain(item, depth + 1)
+            for key, item in value.items()
+        }
+    if kind is list or kind is tuple:
         return [plain(item, depth + 1) for item in value]
     return _rendered(value, depth)
 
 
 def _rendered(value: Any, depth: int) -> Json:
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
     if isinstance(value, Enum):
         return plain(value.value, depth + 1)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item, depth + 1) for item in value]
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     if isinstance(value, timedelta):

@@ -48,7 +48,7 @@ def rebuild_error(error: StepError) -> BaseException:
     if found is not None:
         try:
             made = found(error.message)
-        except Exception:  # a class with a constructor of its own: made without it
+        except Exception:  # noqa: BLE001  # a class with a constructor of its own: made without it
             made = found.__new__(found)
             made.args = (error.message,)
         if issubclass(found, KeyError) and error.message[:1] in "'\"":
@@ -80,7 +80,7 @@ def _exception_class(error: StepError) -> type[Exception] | None:
 def _adapter(function: Callable[..., Any]) -> Callable[[Any], Any] | None:
     try:
         wanted = typing.get_type_hints(function).get("return")
-    except Exception:  # an annotation that can't be evaluated says nothing
+    except Exception:  # noqa: BLE001  # an annotation that can't be evaluated says nothing
         return None
     if wanted is None or not _needs_adapting(wanted):
         return None
@@ -88,7 +88,7 @@ def _adapter(function: Callable[..., Any]) -> Callable[[Any], Any] | None:
 
     try:
         return typing.cast("Callable[[Any], Any]", TypeAdapter(wanted).validate_python)
-    except Exception:  # pydantic has no schema for the type
+    except Exception:  # noqa: BLE001  # pydantic has no schema for the type
         return None
 
 

@@ -91,7 +91,7 @@ class Observer(Protocol):
     """Is told what happens, in order of happening; must not raise."""
 
     def started(self, step: Step) -> None:
-        """A step began: no output yet."""
+        """A step began: no output yet. A substituted call ends at once and is not announced."""
         ...
 
     def ended(self, step: Step) -> None:
@@ -115,28 +115,31 @@ class Counts:
 
 
 class Turn:
-    """One call under way. Exactly one of `end`, `fail` or `use_answer` closes it."""
+    """One call under way. Exactly one of `end` and `fail` closes it."""
 
-    __slots__ = ("_session", "answer", "step")
+    __slots__ = ("_call", "_parent", "_session", "_started_at", "answer", "seq")
 
-    def __init__(self, session: Session, step: Step, answer: Answer | None) -> None:
+    def __init__(self, session: Session, call: Call, seq: int, started_at: float) -> None:
         self._session = session
-        self.step = step
-        self.answer = answer
+        self._call = call
+        self._parent = _PARENT.get()
+        self._started_at = started_at
+        self.seq = seq
+        self.answer: Answer | None = None
         """The substitute, or None: the caller does the real thing."""
 
     def end(self, answer: Answer) -> None:
         """The call was answered."""
-        self._session.close(self.step, answer)
+        self._session.ended(self.step(answer, self._session.now() if answer.at is None else answer.at))
 
     def fail(self, error: BaseException) -> None:
         """The real thing raised."""
-        self._session.close(self.step, Answer(error=error_of(error), raised=error))
+        self.end(Answer(error=error_of(error), raised=error))
 
     @contextmanager
     def inside(self) -> Iterator[None]:
         """While the real thing runs: calls made meanwhile become children; an exception closes the turn."""
-        token = _PARENT.set(self.step.seq)
+        token = _PARENT.set(self.seq)
         try:
             yield
         except BaseException as error:
@@ -144,6 +147,27 @@ class Turn:
             raise
         finally:
             _PARENT.reset(token)
+
+    def step(self, answer: Answer, ended_at: float | None) -> Step:
+        """The step that the call comes to with an answer."""
+        call = self._call
+        effect, source = (None, None) if call.kind != "tool" else _effect(call)
+        return Step(
+            self.seq,
+            call.kind,
+            call.name,
+            call.arguments,
+            answer.output,
+            answer.error,
+            self._parent,
+            effect,
+            source,
+            self._started_at,
+            ended_at,
+            answer.model or call.model,
+            answer.usage,
+            {**call.attributes, **answer.attributes} if answer.attributes else call.attributes,
+        )
 
 
 class Session:
@@ -158,59 +182,37 @@ class Session:
     def __init__(self, answerer: Answerer | None, observer: Observer, clock: Callable[[], float]) -> None:
         self._answerer = answerer
         self._observer = observer
-        self._clock = clock
         self._numbers = count()  # next() on it is atomic: threads may begin calls at once
+        self.now = clock
+        self.ended = observer.ended
         self.counts = Counts()
 
     def begin(self, call: Call) -> Turn:
-        """Starts a call; the turn holds the substitute if there is one."""
-        effect, source = _effect(call)
-        step = Step(
-            seq=next(self._numbers),
-            kind=call.kind,
-            name=call.name,
-            input=call.arguments,
-            parent=_PARENT.get(),
-            effect=effect,
-            effect_source=source,
-            started_at=self._clock(),
-            model=call.model,
-            attributes=call.attributes,
-        )
-        self._observer.started(step)
-        answer = None if self._answerer is None else self._answerer.answer(call)
-        if answer is not None:
-            self.counts.substituted += 1
-        elif call.kind == "model":
+        """Starts a call; the turn holds the substitute if there is one.
+
+        Raises:
+            what the answerer raises, when it refuses to answer.
+        """
+        turn = Turn(self, call, next(self._numbers), self.now())
+        if self._answerer is not None:
+            try:
+                turn.answer = self._answerer.answer(call)
+            except BaseException:
+                self._observer.started(turn.step(_NONE_YET, None))
+                raise
+            if turn.answer is not None:
+                self.counts.substituted += 1
+                return turn
+        self._observer.started(turn.step(_NONE_YET, None))
+        if call.kind == "model":
             self.counts.live_model += 1
         else:
             self.counts.tool_bodies += 1
-        return Turn(self, step, answer)
-
-    def close(self, step: Step, answer: Answer) -> None:
-        """Ends a step with its answer."""
-        self._observer.ended(
-            Step(  # spelt out: `dataclasses.replace` takes three times as long, and every call comes through here
-                step.seq,
-                step.kind,
-                step.name,
-                step.input,
-                answer.output,
-                answer.error,
-                step.parent,
-                step.effect,
-                step.effect_source,
-                step.started_at,
-                self._clock() if answer.at is None else answer.at,
-                answer.model or step.model,
-                answer.usage,
-                {**step.attributes, **answer.attributes} if answer.attributes else step.attributes,
-            )
-        )
+        return turn
 
     def note(self, step_kind: Kind, name: str, *, input: Json = None, output: Json = None) -> None:
         """Adds a step that is no call: a user's turn, a state change, a policy decision taken in code."""
-        now = self._clock()
+        now = self.now()
         step = Step(next(self._numbers), step_kind, name, input, output, parent=_PARENT.get(), started_at=now)
         self._observer.started(step)
         self._observer.ended(dataclasses.replace(step, ended_at=now))
@@ -222,6 +224,7 @@ class Session:
             yield self
 
 
+_NONE_YET = Answer()
 _SESSION: ContextVar[Session | None] = ContextVar("evalkit_session", default=None)
 _PARENT: ContextVar[int | None] = ContextVar("evalkit_parent", default=None)
 
@@ -265,7 +268,5 @@ def error_of(error: BaseException) -> StepError:
     return StepError(kind.__name__, str(error), kind.__module__, stack)
 
 
-def _effect(call: Call) -> tuple[Effect | None, EffectSource | None]:
-    if call.effect is not None:
-        return call.effect, "declared"
-    return (guess_effect(call.name), "guessed") if call.kind == "tool" else (None, None)
+def _effect(call: Call) -> tuple[Effect, EffectSource]:
+    return (guess_effect(call.name), "guessed") if call.effect is None else (call.effect, "declared")

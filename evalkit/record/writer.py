@@ -166,7 +166,8 @@ class TraceWriter:
         return {"type": "start", **self._sanitized(step)}
 
     def _end_body(self, step: Step) -> dict[str, Any]:
-        if step.seq not in self._open:  # it began before a fork
+        if step.seq not in self._open:  # it was substituted, or began before a fork
+            self.steps += 1
             return {"type": "step", **self._sanitized(step)}
         self._open.discard(step.seq)
         body = self._sanitized(replace(step, input=None))

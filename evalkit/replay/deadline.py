@@ -6,31 +6,53 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
-__all__ = ["ReplayTimeout", "deadline"]
+__all__ = ["Deadline", "ReplayTimeout"]
 
 
 class ReplayTimeout(BaseException):
     """Stops a replay that takes too long; no `Exception`, so that the agent does not take it for one of its own."""
 
 
-@contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """Raises `ReplayTimeout` in the main thread after `seconds`.
+class Deadline:
+    """Raises `ReplayTimeout` in the main thread when a replay takes longer than it may.
 
     Without effect outside of the main thread, and on systems without interval timers (Windows).
+
+    Args:
+        seconds: real seconds that a replay may take.
     """
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
 
-    def stop(_signal: int, _frame: object) -> None:
-        raise ReplayTimeout(f"stopped after {seconds:g} s")
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._works = False
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    @contextmanager
+    def ready(self) -> Iterator[None]:
+        """Inside, replays can be timed."""
+        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, self._stop)
+        self._works = True
+        try:
+            yield
+        finally:
+            self._works = False
+            signal.signal(signal.SIGALRM, before)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Inside, the time runs."""
+        if not self._works:
+            yield
+            return
+        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+        raise ReplayTimeout(f"stopped after {self._seconds:g} s")

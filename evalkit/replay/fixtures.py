@@ -8,13 +8,17 @@ Parallel calls may come in any order. In strict mode the recorded order must be 
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from evalkit.canonical import Json, exact_text, parse_exact
+import orjson
+
+from evalkit.canonical import Json, exact_text
 from evalkit.errors import EvalkitError
 from evalkit.record.seam import Answer, Call
-from evalkit.replay.keys import call_key, leaf_differences, matched_arguments, requested_model
+from evalkit.replay.keys import Key, call_key, leaf_differences, matched_arguments, requested_model
 from evalkit.replay.model import Miss
 from evalkit.trace.model import Kind, Step
 
@@ -32,25 +36,25 @@ class ReplayHalt(BaseException):
 class _Fixture:
     """One recorded answer, kept as JSON text so that each use gets a copy of its own."""
 
-    __slots__ = ("_output", "_plain", "_template", "seq")
+    __slots__ = ("_copy", "_step")
 
     def __init__(self, step: Step) -> None:
-        self.seq = step.seq
-        self._plain = step.output is None or isinstance(step.output, str | bool | int | float)
-        self._output: Any = step.output if self._plain else exact_text(step.output)
-        self._template = step
+        self._step = step
+        self._copy = _copier(step.output)
 
     def answer(self) -> Answer:
-        step = self._template
-        return Answer(
-            output=self._output if self._plain else parse_exact(self._output),
-            error=step.error,
-            usage=step.usage,
-            model=step.model,
-            substituted=True,
-            at=step.ended_at,
-            attributes=step.attributes,
-        )
+        step = self._step
+        return Answer(self._copy(), step.error, step.usage, step.model, True, step.ended_at, step.attributes)
+
+
+def _copier(value: Json) -> Callable[[], Json]:
+    """What gives a fresh copy of `value` each time."""
+    if not isinstance(value, dict | list):
+        return lambda: value
+    text = exact_text(value)
+    if exact_text(orjson.loads(text)) == text:  # not so for integers beyond 64 bits
+        return functools.partial(orjson.loads, text)
+    return functools.partial(copy.deepcopy, value)
 
 
 class FixtureIndex:
@@ -70,14 +74,14 @@ class FixtureIndex:
         self.recorded: list[Step] = [
             step for step in steps if step.kind in kinds and not step.attributes.get("unfinished")
         ]
-        self.keys: list[bytes] = [
+        self.keys: list[Key] = [
             self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
         ]
-        self.queues: dict[bytes, list[_Fixture]] = {}
+        self.queues: dict[Key, list[_Fixture]] = {}
         for key, step in zip(self.keys, self.recorded, strict=True):
             self.queues.setdefault(key, []).append(_Fixture(step))
 
-    def key(self, kind: str, name: str, arguments: Json, model: str | None) -> bytes:
+    def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
         """The key under which a call is looked up."""
         return call_key(kind, name, arguments, self.volatile.get(name, ()), model)
 
@@ -111,7 +115,7 @@ class Frozen:
         self._index = index
         self._strict = strict
         self._on_answer = on_answer
-        self._used: dict[bytes, int] = {}
+        self._used: dict[Key, int] = {}
         self._calls = 0
         self.misses: list[Miss] = []
 
@@ -140,7 +144,7 @@ class Frozen:
             self._on_answer(answer.at)
         return answer
 
-    def _check_order(self, call: Call, key: bytes) -> None:
+    def _check_order(self, call: Call, key: Key) -> None:
         at = self._calls - 1
         if at >= len(self._index.keys):
             raise self._miss(call, f"strict order: the recording ends after {len(self._index.keys)} calls")

@@ -8,25 +8,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from evalkit.canonical import Json, canonical, same
 from evalkit.replay.model import Difference
 from evalkit.trace.model import Step
 
-__all__ = ["call_key", "leaf_differences", "matched_arguments", "requested_model"]
+__all__ = ["Key", "call_key", "leaf_differences", "matched_arguments", "requested_model"]
+
+Key: TypeAlias = "tuple[str, str, bytes]"
 
 _ABSENT = object()
 _RELEASE = re.compile(r"[-@](\d{4}-\d{2}-\d{2}|\d{8})\Z")
 
 
-def call_key(kind: str, name: str, arguments: Json, volatile: Sequence[str] = (), model: str | None = None) -> bytes:
+def call_key(kind: str, name: str, arguments: Json, volatile: Sequence[str] = (), model: str | None = None) -> Key:
     """The key of a call: equal for calls that the same recorded answer may serve.
 
     Raises:
         InputError: the arguments are no JSON.
     """
-    return canonical([kind, name, matched_arguments(kind, arguments, volatile, model)])
+    if kind == "model" or volatile:
+        arguments = matched_arguments(kind, arguments, volatile, model)
+    return kind, name, canonical(arguments)
 
 
 def requested_model(step: Step) -> str | None:
@@ -55,11 +59,17 @@ def leaf_differences(recorded: Any, actual: Any, path: str = "") -> tuple[Differ
     """The paths (``/a/0/b``) at which two values differ."""
     if isinstance(recorded, dict) and isinstance(actual, dict):
         keys = [*recorded, *(key for key in actual if key not in recorded)]
-        pairs: list[tuple[str, Any, Any]] = [(f"{path}/{key}", recorded.get(key, _ABSENT), actual.get(key, _ABSENT)) for key in keys]
+        pairs: list[tuple[str, Any, Any]] = [
+            (f"{path}/{key}", recorded.get(key, _ABSENT), actual.get(key, _ABSENT)) for key in keys
+        ]
     elif isinstance(recorded, list) and isinstance(actual, list):
         length = max(len(recorded), len(actual))
         pairs = [
-            (f"{path}/{at}", recorded[at] if at < len(recorded) else _ABSENT, actual[at] if at < len(actual) else _ABSENT)
+            (
+                f"{path}/{at}",
+                recorded[at] if at < len(recorded) else _ABSENT,
+                actual[at] if at < len(actual) else _ABSENT,
+            )
             for at in range(length)
         ]
     elif same(recorded, actual):

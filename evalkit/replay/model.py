@@ -13,7 +13,7 @@ from evalkit.trace.model import Trace
 __all__ = ["Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
 
 Mode: TypeAlias = Literal["exact", "live-model"]
-"""``exact``: tools and model answer from fixtures. ``live-model``: the model really runs, tools answer from fixtures."""
+"""``exact``: tools and model answer from fixtures; ``live-model``: tools do, and the model really runs."""
 
 ReplayStatus: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 
@@ -54,7 +54,9 @@ class Miss:
             return f"call {self.number}: {self.kind} {self.name}: {self.why}"
         if self.nearest is None:
             return f"{call}; the case never calls {self.name}"
-        where = "; ".join(f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in self.differences)
+        where = "; ".join(
+            f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in self.differences
+        )
         return f"{call}; nearest is step {self.nearest} ({where})"
 
 

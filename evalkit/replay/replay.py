@@ -15,7 +15,7 @@ from evalkit.check.model import CheckResult
 from evalkit.record.http import http_capture
 from evalkit.record.seam import Session, error_of
 from evalkit.record.threads import carry_context
-from evalkit.replay.deadline import deadline
+from evalkit.replay.deadline import Deadline
 from evalkit.replay.environment import environment_of
 from evalkit.replay.fixtures import FixtureIndex, Frozen
 from evalkit.replay.model import Miss, Mode, Replay, ReplayStatus
@@ -30,9 +30,9 @@ _FROZEN: dict[Mode, frozenset[Kind]] = {
     "live-model": frozenset({"tool", "retrieval", "policy", "approval"}),
 }
 _INFRASTRUCTURE = frozenset(
-    "APIConnectionError APITimeoutError ConnectError ConnectTimeout ReadTimeout ReadError RemoteProtocolError PoolTimeout "
-    "RateLimitError InternalServerError ServiceUnavailableError OverloadedError ConnectionError ConnectionRefusedError "
-    "ConnectionResetError".split()
+    "APIConnectionError APITimeoutError ConnectError ConnectTimeout ReadTimeout ReadError RemoteProtocolError "
+    "PoolTimeout RateLimitError InternalServerError ServiceUnavailableError OverloadedError ConnectionError "
+    "ConnectionRefusedError ConnectionResetError".split()
 )
 
 
@@ -59,16 +59,18 @@ class PreparedCase:
         """The case's frozen world around this process, for as many replays as are wanted."""
         endpoint = None if self.mode == "exact" else self.endpoint
         world = World(self.case.trace.trace.started_at or 0.0, Guard.for_endpoint(endpoint))
-        with http_capture(), carry_context(), environment_of(endpoint), world.entered():
-            yield Day(self, world)
+        deadline = Deadline(self.timeout_s)
+        with http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered():
+            yield Day(self, world, deadline)
 
 
 class Day:
     """The frozen day of a case, in which replays take place one after the other."""
 
-    def __init__(self, prepared: PreparedCase, world: World) -> None:
+    def __init__(self, prepared: PreparedCase, world: World, deadline: Deadline) -> None:
         self._prepared = prepared
         self._world = world
+        self._deadline = deadline
         self._incident = prepared.case.trace.trace
         self._input = exact_text(self._incident.input)
 
@@ -102,7 +104,7 @@ class Day:
         error: StepError | None = None
         world.restart(self._seed(sample))
         try:
-            with session.active(), deadline(self._prepared.timeout_s):
+            with session.active(), self._deadline.running():
                 output = target.run(parse_exact(self._input))
         except KeyboardInterrupt:
             raise

@@ -11,6 +11,7 @@ time enters the world in a process.
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import os
 import random
@@ -31,6 +32,7 @@ __all__ = ["LAYERS", "Clock", "Guard", "World"]
 LAYERS = ("in-process: clock, random, uuid, sockets",)
 """What keeps a replay from the outside world, for the run's manifest."""
 
+_TICK_S = 0.001
 _NETWORK_EVENTS = frozenset(
     {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.bind"}
 )
@@ -56,8 +58,8 @@ class Clock:
                 self._coordinates.move_to(self.now, tick=False)
 
     def advance(self, to: float) -> None:
-        """Moves the clock to a recorded time; never back."""
-        if to > self.now:
+        """Moves the clock to a recorded time; never back, and not for less than a millisecond."""
+        if to - self.now >= _TICK_S:
             self.now = to
             if self._coordinates is not None:
                 self._coordinates.move_to(to, tick=False)
@@ -135,7 +137,7 @@ class World:
     def __init__(self, start: float, guard: Guard) -> None:
         self.clock = Clock(start)
         self.guard = guard
-        self._source = random.Random(0)
+        self._source = _Source()
 
     @contextmanager
     def entered(self) -> Iterator[World]:
@@ -147,14 +149,32 @@ class World:
         """Begins the day anew: the clock at its start, all chance from `seed`, nothing refused yet."""
         self.clock.restart()
         self.guard.refused.clear()
-        self._source.seed(seed)
+        self._source.restart(seed)
         random.seed(seed)
         if "numpy.random" in sys.modules:
             sys.modules["numpy.random"].seed(seed % 2**32)
 
 
+class _Source:
+    """Bytes that follow a seed and nothing else: what stands in for the system's own randomness."""
+
+    def __init__(self) -> None:
+        self.restart(0)
+
+    def restart(self, seed: int) -> None:
+        self._seed = seed
+        self._drawn = 0
+
+    def bytes(self, count: int) -> bytes:
+        self._drawn += 1
+        return hashlib.shake_256(f"{self._seed}/{self._drawn}".encode()).digest(count)
+
+    def bits(self, count: int) -> int:
+        return int.from_bytes(self.bytes((count + 7) // 8), "big") >> (-count % 8)
+
+
 @contextmanager
-def _chance_from(source: random.Random) -> Iterator[None]:
+def _chance_from(source: _Source) -> Iterator[None]:
     """All randomness comes from `source`; what was there before comes back afterwards."""
     state = random.getstate()
     numpy_random: Any = sys.modules.get("numpy.random")
@@ -164,12 +184,12 @@ def _chance_from(source: random.Random) -> Iterator[None]:
     real_seed = random.Random.seed
 
     def seed_from_source(self: random.Random, a: Any = None, version: int = 2) -> None:
-        real_seed(self, source.getrandbits(64) if a is None else a, version)
+        real_seed(self, source.bits(64) if a is None else a, version)
 
     random_module.Random.seed = seed_from_source  # ``Random()`` would ask the system itself
-    os.urandom = source.randbytes
-    random_module._urandom = source.randbytes  # what SystemRandom, and so `secrets`, reads
-    uuid.uuid1 = lambda node=None, clock_seq=None: uuid.UUID(int=source.getrandbits(128), version=1)
+    os.urandom = source.bytes
+    random_module._urandom = source.bytes  # what SystemRandom, and so `secrets`, reads
+    uuid.uuid1 = lambda node=None, clock_seq=None: uuid.UUID(int=source.bits(128), version=1)
     try:
         yield
     finally:

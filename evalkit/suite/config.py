@@ -1,15 +1,15 @@
 """Suite files (``suites/*.toml``): read once, checked, and turned into plain values.
 
-    name = "release"
-    target = "agent:run"          # without it, each case's own
-    samples = 20
-    mode = "live-model"           # or "exact"
-    [select]
-    gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
-    [policy]
-    kind = "zero_failures"        # or "min_rate", with min_rate = 0.9
-    [model]
-    base_url = "http://127.0.0.1:8000/v1"
+name = "release"
+target = "agent:run"          # without it, each case's own
+samples = 20
+mode = "live-model"           # or "exact"
+[select]
+gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
+[policy]
+kind = "zero_failures"        # or "min_rate", with min_rate = 0.9
+[model]
+base_url = "http://127.0.0.1:8000/v1"
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def load_suite(path: str | Path, overrides: Mapping[str, Any] | None = None) -> 
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", where, "correct the file") from None
     body.setdefault("name", Path(path).stem)
-    return suite_from_json({**body, **{key: value for key, value in (overrides or {}).items() if value is not None}}, where)
+    return suite_from_json(
+        {**body, **{key: value for key, value in (overrides or {}).items() if value is not None}}, where
+    )
 
 
 def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:

@@ -1,25 +1,40 @@
 """The journal of a run: one fsynced line a finished item, so that a killed run loses only what was under way.
 
-Line: ``{"samples": [...], "traces": {digest: trace}}``. Only the controller writes it. A torn last line is ignored; a
-broken line elsewhere is an integrity error.
+Line: ``{"tally": {...}, "samples": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the JSON text of
+`suite.kept`. Only the controller writes it. A torn last line is ignored; a broken line elsewhere is an integrity error.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from evalkit.canonical import parse_exact
 from evalkit.errors import IntegrityError
 from evalkit.suite.model import Sample, SampleCheck
 
-__all__ = ["JOURNAL_NAME", "Journal", "encode_batch", "read_journal", "sample_from_json"]
+__all__ = ["JOURNAL_NAME", "Journal", "KeptTrace", "encode_batch", "read_journal", "sample_from_json", "tally_of"]
 
 JOURNAL_NAME = "journal.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class KeptTrace:
+    """One replay whose steps are kept.
+
+    Attributes:
+        digest: what samples name it by.
+        trace: its JSON text.
+    """
+
+    digest: str
+    case_id: str
+    trace: str
 
 
 class Journal:
@@ -45,14 +60,22 @@ class Journal:
         self._file.close()
 
 
-def encode_batch(samples: list[Sample], traces: Mapping[str, bytes]) -> bytes:
+def encode_batch(samples: Sequence[Sample], traces: Sequence[KeptTrace]) -> bytes:
     """A batch as a journal line."""
-    fragments = {digest: orjson.Fragment(text) for digest, text in traces.items()}
-    return orjson.dumps({"samples": samples, "traces": fragments})
+    counts: dict[str, float] = dict(Counter(sample.outcome for sample in samples))
+    counts["cost_usd"] = sum(sample.cost_usd for sample in samples)
+    return orjson.dumps({"tally": counts, "samples": samples, "traces": traces})
 
 
-def read_journal(folder: Path) -> Iterator[tuple[list[Sample], dict[str, Any]]]:
-    """The batches of a run, each with its kept traces by digest (parsed JSON).
+def tally_of(batch: bytes) -> dict[str, float]:
+    """A line's counts by outcome, and its cost, without reading the rest of the line."""
+    start = len(b'{"tally":')
+    counts: dict[str, float] = orjson.loads(batch[start : batch.index(b"}") + 1])
+    return counts
+
+
+def read_journal(folder: Path) -> Iterator[list[Sample]]:
+    """The samples of each batch of a run.
 
     Raises:
         IntegrityError: a line that is not the last is broken.
@@ -65,8 +88,7 @@ def read_journal(folder: Path) -> Iterator[tuple[list[Sample], dict[str, Any]]]:
             if not line.endswith(b"\n"):
                 return
             try:
-                body = parse_exact(line)
-                yield [sample_from_json(sample) for sample in body["samples"]], body["traces"]
+                yield [sample_from_json(sample) for sample in orjson.loads(line)["samples"]]
             except (ValueError, KeyError, TypeError) as error:
                 raise IntegrityError(
                     f"the journal is broken: {error}", f"{path}:{number}", "start the run again without --resume"

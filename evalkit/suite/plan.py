@@ -52,10 +52,11 @@ def plan_items(
     left = [(case, tuple(i for i in range(samples) if (case.id, i) not in done)) for case in cases]
     total = sum(len(indices) for _, indices in left)
     size = max(1, ceil(total / (workers * _ITEMS_A_WORKER)))
-    portions: list[Portion] = []
-    for case, indices in left:
-        for start in range(0, len(indices), size):
-            portions.append(Portion(case.path, case.id, case.version, indices[start : start + size]))
+    portions = [
+        Portion(case.path, case.id, case.version, indices[start : start + size])
+        for case, indices in left
+        for start in range(0, len(indices), size)
+    ]
     return _packed(portions, size)
 
 

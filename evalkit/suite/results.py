@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
+import pyarrow.json as pj
 import pyarrow.parquet as pq
 
-from evalkit.canonical import exact_text
 from evalkit.errors import InputError, IntegrityError
+from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.kept import trace_from_json
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.trace.model import Trace
@@ -57,13 +56,22 @@ _SAMPLE_SCHEMA = pa.schema(
     ]
 )
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
-_BATCHES_A_GROUP = 64
+_LINE_SCHEMA = pa.schema(
+    [
+        ("samples", pa.list_(pa.struct(list(_SAMPLE_SCHEMA)))),
+        ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
+    ]
+)
+_CHUNK_BYTES = 16_000_000
 
 
-def write_results(folder: Path, batches: Iterable[tuple[list[Sample], dict[str, Any]]]) -> None:
-    """Writes both tables from a journal's batches, in bounded memory; each appears whole or not at all.
+def write_results(folder: Path) -> None:
+    """Writes both tables from the run's journal, in bounded memory; each appears whole or not at all.
 
-    Rows stand in the journal's order; readers sort by case and index.
+    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order; readers sort them.
+
+    Raises:
+        IntegrityError: the journal is broken.
     """
     samples, traces = folder / f".{SAMPLES_NAME}.writing", folder / f".{TRACES_NAME}.writing"
     with (
@@ -71,9 +79,10 @@ def write_results(folder: Path, batches: Iterable[tuple[list[Sample], dict[str, 
         pq.ParquetWriter(traces, _TRACE_SCHEMA, compression="zstd") as trace_writer,
     ):
         written: set[str] = set()
-        for rows, kept in _groups(batches, written):
-            sample_writer.write_table(_sample_table(rows))
-            trace_writer.write_table(pa.table(kept, schema=_TRACE_SCHEMA))
+        for chunk in _chunks(folder / JOURNAL_NAME):
+            table = _parsed(chunk, folder)
+            sample_writer.write_table(_rows(table, "samples", _SAMPLE_SCHEMA))
+            trace_writer.write_table(_unwritten(_rows(table, "traces", _TRACE_SCHEMA), written))
     os.replace(traces, folder / TRACES_NAME)
     os.replace(samples, folder / SAMPLES_NAME)  # last: its presence says that the run is whole
 
@@ -112,39 +121,33 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
     return {row["digest"]: trace_from_json(row["trace"], row["digest"]) for row in table.to_pylist()}
 
 
-def _groups(
-    batches: Iterable[tuple[list[Sample], dict[str, Any]]], written: set[str]
-) -> Iterator[tuple[list[Sample], dict[str, list[str]]]]:
-    rows: list[Sample] = []
-    kept: dict[str, list[str]] = {name: [] for name in _TRACE_SCHEMA.names}
-    count = 0
-    for samples, traces in batches:
-        rows += samples
-        owner = {sample.trace: sample.case_id for sample in samples}
-        for digest, body in traces.items():
-            if digest not in written:
-                written.add(digest)
-                kept["digest"].append(digest)
-                kept["case_id"].append(owner.get(digest, ""))
-                kept["trace"].append(exact_text(body).decode())
-        count += 1
-        if count % _BATCHES_A_GROUP == 0:
-            yield rows, kept
-            rows, kept = [], {name: [] for name in _TRACE_SCHEMA.names}
-    if rows:
-        yield rows, kept
+def _chunks(journal: Path) -> Iterator[bytes]:
+    """The journal's whole lines, some at a time."""
+    with open(journal, "rb") as file:
+        while lines := file.readlines(_CHUNK_BYTES):
+            yield b"".join(line for line in lines if line.endswith(b"\n"))
 
 
-def _sample_table(samples: list[Sample]) -> pa.Table:
-    columns: dict[str, list[Any]] = {
-        field.name: [getattr(sample, field.name) for sample in samples] for field in fields(Sample)
-    }
-    columns["checks"] = [
-        [
-            {"check": c.check, "gating": c.gating, "passed": c.passed, "reason": c.reason, "steps": list(c.steps)}
-            for c in checks
-        ]
-        for checks in columns["checks"]
-    ]
-    columns["misses"] = [list(misses) for misses in columns["misses"]]
-    return pa.table(columns, schema=_SAMPLE_SCHEMA)
+def _parsed(chunk: bytes, folder: Path) -> pa.Table:
+    options = pj.ParseOptions(explicit_schema=_LINE_SCHEMA, unexpected_field_behavior="ignore")
+    try:
+        reading = pj.ReadOptions(use_threads=False, block_size=len(chunk) + 1)
+        return pj.read_json(pa.BufferReader(chunk), read_options=reading, parse_options=options)
+    except pa.ArrowException as error:
+        raise IntegrityError(f"the journal is broken: {error}", str(folder), "run the suite again") from None
+
+
+def _rows(table: pa.Table, name: str, schema: pa.Schema) -> pa.Table:
+    """The rows inside of a list column."""
+    flat = table.column(name).combine_chunks().flatten()
+    return pa.Table.from_struct_array(flat).cast(schema)
+
+
+def _unwritten(traces: pa.Table, written: set[str]) -> pa.Table:
+    """The traces whose digest was not written before, each once; notes them."""
+    fresh: list[int] = []
+    for at, digest in enumerate(traces.column("digest").to_pylist()):
+        if digest not in written:
+            written.add(digest)
+            fresh.append(at)
+    return traces if len(fresh) == traces.num_rows else traces.take(fresh)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ import orjson
 
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.executors.protocol import EXECUTORS, Task
-from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, read_journal
+from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, read_journal, tally_of
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, plan_items, split_item
 from evalkit.suite.results import write_results
@@ -42,10 +42,10 @@ class Progress:
         """Samples finished."""
         return self.passed + self.failed + self.missed + self.errored
 
-    def count(self, sample: dict[str, Any]) -> None:
-        """Adds one sample, in its JSON form."""
-        setattr(self, sample["outcome"], getattr(self, sample["outcome"]) + 1)
-        self.cost_usd += sample["cost_usd"]
+    def count(self, tally: Mapping[str, float]) -> None:
+        """Adds a batch's tally (see `journal.encode_batch`)."""
+        for name, value in tally.items():
+            setattr(self, name, getattr(self, name) + value)
 
 
 def suite_json(suite: Suite) -> dict[str, Any]:
@@ -115,16 +115,15 @@ def execute(
             _do(items, journal, suite_json(suite), executor, workers, progress, on_progress)
         finally:
             journal.close()
-        write_results(folder, (batch for batch in read_journal(folder)))
+        write_results(folder)
         (folder / JOURNAL_NAME).unlink()
 
 
 def _journaled(folder: Path, progress: Progress) -> set[tuple[str, int]]:
     done: set[tuple[str, int]] = set()
-    for samples, _ in read_journal(folder):
-        for sample in samples:
-            done.add((sample.case_id, sample.index))
-            progress.count({"outcome": sample.outcome, "cost_usd": sample.cost_usd})
+    for samples in read_journal(folder):
+        done.update((sample.case_id, sample.index) for sample in samples)
+        progress.count(tally_of(encode_batch(samples, [])))
     return done
 
 
@@ -141,8 +140,7 @@ def _do(
 
     def done(_item: Item, batch: bytes) -> None:
         journal.append(batch)
-        for sample in orjson.loads(batch)["samples"]:
-            progress.count(sample)
+        progress.count(tally_of(batch))
         on_progress(progress)
 
     while items:
@@ -153,7 +151,7 @@ def _do(
             if item.size > 1:
                 items += split_item(item, len(items))
             else:
-                done(item, encode_batch([_died(item)], {}))
+                done(item, encode_batch([_died(item)], []))
         dead.clear()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from evalkit.replay.model import Replay
 from evalkit.replay.replay import prepare
 from evalkit.replay.targets.protocol import TARGETS, Target
 from evalkit.suite.config import suite_from_json
-from evalkit.suite.journal import encode_batch
+from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.kept import trace_digest, trace_text
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
@@ -53,13 +53,13 @@ class Worker:
             IntegrityError: a case was changed after writing.
         """
         samples: list[Sample] = []
-        traces: dict[str, bytes] = {}
+        traces: dict[str, KeptTrace] = {}
         with http_capture(), carry_context():  # installed once for the whole item
             for portion in item.portions:
                 self._do_portion(portion, samples, traces)
-        return encode_batch(samples, traces)
+        return encode_batch(samples, list(traces.values()))
 
-    def _do_portion(self, portion: Portion, samples: list[Sample], traces: dict[str, bytes]) -> None:
+    def _do_portion(self, portion: Portion, samples: list[Sample], traces: dict[str, KeptTrace]) -> None:
         case = read_case(portion.path)
         target = self._target(case)
         prepared = prepare(
@@ -69,16 +69,17 @@ class Worker:
             seed=self._suite.seed,
             timeout_s=self._suite.timeout_s,
         )
+        check_ids = [check.id for check in case.checks]
         passing = 0
         with prepared.entered() as day:
             for index in portion.samples:
                 replay = day.replay(target, index)
                 text = trace_text(replay.trace)
                 digest = trace_digest(text)
-                samples.append(_sample(case, index, replay, digest))
+                samples.append(_sample(case, index, replay, digest, check_ids))
                 passed = replay.status == "passed"
                 if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
-                    traces.setdefault(digest, text)
+                    traces.setdefault(digest, KeptTrace(digest, case.id, text.decode()))
                     passing += passed
 
     def _target(self, case: Case) -> Target:
@@ -94,14 +95,17 @@ class Worker:
         return self._targets[reference]
 
 
-def _sample(case: Case, index: int, replay: Replay, digest: str) -> Sample:
+def _sample(case: Case, index: int, replay: Replay, digest: str, check_ids: Sequence[str]) -> Sample:
     used = _used(replay)
     return Sample(
         case_id=case.id,
         case_version=case.version,
         index=index,
         outcome=replay.status,
-        checks=tuple(SampleCheck(r.check.id, r.gating, r.passed, r.reason, r.steps) for r in replay.results),
+        checks=tuple(
+            SampleCheck(check_id, result.gating, result.passed, result.reason, result.steps)
+            for check_id, result in zip(check_ids, replay.results, strict=False)  # no results without a verdict
+        ),
         reason=replay.reason,
         misses=tuple(miss.sentence() for miss in replay.misses),
         trace=digest,
@@ -124,4 +128,3 @@ def _used(replay: Replay) -> _Prices:
         sum(usage.output_tokens or 0 for usage in usages),
         sum(usage.cost_usd or 0.0 for usage in usages),
     )
-

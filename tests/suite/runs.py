@@ -30,7 +30,9 @@ def library(root: Path, orders: list[int]) -> Path:
     return root
 
 
-def run(root: Path, target: str, *, samples: int = 3, executor: str = "serial", **rest: object) -> dict[str, list[Sample]]:
+def run(
+    root: Path, target: str, *, samples: int = 3, executor: str = "serial", **rest: object
+) -> dict[str, list[Sample]]:
     """Runs all cases under `root` on an agent of `tests.suite.agents`; continues a run that is there."""
     suite = Suite("test", f"tests.suite.agents:{target}", samples, **rest)  # type: ignore[arg-type]  # test options
     cases = select_cases(root / "cases", Selection())

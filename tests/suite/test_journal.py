@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import IntegrityError
-from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, read_journal
+from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, encode_batch, read_journal, tally_of
 from evalkit.suite.model import Sample, SampleCheck
 from tests.strategies import texts
 
@@ -33,7 +33,7 @@ def write(folder: Path, *batches: list[Sample]) -> bytes:
     """A journal's bytes after some batches."""
     journal = Journal(folder)
     for batch in batches:
-        journal.append(encode_batch(batch, {"d": b'{"steps":[]}'}))
+        journal.append(encode_batch(batch, [KeptTrace("d", "c", '{"steps":[]}')]))
     journal.close()
     return (folder / JOURNAL_NAME).read_bytes()
 
@@ -44,7 +44,7 @@ def test_samples_survive_the_journal(batches: list[list[Sample]], tmp_path_facto
     """Every field of every sample is read as it was written."""
     folder = tmp_path_factory.mktemp("run")
     write(folder, *batches)
-    assert [found for found, _ in read_journal(folder)] == batches
+    assert list(read_journal(folder)) == batches
 
 
 @pytest.mark.parametrize("kept", range(0, 100, 7))
@@ -54,9 +54,9 @@ def test_a_torn_line_is_as_if_it_had_not_been(tmp_path: Path, kept: int) -> None
     whole = write(tmp_path, first, second)
     start = whole.index(b"\n") + 1
     (tmp_path / JOURNAL_NAME).write_bytes(whole[: start + (len(whole) - start - 1) * kept // 100])
-    assert [found for found, _ in read_journal(tmp_path)] == [first]
+    assert list(read_journal(tmp_path)) == [first]
     write(tmp_path, second)
-    assert [found for found, _ in read_journal(tmp_path)] == [first, second]
+    assert list(read_journal(tmp_path)) == [first, second]
 
 
 def test_a_broken_line_in_the_middle_is_an_integrity_error(tmp_path: Path) -> None:
@@ -70,3 +70,12 @@ def test_a_broken_line_in_the_middle_is_an_integrity_error(tmp_path: Path) -> No
 def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
     """A run that was killed before its first item starts from the beginning."""
     assert list(read_journal(tmp_path)) == []
+
+
+@given(st.lists(samples, max_size=5))
+def test_a_tally_is_read_without_the_rest(batch: list[Sample]) -> None:
+    """Progress counts every outcome and the cost, whatever the samples' texts hold."""
+    tally = tally_of(encode_batch(batch, [KeptTrace("d", "c", '{"outcome":"passed"}')]))
+    assert tally.pop("cost_usd") == sum(sample.cost_usd for sample in batch)
+    assert sum(tally.values()) == len(batch)
+    assert all(tally[sample.outcome] == [s.outcome for s in batch].count(sample.outcome) for sample in batch)

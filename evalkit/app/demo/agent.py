@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from typing import Any
 
 from evalkit.record.tools import tool
@@ -34,8 +35,7 @@ _REFUNDED: dict[str, float] = {}
 
 PROMPT_BUGGY = "You handle refunds for an online shop. Use the tools. Tell the customer when the refund is on its way."
 PROMPT_FIXED = (
-    PROMPT_BUGGY
-    + " refund_order moves money: call it once an order. To see how a refund stands, call lookup_order."
+    PROMPT_BUGGY + " refund_order moves money: call it once an order. To see how a refund stands, call lookup_order."
 )
 _MAX_TURNS = 8
 
@@ -107,13 +107,17 @@ def _run(message: str, prompt: str) -> dict[str, Any]:
         messages.append(answer.model_dump(exclude_none=True))
         if not answer.tool_calls:
             return {"answer": answer.content}
-        for call in answer.tool_calls:
-            messages.append({"role": "tool", "tool_call_id": call.id, "content": _call(call.function)})  # type: ignore[union-attr]  # only function tools are offered
+        messages += [
+            {"role": "tool", "tool_call_id": call.id, "content": _call(call.function)}
+            for call in answer.tool_calls
+            if call.type == "function"
+        ]
     return {"answer": "A colleague will get back to you."}
 
 
 def _call(function: Any) -> str:
-    body = {"lookup_order": lookup_order, "refund_order": refund_order}[function.name]
+    tools: dict[str, Callable[..., Any]] = {"lookup_order": lookup_order, "refund_order": refund_order}
+    body = tools[function.name]
     try:
         return json.dumps(body(**json.loads(function.arguments)))
     except KeyError as error:

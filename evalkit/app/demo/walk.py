@@ -59,7 +59,9 @@ def walk(folder: Path | None, *, samples: int, say: Callable[[str], Any]) -> tup
     record_incident(incident, settings)
     say(f"   wrote {incident}")
     say("2. ingest: the incident becomes a case, with checks that fail on it")
-    done = ingest_trace(load_one(str(incident)), settings, case_id=CASE_ID, target=f"{_AGENT}:run_buggy", owner="payments")
+    done = ingest_trace(
+        load_one(str(incident)), settings, case_id=CASE_ID, target=f"{_AGENT}:run_buggy", owner="payments"
+    )
     _indent(ingested_lines(done), say)
     say("3. promote: the case becomes a permanent gate")
     move_case(CASE_ID, "permanent", settings, actor="demo", reason="money was paid out twice")

@@ -30,7 +30,7 @@ def raised_from(text: str) -> EvalkitError:
     """The error that a worker raised, rebuilt from its JSON form."""
     kind, what, where, cure = orjson.loads(text)
     found = getattr(errors, kind, EvalkitError)
-    return found(what, where, cure)  # type: ignore[no-any-return]  # a class of our own tree
+    return found(what, where, cure)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -64,7 +64,5 @@ class _WorkItem(pytest.Item):
 
 
 def _item(body: dict[str, Any]) -> Item:
-    portions = tuple(
-        Portion(p["path"], p["case_id"], p["version"], tuple(p["samples"])) for p in body["portions"]
-    )
+    portions = tuple(Portion(p["path"], p["case_id"], p["version"], tuple(p["samples"])) for p in body["portions"])
     return Item(body["number"], portions)

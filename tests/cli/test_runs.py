@@ -1,0 +1,176 @@
+"""Commands on runs: from a suite to the release decision, with the exit codes that CI relies on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.project import Project
+
+
+def ran(project: Project, target: str, *options: str, code: int) -> Path:
+    """A run of the release suite; checks its exit code, gives its folder."""
+    suite = project.suite(target)
+    folder = project.root / "reports" / f"{target}-{len(list((project.root / 'reports').glob('*')))}"
+    done = project.run("run", suite, "--samples", "3", "--out", str(folder), *options)
+    assert done.code == code, done.out + done.err
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "outcome"), [("once", 0, "PASS"), ("twice", 1, "BLOCKED"), ("stray", 3, "INCONCLUSIVE")]
+)
+def test_a_release_is_decided(project: Project, target: str, code: int, outcome: str) -> None:
+    """A mended agent opens the gate, the broken one closes it, and what can't be told holds it."""
+    project.promoted()
+    folder = ran(project, target, code=code)
+    done = project.run("gate", str(folder), "--json")
+    assert (done.code, done.json()["outcome"]) == (code, outcome)
+
+
+def test_a_run_leaves_its_files(project: Project) -> None:
+    """Manifest, samples, traces, verdicts, page, JUnit, Markdown; no journal, no temporary file."""
+    project.promoted()
+    folder = ran(project, "twice", code=1)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "junit.xml",
+        "report.html",
+        "run.json",
+        "samples.parquet",
+        "summary.md",
+        "traces.parquet",
+        "verdicts.json",
+    ]
+    manifest = json.loads((folder / "run.json").read_bytes())
+    assert manifest["cases"][0][0] == "refund-twice"
+    assert manifest["actor"] == "ann"
+    assert "permanent gate" in (folder / "report.html").read_text("utf-8")
+
+
+def test_a_deterministic_agent_is_recognised(project: Project) -> None:
+    """A frozen replay of it has no variance; the verdict says so."""
+    project.promoted()
+    suite = project.suite("once")
+    body = project.run("run", suite, "--samples", "2", "--json").json()
+    assert body["cases"][0]["deterministic"] is True
+    assert body["cases"][0]["verdict"] == "PASS"
+
+
+def test_a_regression_against_the_baseline_is_shown(project: Project) -> None:
+    """A healthy night becomes the measure; the broken agent is then called regressed."""
+    project.promoted()
+    healthy = ran(project, "once", "--samples", "10", code=0)
+    assert project.run("baseline", "set", str(healthy), "--reason", "first healthy night").code == 0
+    assert "10/10" in project.run("baseline", "show", "release").out
+    suite = project.suite("twice")
+    body = project.run("run", suite, "--samples", "10", "--json").json()
+    assert body["cases"][0]["change"] == "regressed"
+    assert body["cases"][0]["p_adjusted"] < 0.001
+
+
+def test_a_gate_that_was_left_out_blocks(project: Project) -> None:
+    """A run of other cases does not open the gate."""
+    project.promoted("refund-twice")
+    folder = ran(project, "once", code=0)
+    project.promoted("another", order=8)
+    done = project.run("gate", str(folder))
+    assert (done.code, "another" in done.out) == (1, True)
+
+
+def test_the_lock_is_compared_with_the_base_branch(project: Project) -> None:
+    """A pull request that deletes a permanent case is blocked, one that retires it is not."""
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True)
+
+    project.promoted("refund-twice")
+    project.promoted("another", order=8)
+    git("init", "-b", "main")
+    git("-c", "user.name=a", "-c", "user.email=a@example.com", "add", "cases")
+    git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-m", "cases")
+    for path in (project.root / "cases" / "another").iterdir():
+        path.unlink()
+    (project.root / "cases" / "another").rmdir()
+    assert project.run("review", "refund-twice", "--reason", "x").code == 2
+    lines = (project.root / "cases" / "gates.lock").read_text("utf-8").splitlines()
+    project.write("cases/gates.lock", "\n".join(line for line in lines if "another" not in line) + "\n")
+    folder = ran(project, "once", code=0)
+    assert project.run("gate", str(folder)).code == 0
+    done = project.run("gate", str(folder), "--against", "main")
+    assert (done.code, "another" in done.out) == (1, True)
+    assert project.run("gate", str(folder), "--against", "nowhere").code == 2
+    git("checkout", "--", "cases")
+    project.run("retire", "another", "--reason", "the tool is gone")
+    folder = ran(project, "once", code=0)
+    assert project.run("gate", str(folder), "--against", "main").code == 0
+
+
+def test_replay_shows_its_counts(project: Project) -> None:
+    """Bodies executed, live attempts, recorded, substituted."""
+    case_id = project.ingested()
+    done = project.run("replay", case_id, "--target", "tests.suite.agents:twice")
+    assert done.code == 1
+    assert "tool bodies executed 0, live model attempts 0, recorded 3, substituted 3" in done.out
+    (body,) = project.run("replay", case_id, "--target", "tests.suite.agents:once", "--json").json()
+    assert (body["status"], body["counts"]["substituted"]) == ("passed", 2)
+    assert project.run("replay", case_id, "--target", "tests.suite.agents:stray").code == 3
+
+
+def test_a_replay_can_be_written_and_ingested(project: Project) -> None:
+    """A replay of a case is again a trace."""
+    case_id = project.ingested()
+    done = project.run("replay", case_id, "--target", "tests.suite.agents:twice", "--out", "again.trace")
+    assert done.code == 1
+    assert project.run("judge", case_id, "again.trace").code == 1
+    assert project.run("ingest", "again.trace", "--id", "again").code == 0
+
+
+def test_a_finished_run_can_be_reported_again(project: Project) -> None:
+    """Another baseline, another page; the samples stay."""
+    project.promoted()
+    folder = ran(project, "once", code=0)
+    (folder / "report.html").unlink()
+    assert project.run("report", str(folder)).code == 0
+    assert (folder / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("samples = 0\n", "samples"),
+        ("smaples = 3\n", "smaples"),
+        ('mode = "live-model"\n', "endpoint"),
+        ("[select\n", "not TOML"),
+        ('[select]\nids = ["nobody"]\n', "nobody"),
+        ('[policy]\nkind = "lenient"\n', "policy.kind"),
+    ],
+)
+def test_a_wrong_suite_is_refused(project: Project, text: str, said: str) -> None:
+    """What is wrong, in which file; nothing is run."""
+    project.promoted()
+    project.write("suites/wrong.toml", text)
+    done = project.run("run", "suites/wrong.toml", "--target", "tests.suite.agents:once")
+    assert done.code == 2
+    assert said in done.err
+    assert not (project.root / "reports").exists()
+
+
+def test_a_misspelt_setting_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the file and in the environment."""
+    project.write("evalkit.toml", 'tagret = "x"\n')
+    assert project.run("list").code == 2
+    project.write("evalkit.toml", "")
+    monkeypatch.setenv("EVALKIT_TAGRET", "x")
+    done = project.run("list")
+    assert (done.code, "EVALKIT_TAGRET" in done.err) == (2, True)
+
+
+def test_the_process_ends_with_the_code(project: Project) -> None:
+    """What CI sees: the console script's own exit code, and a message without a traceback."""
+    done = project.spawn("gate", "reports/none")
+    assert (done.code, done.err.startswith("error: "), "Traceback" in done.err) == (2, True, False)
+    assert project.spawn("--help").code == 0
+    assert project.spawn("nonsense").code == 2

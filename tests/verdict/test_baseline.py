@@ -1,0 +1,52 @@
+"""Baselines: small, committed, and only compared with what they measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from evalkit.check.model import Check
+from evalkit.errors import InputError
+from evalkit.suite.model import Sample
+from evalkit.suite.select import CaseRef
+from evalkit.verdict.baseline import BaselineInfo, checks_digest, make_baseline, read_baseline, write_baseline
+
+INFO = BaselineInfo("run-1", "release", "ann", "the first healthy night", "2026-11-29T00:00:00Z")
+CHECK = Check("called", {"name": "refund"})
+CASE = CaseRef("/p", "c", 3, "d", "permanent", "t", "s", "", (), checks=(CHECK,))
+SAMPLES = {"c": [Sample("c", 3, 0, "passed", cost_usd=0.5), Sample("c", 3, 1, "failed"), Sample("c", 3, 2, "missed")]}
+
+
+def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
+    """Who set it, when and why, and the counts, without what was lost."""
+    path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "suites" / "release.baseline.parquet")
+    back = read_baseline(path)
+    assert back.info == INFO
+    assert back.counts == {"c": (1, 2, checks_digest([CHECK]))}
+
+
+def test_the_file_is_a_plain_table(tmp_path: Path) -> None:
+    """A row per case and metric."""
+    path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")
+    rows = pq.read_table(path).to_pylist()
+    assert {row["metric"]: (row["n"], row["sum"]) for row in rows}["cost_usd"] == (2, 0.5)
+
+
+def test_checks_are_told_apart_by_what_gates() -> None:
+    """An observation more or another note changes nothing; another demand does."""
+    noted = Check("called", {"name": "refund"}, note="read by ann", evidence=(3,))
+    observation = Check("called", {"name": "x"}, gating=False)
+    assert checks_digest([CHECK]) == checks_digest([observation, noted])
+    assert checks_digest([CHECK]) != checks_digest([Check("called", {"name": "refund", "max": 1})])
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PAR1 but no more"])
+def test_what_is_no_baseline_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    """A missing or broken file is an error with a cure, never an empty baseline."""
+    path = tmp_path / "b.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match="evalkit baseline set"):
+        read_baseline(path)

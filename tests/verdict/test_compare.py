@@ -1,0 +1,137 @@
+"""Verdicts from counts: what is shown, what is not, and what can't be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from evalkit.check.model import Check
+from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
+from evalkit.suite.select import CaseRef
+from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest
+from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.model import CaseVerdict
+
+CHECK = Check("called", {"name": "refund", "max": 1})
+
+
+def ref(case_id: str = "c", state: str = "permanent") -> CaseRef:
+    """A case's reference."""
+    return CaseRef("/p", case_id, 1, "digest", state, "title", "SIG", "", (), checks=(CHECK,))
+
+
+def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:
+    """Samples of some outcomes."""
+    found: list[Sample] = []
+    for outcome, count in counts:
+        checks = (SampleCheck(CHECK.id, True, False, "it was called twice"),) if outcome == "failed" else ()
+        found += [
+            Sample("c", 1, len(found) + at, outcome, checks, "why", trace=trace or f"{outcome}{at}") for at in range(count)
+        ]
+    return found
+
+
+def baseline(passed: int, n: int, checks: Sequence[Check] = (CHECK,)) -> Baseline:
+    """A baseline of case ``c``."""
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    return Baseline(info, {"c": (passed, n, checks_digest(checks))}, ())
+
+
+def verdict(found: list[Sample], policy: Policy | None = None, base: Baseline | None = None, **rest: Any) -> CaseVerdict:
+    """The verdict on one case."""
+    (one,) = case_verdicts([ref()], {"c": found}, policy or Policy(), base, frozen=rest.pop("frozen", False))
+    return one
+
+
+def test_no_failure_passes_and_says_what_that_rules_out() -> None:
+    """59 passes of 59 leave room for a failure rate of almost 5 %; the reason says so."""
+    found = verdict(samples(("passed", 59)))
+    assert (found.verdict, found.rate) == ("PASS", 1.0)
+    assert "below 4.9%" in found.reason or "below 5.0%" in found.reason
+
+
+def test_one_failure_fails_and_names_the_check() -> None:
+    """People read what did not hold."""
+    found = verdict(samples(("passed", 19), ("failed", 1)))
+    assert found.verdict == "FAIL"
+    assert found.reason.startswith("1 of 20 samples failed: ")
+    assert found.failing_checks[0][0] == CHECK.id
+
+
+@pytest.mark.parametrize("lost", ["missed", "errored"])
+def test_what_was_lost_is_neither_pass_nor_fail(lost: Outcome) -> None:
+    """One lost sample makes a case inconclusive, and does not touch the rate."""
+    found = verdict(samples(("passed", 19), (lost, 1)))
+    assert (found.verdict, found.n, found.rate) == ("INCONCLUSIVE", 19, 1.0)
+    assert "1 " + lost in found.reason
+    assert verdict(samples(("passed", 19), (lost, 1)), Policy(max_lost=0.1)).verdict == "PASS"
+
+
+def test_a_failure_counts_whatever_else_was_lost() -> None:
+    """A shown failure is not hidden by an outage."""
+    assert verdict(samples(("failed", 1), ("errored", 19))).verdict == "FAIL"
+
+
+def test_nothing_measured_is_inconclusive() -> None:
+    """No sample, or only lost ones, is never green."""
+    assert verdict([]).verdict == "INCONCLUSIVE"
+    assert verdict(samples(("missed", 20)), Policy(max_lost=0.99)).verdict == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "word"), [(29, 0, "PASS"), (28, 0, "INCONCLUSIVE"), (10, 10, "FAIL"), (19, 1, "INCONCLUSIVE")]
+)
+def test_a_minimum_rate_is_shown_or_not(passed: int, failed: int, word: str) -> None:
+    """29 of 29 show a rate of 0.9 at 95 % (the success-run theorem), 28 do not; 10 of 20 show less."""
+    found = verdict(samples(("passed", passed), ("failed", failed)), Policy("min_rate", min_rate=0.9))
+    assert found.verdict == word
+
+
+def test_a_shown_regression_fails_under_any_policy() -> None:
+    """20 of 20 against 8 of 20 is worse, though a minimum rate of 0.1 were reached."""
+    found = verdict(samples(("passed", 8), ("failed", 12)), Policy("min_rate", min_rate=0.1), baseline(20, 20))
+    assert (found.verdict, found.change) == ("FAIL", "regressed")
+    assert found.p_value is not None
+    assert found.p_value < 0.001
+
+
+def test_no_change_shown_is_not_called_improved() -> None:
+    """19 of 20 against 20 of 20 shows nothing either way."""
+    found = verdict(samples(("passed", 20)), base=baseline(19, 20))
+    assert found.change == "no change shown"
+
+
+def test_an_improvement_is_shown() -> None:
+    """20 of 20 after 5 of 20."""
+    assert verdict(samples(("passed", 20)), base=baseline(5, 20)).change == "improved"
+
+
+def test_a_baseline_of_other_checks_is_none() -> None:
+    """A rate under other demands is no measure."""
+    other = baseline(20, 20, [Check("called", {"name": "other"})])
+    found = verdict(samples(("passed", 20)), base=other)
+    assert (found.baseline, found.change) == (None, "no baseline")
+
+
+def test_p_values_are_corrected_over_the_cases() -> None:
+    """With Holm's correction, one case's p counts for all that were compared."""
+    cases = [ref(f"c{n}") for n in range(20)]
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
+    found = case_verdicts(
+        cases, {case.id: samples(("passed", 7), ("failed", 3)) for case in cases}, Policy(), base, frozen=False
+    )
+    assert found[0].p_value == pytest.approx(0.0437939534, abs=1e-5)  # R Exact 3.3: 10/10 against 7/10
+    assert found[0].p_adjusted == pytest.approx(20 * 0.0437939534, abs=1e-3)
+    assert {one.change for one in found} == {"no change shown"}
+
+
+def test_equal_frozen_replays_are_called_deterministic() -> None:
+    """A deterministic agent needs no statistics; a live model that happened to agree does."""
+    equal = samples(("passed", 2), trace="same")
+    assert verdict(equal, frozen=True).deterministic
+    assert verdict(equal, Policy("min_rate"), frozen=True).verdict == "PASS"
+    assert not verdict(equal, frozen=False).deterministic
+    assert verdict(equal, Policy("min_rate"), frozen=False).verdict == "INCONCLUSIVE"
