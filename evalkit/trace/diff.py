@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 import orjson
@@ -17,7 +16,7 @@ from evalkit.trace.model import Step, Trace
 __all__ = ["Comparison", "Difference", "DifferenceKind", "Pair", "compare"]
 
 DifferenceKind: TypeAlias = Literal["decision", "tool", "argument", "result", "outcome"]
-_MAX_ALIGNED = 5_000
+_MAX_ALIGNED = 10_000
 _SHOWN = 100
 
 
@@ -88,14 +87,15 @@ def compare(left: Trace, right: Trace) -> Comparison:
 
 
 def _aligned(left: Sequence[Step], right: Sequence[Step]) -> Iterator[Pair]:
-    """Pairs steps by kind and name; beyond 5,000 steps by position, since an alignment takes quadratic time."""
-    names = [[f"{step.kind} {step.name}" for step in side] for side in (left, right)]
+    """Pairs steps by kind and name; beyond 10,000 steps by position, since an alignment takes quadratic time."""
     if max(len(left), len(right)) > _MAX_ALIGNED:
         yield from _beside(left, right)
         return
-    matcher = SequenceMatcher(None, names[0], names[1], autojunk=False)
-    for _, i1, i2, j1, j2 in matcher.get_opcodes():
-        yield from _beside(left[i1:i2], right[j1:j2])
+    from rapidfuzz.distance import Levenshtein
+
+    names = [[f"{step.kind} {step.name}" for step in side] for side in (left, right)]
+    for edit in Levenshtein.opcodes(*names):
+        yield from _beside(left[edit.src_start : edit.src_end], right[edit.dest_start : edit.dest_end])
 
 
 def _beside(left: Sequence[Step], right: Sequence[Step]) -> Iterator[Pair]:

@@ -117,12 +117,25 @@ def answer_step(trace: Trace) -> tuple[int, ...]:
 
 
 def _used(step: Step) -> Json:
-    return step.output if step.kind == "model" else step.input
+    return _told(step.output) if step.kind == "model" else step.input
+
+
+def _told(value: Json) -> Json:
+    """A Message without its form: roles, ids and names of tools would tie every message to every other."""
+    if not isinstance(value, dict) or "role" not in value:
+        return value
+    calls = value.get("tool_calls")
+    given: list[Json] = [
+        {"arguments": call.get("arguments")}
+        for call in (calls if isinstance(calls, list) else ())
+        if isinstance(call, dict)
+    ]
+    return {"content": value.get("content"), "tool_calls": given}
 
 
 def _record(step: Step, seen: dict[str, _Seen]) -> None:
     error = step.error.message if step.error else None
-    for token in _tokens([step.output, error]):
+    for token in _tokens([_told(step.output), error]):
         entry = seen[token]
         if step.kind == "model":
             if entry.invented is None:

@@ -123,4 +123,3 @@ def _at(value: Any, pointer: Pointer) -> Any:
 
 def _put(value: Any, pointer: Pointer, new: Any) -> None:
     _at(value, pointer[:-1])[pointer[-1]] = new
-

@@ -146,4 +146,3 @@ def test_big_integers_survive() -> None:
     """Order ids beyond 64 bits are read exactly."""
     step = Step(0, "tool", "t", {"order": 2**70 + 1}, [2**64, -(2**80)])
     assert read(lines_of(Trace("t", "a", "evalkit", (step,)))).steps == (step,)
-

@@ -1,0 +1,35 @@
+"""Checks against traces: compiled once, then judged as often as there are traces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from evalkit.check.model import Check, CheckResult
+from evalkit.check.registry import CHECKS
+from evalkit.trace.model import Trace
+
+__all__ = ["JudgeAll", "compile_checks", "judge_checks"]
+
+JudgeAll: TypeAlias = Callable[[Trace], list[CheckResult]]
+
+
+def compile_checks(checks: Sequence[Check]) -> JudgeAll:
+    """One function that judges a trace by all `checks`, with a result for each, in their order.
+
+    Raises:
+        ConfigError: a check's type is not known.
+        InputError: a check's parameters are not of its type's form.
+    """
+    compiled = [(check, CHECKS.get(check.type).compile(check.params)) for check in checks]
+
+    def judge(trace: Trace) -> list[CheckResult]:
+        found = ((check, one(trace)) for check, one in compiled)
+        return [CheckResult(check, finding.passed, finding.reason, finding.steps) for check, finding in found]
+
+    return judge
+
+
+def judge_checks(checks: Sequence[Check], trace: Trace) -> list[CheckResult]:
+    """`compile_checks` for one trace."""
+    return compile_checks(checks)(trace)

@@ -1,0 +1,72 @@
+"""No side effect twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalkit.canonical import canonical
+from evalkit.check.model import Finding, Judge
+from evalkit.check.params import known_only, object_of, texts
+from evalkit.check.view import shown
+from evalkit.check.writes import effects_of
+from evalkit.errors import InputError
+from evalkit.trace.model import Step, Trace
+
+__all__ = ["REPEATED_EFFECT"]
+
+
+class RepeatedEffect:
+    """No successful write is made twice with the same tool and the same key arguments.
+
+    ``names`` limits it to some tools. ``keys`` gives, by tool, the top-level arguments that say what is done
+    (``{"refund_order": ["order_id"]}``); without it all arguments count.
+    """
+
+    name = "repeated_effect"
+
+    def sentence(self, params: Mapping[str, Any]) -> str:
+        """The statement in plain language."""
+        names, keys = params.get("names"), params.get("keys") or {}
+        what = " or ".join(names) if names else "a change"
+        by = "".join(f", told apart by {', '.join(fields)} for {name}" for name, fields in keys.items())
+        return f"The agent does not make {what} twice{by}."
+
+    def compile(self, params: Mapping[str, Any]) -> Judge:
+        """Remembers each write's key."""
+        known_only(params, self.name, "names", "keys")
+        names = frozenset(texts(params, "names", self.name))
+        keys = object_of(params, "keys", self.name)
+        if not all(isinstance(fields, list) for fields in keys.values()):
+            raise InputError("keys holds no lists", f"check {self.name}", '"keys": {"tool": ["argument"]}')
+
+        def judge(trace: Trace) -> Finding:
+            seen: dict[tuple[str, bytes], Step] = {}
+            again: list[Step] = []
+            for step in effects_of(trace):
+                if names and step.name not in names:
+                    continue
+                first = seen.setdefault((step.name, _key(step, keys.get(step.name))), step)
+                if first is not step:
+                    again += [first, step] if not again else [step]
+            if not again:
+                return Finding(True, "no change was made twice")
+            steps = tuple(step.seq for step in again)
+            at = ", ".join(str(seq) for seq in steps)
+            call = f"{again[0].name}({shown(again[0].input)})"
+            return Finding(False, f"wanted {call} once, got it again: steps {at}", steps)
+
+        return judge
+
+
+def _key(step: Step, fields: list[str] | None) -> bytes:
+    given = step.input
+    if fields and isinstance(given, dict):
+        given = {name: given.get(name) for name in fields}
+    try:
+        return canonical(given)
+    except InputError:  # no JSON: told apart by its place
+        return str(step.seq).encode()
+
+
+REPEATED_EFFECT = RepeatedEffect()

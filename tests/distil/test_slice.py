@@ -1,0 +1,104 @@
+"""Pruning keeps what led to the failure and says why the rest went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.distil.slice import slice_trace
+from evalkit.errors import InputError
+from evalkit.trace.model import USER_MESSAGE, Step, Trace
+from tests.build import a_trace, tool_step
+from tests.strategies import traces
+
+
+def model(seq: int, text: str | None = None, *calls: tuple[str, Any]) -> Step:
+    """A model's answer."""
+    asked: list[Any] = [
+        {"id": f"c{seq}{at}", "name": name, "arguments": given} for at, (name, given) in enumerate(calls)
+    ]
+    return Step(seq, "model", "chat", {"messages": []}, {"role": "assistant", "content": text, "tool_calls": asked})
+
+
+RUN = a_trace(
+    Step(0, "agent", "support"),
+    Step(1, "other", USER_MESSAGE, output={"role": "user", "content": "refund my order"}, parent=0),
+    model(2, None, ("weather", {})),
+    tool_step(3, "weather", {}, {"sky": "blue"}),
+    Step(4, "policy", "refunds", output="allow"),
+    model(5, None, ("find", {})),
+    tool_step(6, "find", {}, {"id": "W8831"}),
+    model(7, None, ("refund", {"id": "W8831"})),
+    tool_step(8, "refund", {"id": "W8831"}, effect="write", parent=0),
+    model(9, "All is done."),
+    output="All is done.",
+)
+
+
+def test_the_slice_follows_values_decisions_and_structure() -> None:
+    """The failure, the read it used, who decided both, the step around it, the user's turn and the policy."""
+    assert slice_trace(RUN, [8]).kept == (0, 1, 4, 5, 6, 7, 8)
+
+
+def test_every_dropped_step_has_a_reason() -> None:
+    """In words, by kind, and by whether it came after the failure."""
+    assert dict(slice_trace(RUN, [8]).dropped) == {
+        2: "it decided no step that was kept, and nothing that it said was used",
+        3: "its result was not used on the way to the failure",
+        9: "it came after the failure",
+    }
+
+
+def test_without_a_failure_step_the_final_answer_is_the_failure() -> None:
+    """What the answer used is kept."""
+    found = tool_step(0, "find", {}, {"rate": 0.72})
+    trace = a_trace(found, tool_step(1, "weather", {}, {"sky": "blue"}), tool_step(2, "log"), output={"rate": 0.72})
+    assert slice_trace(trace, []).kept == (0, 2)
+    assert slice_trace(trace, [2]).kept == (0, 2)
+    assert slice_trace(trace, [1]).kept == (1,)
+
+
+def test_a_reply_that_the_user_answered_is_kept_without_what_it_used() -> None:
+    """The wrong word is often in a reply; what it looked up is kept only when it led to the failure."""
+    trace = a_trace(
+        tool_step(0, "weather", {}, {"sky": "blue", "degrees": 21.5}),
+        model(1, "It is 21.5 degrees."),
+        Step(2, "other", USER_MESSAGE, output={"role": "user", "content": "and my refund?"}),
+        model(3, "Unanswered and unused."),
+        tool_step(4, "refund", {"order": 7}, effect="write"),
+    )
+    assert slice_trace(trace, [4]).kept == (1, 2, 4)
+
+
+def test_a_write_that_failed_is_kept_with_its_decision() -> None:
+    """What the agent tried to do says where it was heading."""
+    tried = tool_step(1, "cancel", {"order": 7}, error="not allowed", effect="write")
+    trace = a_trace(
+        model(0, None, ("cancel", {"order": 7})), tried, tool_step(2, "find", error="503"), tool_step(3, "mail")
+    )
+    assert slice_trace(trace, [3]).kept == (0, 1, 3)
+
+
+def test_keep_all_drops_nothing() -> None:
+    """The user may not trust the slice."""
+    assert slice_trace(RUN, [8], keep_all=True).dropped == ()
+
+
+def test_an_unknown_step_is_refused() -> None:
+    """With a way to find the right one."""
+    with pytest.raises(InputError, match="no step 99"):
+        slice_trace(RUN, [99])
+
+
+@given(st.data(), traces())
+def test_kept_and_dropped_are_the_whole_trace_and_hold_the_failure(data: st.DataObject, trace: Trace) -> None:
+    """No step is lost silently, whatever the trace holds."""
+    seqs = [step.seq for step in trace.steps]
+    failures = data.draw(st.lists(st.sampled_from(seqs), max_size=3)) if seqs else []
+    found = slice_trace(trace, failures)
+    assert sorted([*found.kept, *(seq for seq, _ in found.dropped)]) == seqs
+    assert set(failures) <= set(found.kept)
+    assert all(reason for _, reason in found.dropped)

@@ -1,0 +1,109 @@
+"""Which earlier step each value came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+
+from evalkit.trace.flow import OUTPUT, answer_step, flow, leaves
+from evalkit.trace.model import USER_MESSAGE, Step, Trace
+from tests.build import a_trace, tool_step
+from tests.strategies import traces
+
+
+def user(seq: int, text: str) -> Step:
+    """A user's turn."""
+    return Step(seq, "other", USER_MESSAGE, output={"role": "user", "content": text})
+
+
+def model(seq: int, text: str | None = None, *calls: tuple[str, Any]) -> Step:
+    """A model's answer."""
+    asked: list[Any] = [
+        {"id": f"c{seq}{at}", "name": name, "arguments": given} for at, (name, given) in enumerate(calls)
+    ]
+    return Step(seq, "model", "chat", {"messages": []}, {"role": "assistant", "content": text, "tool_calls": asked})
+
+
+def test_a_value_is_traced_to_the_result_that_held_it() -> None:
+    """Whole leaves, with the pointer in the step that used them."""
+    trace = a_trace(
+        tool_step(0, "find", {}, [{"id": "W8831", "total": 41.5}]),
+        tool_step(1, "refund", {"order": {"id": "W8831"}, "amount": 41.5}),
+    )
+    assert flow(trace).sources(1) == [("/order/id", "W8831", 0), ("/amount", 41.5, 0)]
+
+
+def test_a_value_is_found_inside_a_text() -> None:
+    """A user writes an identifier and an amount into a sentence, in their own case and grouping."""
+    trace = a_trace(user(0, "Refund $1,250.00 for w8831, please"), tool_step(1, "refund", {"id": "W8831", "sum": 1250}))
+    assert flow(trace).sources(1) == [("/id", "W8831", 0), ("/sum", 1250, 0)]
+
+
+def test_json_in_a_string_is_looked_into() -> None:
+    """Some tools answer with text that is JSON, some are asked with it."""
+    trace = a_trace(
+        tool_step(0, "find", {}, '{"orders": [{"id": "order one"}]}'),
+        tool_step(1, "refund", {"body": '{"id": "order one"}'}),
+    )
+    assert flow(trace).sources(1) == [("/body/id", "order one", 0)]
+
+
+def test_the_first_and_the_last_place_are_named() -> None:
+    """Where a value came into the run, and where it was read last before its use; never a later step."""
+    steps = [user(0, "order W8831"), *(tool_step(at, "find", {}, {"id": "W8831"}) for at in (1, 2))]
+    trace = a_trace(*steps, tool_step(3, "refund", {"id": "W8831"}), tool_step(4, "find", {}, {"id": "W8831"}))
+    assert flow(trace).steps_before(3) == {0, 2}
+
+
+def test_a_model_is_the_source_only_of_what_it_invented() -> None:
+    """A model that repeats a result is not where the value came from."""
+    trace = a_trace(
+        tool_step(0, "find", {}, {"id": "W8831"}),
+        model(1, None, ("refund", {"id": "W8831", "key": "made_up_1"})),
+        tool_step(2, "refund", {"id": "W8831", "key": "made_up_1"}),
+    )
+    assert flow(trace).sources(2) == [("/id", "W8831", 0), ("/key", "made_up_1", 1)]
+    assert flow(trace).steps_before(1) == {0}
+
+
+def test_values_that_come_from_anywhere_are_not_followed() -> None:
+    """Booleans, null and single characters connect everything with everything."""
+    common = {"a": True, "b": None, "c": 1, "d": "x", "e": ""}
+    assert flow(a_trace(tool_step(0, "find", {}, common), tool_step(1, "set", common))).sources(1) == []
+
+
+def test_the_final_output_has_sources_too() -> None:
+    """What the answer used."""
+    trace = a_trace(tool_step(0, "find", {}, {"status": "down", "rate": 0.72}), output={"cause": "rate is 0.72"})
+    assert flow(trace).sources(OUTPUT) == [("/cause", "rate is 0.72", 0)]
+
+
+def test_an_error_message_is_a_source() -> None:
+    """A model that reads an amount out of an error has it from there."""
+    trace = a_trace(tool_step(0, "pay", {"sum": 255}, error="total price is 305"), tool_step(1, "pay", {"sum": 305}))
+    assert flow(trace).steps_before(1) == {0}
+
+
+def test_the_answer_is_the_last_model_answer_that_calls_nothing() -> None:
+    """Else the last step; a run without steps has none."""
+    assert answer_step(a_trace(model(0, "hi"), model(1, None, ("find", {})), tool_step(2, "find"))) == (0,)
+    assert answer_step(a_trace(tool_step(0, "find"), tool_step(1, "find"))) == (1,)
+    assert answer_step(a_trace()) == ()
+
+
+def test_deep_values_end() -> None:
+    """A hostile nesting is cut, not followed until the stack ends."""
+    deep: Any = "x1"
+    for _ in range(900):
+        deep = [deep]
+    assert list(leaves(deep)) == []
+
+
+@given(traces())
+def test_sources_always_come_before_their_use(trace: Trace) -> None:
+    """Whatever a trace holds, a step's values come from steps of the trace that were before it."""
+    found = flow(trace)
+    for step in trace.steps:
+        assert all(0 <= seq < step.seq for seq in found.steps_before(step.seq))
+    assert found.steps_before(OUTPUT) <= {step.seq for step in trace.steps}
