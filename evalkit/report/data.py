@@ -1,0 +1,55 @@
+"""``verdicts.json``: the verdicts and the decision for machines. Keys are stable: they are only ever added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from evalkit.errors import InputError
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision
+
+__all__ = ["SCHEMA", "verdicts_from_json", "verdicts_json"]
+
+SCHEMA = "evalkit.verdicts/1"
+
+
+def verdicts_json(verdicts: Sequence[CaseVerdict], decision: Decision) -> str:
+    """The file's text: ``schema``, ``decision`` and ``cases`` in the order of the run; `n` and `rate` are added."""
+    cases = [{**asdict(verdict), "n": verdict.n, "rate": verdict.rate} for verdict in verdicts]
+    body = {"schema": SCHEMA, "decision": asdict(decision), "cases": cases}
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def verdicts_from_json(text: str | bytes, where: str = "") -> tuple[list[CaseVerdict], Decision]:
+    """What `verdicts_json` wrote.
+
+    Raises:
+        InputError: another schema, or a field is missing or unknown.
+    """
+    try:
+        body = orjson.loads(text)
+        if body["schema"] != SCHEMA:
+            raise InputError(f"schema {body['schema']!r}, wanted {SCHEMA!r}", where, "evalkit report RUN")
+        return [_verdict(case) for case in body["cases"]], _decision(body["decision"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"not the verdicts of a run: {error!r}", where, "evalkit report RUN") from None
+
+
+def _verdict(body: Mapping[str, Any]) -> CaseVerdict:
+    own = {key: value for key, value in body.items() if key not in ("n", "rate")}
+    own["baseline"] = None if own["baseline"] is None else BaselineRow(**own["baseline"])
+    own["failing_checks"] = tuple((check, sentence, count) for check, sentence, count in own["failing_checks"])
+    own["tags"] = tuple(own["tags"])
+    return CaseVerdict(**own)
+
+
+def _decision(body: Mapping[str, Any]) -> Decision:
+    return Decision(
+        body["outcome"],
+        body["reason"],
+        tuple((case_id, sentence) for case_id, sentence in body["blocking"]),
+        tuple((case_id, sentence) for case_id, sentence in body["inconclusive"]),
+    )

@@ -1,0 +1,95 @@
+"""JUnit XML, as Jenkins, GitLab and GitHub's viewers read it: one testcase a case.
+
+The form is the common subset of Jenkins' ``junit-10.xsd`` and xmlrunner: ``testsuites > testsuite > properties,
+testcase > failure | error, system-out``. A failing verdict is a failure, an inconclusive one an error: it says that
+nothing was measured, not that the agent is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+from evalkit.report.model import ReportModel, Row
+from evalkit.report.text import cut
+from evalkit.suite.model import Sample
+from evalkit.trace.visible import visible
+
+__all__ = ["render_junit"]
+
+_MAX_SAMPLES = 1_000
+_MAX_TEXT = 2_000
+_NO_CHARACTER = re.compile("[\ufdd0-\ufdef]|[\ufffe\uffff]")  # what XML 1.0 forbids or discourages beyond `visible`
+
+
+def render_junit(model: ReportModel) -> str:
+    """The file's text."""
+    rows = list(model.rows)
+    counts = {
+        "tests": str(len(rows)),
+        "failures": str(sum("fail" in row.keys for row in rows)),
+        "errors": str(sum("inconclusive" in row.keys for row in rows)),
+        "time": _seconds(sum(row.duration_s for row in rows)),
+    }
+    root = ElementTree.Element("testsuites", {"name": "evalkit", **counts})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": _text(model.suite or "suite"), **counts, "skipped": "0"})
+    if model.started_at:
+        suite.set("timestamp", _text(model.started_at.removesuffix("Z")))
+    _properties(suite, model)
+    for row in rows:
+        _testcase(suite, row, model)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+
+
+def _properties(suite: ElementTree.Element, model: ReportModel) -> None:
+    properties = ElementTree.SubElement(suite, "properties")
+    facts = [("gate", model.decision.outcome), ("gate reason", model.decision.reason), *model.conditions]
+    for name, value in facts:
+        ElementTree.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
+
+
+def _testcase(suite: ElementTree.Element, row: Row, model: ReportModel) -> None:
+    verdict = row.verdict
+    test = ElementTree.SubElement(
+        suite,
+        "testcase",
+        {
+            "classname": _text(f"{model.suite}.gate" if verdict.permanent else model.suite),
+            "name": _text(f"{verdict.case_id}@v{verdict.version}"),
+            "time": _seconds(row.duration_s),
+        },
+    )
+    if "fail" in row.keys:
+        _problem(test, "failure", "regression" if "regressed" in row.keys else "check", row)
+    elif "inconclusive" in row.keys:
+        _problem(test, "error", "inconclusive", row)
+    if row.samples:
+        ElementTree.SubElement(test, "system-out").text = "\n".join(_sample_lines(row))
+
+
+def _problem(test: ElementTree.Element, tag: str, kind: str, row: Row) -> None:
+    found = ElementTree.SubElement(test, tag, {"type": kind, "message": _text(row.reason)})
+    checks = [f"{count} samples: {sentence}" for _, sentence, count in row.verdict.failing_checks]
+    found.text = "\n".join(_text(line) for line in [row.title, row.counts, *checks, f"reproduce: {row.command}"])
+
+
+def _sample_lines(row: Row) -> Iterator[str]:
+    for sample in row.samples[:_MAX_SAMPLES]:
+        yield _sample_line(sample)
+    if len(row.samples) > _MAX_SAMPLES:
+        yield f"and {len(row.samples) - _MAX_SAMPLES:,} samples more"
+
+
+def _sample_line(sample: Sample) -> str:
+    why = _text(f": {sample.reason}") if sample.reason else ""
+    return f"sample {sample.index + 1} {sample.outcome} in {_seconds(sample.duration_s)} s{why}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}"
+
+
+def _text(text: str) -> str:
+    return _NO_CHARACTER.sub("\N{REPLACEMENT CHARACTER}", visible(cut(text, _MAX_TEXT)))

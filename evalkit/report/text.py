@@ -1,0 +1,67 @@
+"""Numbers and long strings as people read them."""
+
+from __future__ import annotations
+
+from evalkit.canonical import Json, canonical
+from evalkit.errors import InputError
+from evalkit.verdict.model import BaselineRow, CaseVerdict
+
+__all__ = ["baseline_text", "counted", "cut", "interval_text", "json_text", "p_text", "percent", "rate_text"]
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 in percent with at most one decimal; only exactly 0 and 1 are shown as 0% and 100%."""
+    shown = share * 100
+    if 0 < share < 1:
+        shown = min(max(shown, 0.1), 99.9)
+    return f"{shown:.1f}".removesuffix(".0") + "%"
+
+
+def rate_text(verdict: CaseVerdict) -> str:
+    """The pass rate; a dash without samples."""
+    return "–" if verdict.rate is None else percent(verdict.rate)
+
+
+def interval_text(low: float, high: float) -> str:
+    """An interval of a rate, in whole percents where they tell enough."""
+    return f"{_whole(low).removesuffix('%')}–{_whole(high)}"
+
+
+def baseline_text(row: BaselineRow | None) -> str:
+    """The baseline's counts and rate; empty without a baseline."""
+    if row is None or not row.n:
+        return ""
+    return f"{percent(row.passed / row.n)} ({row.passed} of {row.n})"
+
+
+def _whole(share: float) -> str:
+    return f"{share:.0%}" if 0.01 <= share <= 0.99 else percent(share)
+
+
+def p_text(p: float | None) -> str:
+    """A p value with two significant digits; empty where there is none."""
+    if p is None:
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """``1 case``, ``2 cases``; thousands are separated."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def cut(text: str, limit: int) -> str:
+    """`text`, or its first `limit` characters and its length."""
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text):,} characters)"
+
+
+def json_text(value: Json) -> str:
+    """A JSON value as one line of text: strings bare, objects canonical; empty for null."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        return canonical(value).decode()
+    except InputError:  # a lone surrogate, or an absurd depth: shown all the same
+        return repr(value)

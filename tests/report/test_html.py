@@ -1,0 +1,212 @@
+"""The page: one file, nothing of a trace in it is markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.report.html import render_html, shown
+from evalkit.suite.model import SampleCheck
+from evalkit.trace.model import Step, StepError, Trace
+from evalkit.verdict.model import Decision
+from tests.report.build import NO_REPEAT, RunParts, blocked_run, large_run
+
+HOSTILE = (
+    '</script><script>alert("xA")</script><svg onload=alert(1)><img src=x onerror=alert(2)> {{7*7}} {% raw %} '
+    "</style><style>*{display:none}</style> <!-- \" onmouseover=alert(3) x=' --> \x1b[31mred\x1b[0m \u202etxt.exe \x00 "
+    "\u200b \ud800 <![CDATA[ ]]> &lt;b&gt; javascript:alert(4) <details open ontoggle=alert(5)>"
+)
+
+
+class Page(HTMLParser):
+    """All tags, attributes and texts of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self.blocks: dict[str, list[str]] = {"script": [], "style": []}
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Notes the tag."""
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        """Notes the text, or the content of a script or style."""
+        last = self.tags[-1] if self.tags else ""
+        (self.blocks[last] if last in self.blocks and not self.blocks[last] else self.texts).append(data)
+
+    @property
+    def text(self) -> str:
+        """All that is read."""
+        return "".join(self.texts)
+
+    @property
+    def shape(self) -> tuple[list[str], list[tuple[str, str]]]:
+        """Tags and attribute names, without the marks of hidden characters and the folds of long values."""
+        return self.tags, [(tag, name) for tag, name, _ in self.attributes]
+
+
+def full_of(text: str) -> RunParts:
+    """A run in which every text that a trace or a person can set is `text`."""
+    steps = (
+        Step(0, "other", "user_message", output={"role": "user", "content": text}),
+        Step(1, "model", text, {"messages": [{"role": text, "content": text}]}, {"content": text, "tool_calls": []}),
+        Step(2, "tool", text, {text: text}, {"r": text}, effect="write"),
+        Step(3, "tool", text, text, None, StepError(text, text, text, text)),
+    )
+    trace = Trace(text, text, text, steps, text, text, StepError(text, text))
+    parts = RunParts().add(
+        "a", "fpme", permanent=True, incident=trace, failing=trace, title=text, reason=text, link=text
+    )
+    samples = parts.samples["a"]
+    failed = SampleCheck(NO_REPEAT.id, True, False, text)
+    parts.samples["a"] = [
+        replace(sample, reason=text, misses=(text,) if sample.misses else (), checks=(failed,) if sample.checks else ())
+        for sample in samples
+    ]
+    case = parts.cases["a"]
+    parts.cases["a"] = replace(
+        case,
+        signature=text,
+        target=text,
+        owner=text,
+        source={text: text},
+        tags=(text,),
+        life=tuple(replace(event, actor=text, reason=text) for event in case.life),
+    )
+    parts.verdicts[0] = replace(parts.verdicts[0], owner=text, tags=(text,), signature=text)
+    parts.decision = Decision("BLOCKED", text, (("a", text), ("gates.lock", text)), ((text, text),))
+    return parts
+
+
+def unmarked(page: Page) -> list[str]:
+    """The tags without the span of a marked character."""
+    spans = sum(1 for tag, name, value in page.attributes if (tag, name, value) == ("span", "class", "u"))
+    kept = list(page.tags)
+    for _ in range(spans):
+        kept.remove("span")
+    return kept
+
+
+def test_hostile_text_adds_no_markup() -> None:
+    """The page with hostile texts has the same elements as the one with harmless texts of the same length."""
+    harmless = Page(render_html(full_of("x" * len(HOSTILE)).model()))
+    hostile = Page(render_html(full_of(HOSTILE).model()))
+    assert sorted(unmarked(hostile)) == sorted(unmarked(harmless))
+    assert not [name for _, name, _ in hostile.attributes if name.startswith("on") or name == "style"]
+    assert "{{7*7}}" in hostile.text
+    assert '<script>alert("xA")</script>' in hostile.text
+
+
+def test_hidden_characters_are_shown_as_codes() -> None:
+    """No control, bidi or invisible character of a trace reaches the file raw; each is visible."""
+    text = render_html(full_of(HOSTILE).model())
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
+    assert '<span class="u">U+202E</span>' in text
+    assert '<span class="u">U+001B</span>' in text
+    text.encode("utf-8")
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_reads_as_itself(text: str) -> None:
+    """What is shown has no tag but the mark, and printable ASCII is unchanged."""
+    page = Page(f"<p>{shown(text)}</p>")
+    assert set(page.tags) <= {"p", "span"}
+    printable = "".join(character for character in text if " " <= character <= "~")
+    assert [c for c in printable if c not in page.text] == []
+
+
+def test_only_the_pages_own_script_and_style_may_run() -> None:
+    """The policy names exactly the digests of the one script and the one style, and nothing else is allowed."""
+    page = Page(render_html(full_of(HOSTILE).model()))
+    policy = next(value for tag, name, value in page.attributes if tag == "meta" and value.startswith("default-src"))
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for kind in ("script", "style"):
+        assert page.tags.count(kind) == 1
+        found = base64.b64encode(hashlib.sha256(page.blocks[kind][0].encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{found}'" in policy
+
+
+def test_the_page_needs_no_network() -> None:
+    """No element refers to anything outside but an incident's link, which only a reader follows."""
+    page = Page(render_html(blocked_run().model()))
+    outside = [(tag, value) for tag, name, value in page.attributes if name in ("href", "src") and value[:1] != "#"]
+    assert outside == [("a", "https://incidents.example/4711")]
+
+
+def test_the_banner_comes_first_and_gates_are_marked_in_words() -> None:
+    """The decision and its reason stand before any case; a gate is not told by a picture alone."""
+    text = Page(render_html(blocked_run().model())).text
+    assert (
+        text.index("Blocked: this release must not go") < text.index("1 permanent gate blocks") < text.index("Samples")
+    )
+    marks = list(re.finditer("permanent gate(?=the|an)", text))
+    assert len(marks) == 3
+
+
+@pytest.mark.parametrize(
+    ("outcome", "headline"),
+    [("PASS", "Passed"), ("BLOCKED", "Blocked"), ("INCONCLUSIVE", "Inconclusive")],
+)
+def test_the_outcome_is_a_word(outcome: str, headline: str) -> None:
+    """Each outcome is told in a word, not by colour."""
+    parts = RunParts().add("a", "p", permanent=True)
+    parts.decision = Decision(outcome, "because")  # type: ignore[arg-type]
+    page = Page(render_html(parts.model()))
+    assert f"{headline}: " in page.text
+    assert "because" in page.text
+
+
+def test_everything_is_reachable_without_script() -> None:
+    """Only the controls that need the script are hidden; rows are native disclosure elements with an anchor each."""
+    page = Page(render_html(blocked_run().model()))
+    hidden = [tag for tag, name, _ in page.attributes if name == "hidden"]
+    anchors = [value for _, name, value in page.attributes if name == "id" and value.startswith("case=")]
+    assert sorted(hidden) == ["div", "div", "form"]
+    assert len(anchors) == len(set(anchors)) == 13
+
+
+def test_identifiers_are_unique() -> None:
+    """An anchor leads to one place."""
+    page = Page(render_html(blocked_run().model()))
+    found = [value for _, name, value in page.attributes if name == "id"]
+    assert len(found) == len(set(found))
+
+
+def test_a_thousand_cases_stay_below_five_megabytes() -> None:
+    """The size that a CI artifact and a browser take easily, even when every case fails."""
+    assert len(render_html(large_run(1_000, 10).model()).encode()) < 5_000_000
+    assert len(render_html(large_run(1_000, 10, failing_every=1).model()).encode()) < 5_000_000
+
+
+def test_megabyte_strings_do_not_grow_the_page() -> None:
+    """Long values are cut, with their length told."""
+    text = render_html(full_of("long " * 200_000).model())
+    assert len(text) < 200_000
+    assert "(1,000,000 characters)" in text
+
+
+def test_a_run_without_cases_has_a_page() -> None:
+    """An empty selection is shown as such."""
+    assert "The run has no cases." in Page(render_html(RunParts().model())).text
+
+
+def test_a_case_that_is_told_in_short_says_so() -> None:
+    """Beyond two hundred troubled cases the page leaves trajectories out, and never silently."""
+    text = render_html(large_run(210, 2, failing_every=1).model())
+    assert text.count("Told in short") == 10
+    assert text.count("<h4>Trajectory</h4>") == 200

@@ -1,0 +1,49 @@
+"""The summary for a pull request."""
+
+from __future__ import annotations
+
+import re
+
+from evalkit.report.markdown import render_markdown
+from tests.report.build import RunParts, blocked_run, large_run
+
+HOSTILE = (
+    "`a` | b <script>x</script> [l](http://e) ![i](u) **b** @octocat #12 https://evil.example ~~s~~ $x$ "
+    "\u202e\x1b[0m\nz"
+)
+
+
+def test_the_decision_comes_first() -> None:
+    """The first line decides; the reason follows."""
+    lines = render_markdown(blocked_run().model()).splitlines()
+    assert lines[0] == "## ⛔ Blocked: this release must not go"
+    assert "1 permanent gate blocks, 1 could not be measured." in lines[2]
+
+
+def test_the_table_has_gates_and_what_needs_attention() -> None:
+    """Troubled cases first, passing gates after them, other passing cases not at all."""
+    table = [line for line in render_markdown(blocked_run().model()).splitlines() if line.startswith("| <code>")]
+    names = [re.findall("<code>(.*?)</code>", line)[0] for line in table]
+    assert names[:3] == ["refund-twice", "escalation-skipped", "slow-search"]
+    assert names[-1] == "wrong-address"
+    assert "passing-0" not in names
+
+
+def test_hostile_text_is_no_markup() -> None:
+    """Nothing of a trace becomes a link, code, table cell, mention, issue reference or tag."""
+    text = render_markdown(RunParts().add("a", "f", permanent=True, title=HOSTILE, reason=HOSTILE).model())
+    own = re.sub(r"</?(code|details|summary)>|<!-- -->|&#\d+;", "", text)
+    assert "<" not in own
+    assert "`" not in own
+    assert "](" not in own
+    assert "https://" not in text
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert not re.search(r"@octocat|(?<!&)#12", text)
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert {row.count("|") for row in rows} == {7}
+
+
+def test_the_summary_of_a_large_run_stays_short() -> None:
+    """GitHub refuses comments beyond 65,536 characters."""
+    assert len(render_markdown(large_run(1_000, 4, failing_every=1).model())) < 65_536

@@ -1,0 +1,172 @@
+"""What the page holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import pytest
+
+from evalkit.case.model import Case
+from evalkit.report.model import ReportModel, Row, build_report
+from evalkit.suite.model import Sample
+from evalkit.trace.model import Trace
+from evalkit.verdict.model import Decision
+from tests.report.build import MANIFEST, NO_REPEAT, RunParts, blocked_run, large_run, refund_trace
+
+
+def row_of(model: ReportModel, case_id: str) -> Row:
+    """The row of one case."""
+    return next(row for row in model.rows if row.verdict.case_id == case_id)
+
+
+def test_sections_come_by_urgency() -> None:
+    """Permanent gates, regressions, failing, inconclusive, flaky, the rest; each case once."""
+    model = blocked_run().model()
+    assert [section.key for section in model.sections] == [
+        "gates",
+        "regressed",
+        "failing",
+        "inconclusive",
+        "flaky",
+        "rest",
+    ]
+    gates = [row.verdict.case_id for row in model.sections[0].rows]
+    assert gates == ["refund-twice", "escalation-skipped", "wrong-address"]
+    assert len({row.anchor for row in model.rows}) == len(list(model.rows)) == 13
+
+
+def test_rows_carry_their_numbers_as_text() -> None:
+    """Rate, interval, baseline and p values are told, not only drawn."""
+    row = row_of(blocked_run().model(), "refund-twice")
+    assert (row.rate, row.baseline, row.p_raw, row.p_adjusted) == ("60%", "100% (20 of 20)", "0.0021", "0.0063")
+    assert (row.word, row.remarks, row.counts) == ("Fails", ("flaky", "regressed"), "6 of 10 passed")
+    assert row.command == "evalkit replay refund-twice"
+
+
+def test_a_case_without_results_claims_no_rate() -> None:
+    """Only passed and failed samples make a rate; without them there is neither rate nor interval."""
+    row = row_of(RunParts().add("a", "mme").model(), "a")
+    assert (row.rate, row.interval, row.counts, row.word) == ("–", "", "no result, 2 missed, 1 errored", "Inconclusive")
+    assert row.picture.bar == ""
+
+
+def test_many_passing_rows_are_folded_and_none_is_lost() -> None:
+    """Only quiet rows are folded."""
+    model = large_run(100, 4).model()
+    folded = [row for section in model.sections for row in section.folded]
+    assert len(folded) > 50
+    assert all(row.quiet for row in folded)
+    assert len(list(model.rows)) == 100
+
+
+def test_failing_checks_come_first_with_their_reasons() -> None:
+    """A gating check that failed stands before an observation, with what was found against what was wanted."""
+    detail = row_of(blocked_run().model(), "refund-twice").detail
+    assert detail is not None
+    first, second = detail.checks
+    assert (first.id, first.state, first.failed, first.judged) == (NO_REPEAT.id, "failed", 4, 10)
+    assert "wanted once" in first.reasons[0][0]
+    assert (second.state, second.gating) == ("held", False)
+
+
+def test_misses_name_the_nearest_call() -> None:
+    """Lost samples are grouped by reason, with what was asked for."""
+    detail = row_of(blocked_run().model(), "quota-check").detail
+    assert detail is not None
+    assert [(loss.outcome, loss.count, loss.samples) for loss in detail.losses] == [("missed", 6, "4, 5, 7, 8, 9, 10")]
+    assert "nearest is step 2" in detail.losses[0].misses[0]
+
+
+def test_the_incident_is_told_from_facts() -> None:
+    """The sentences name what the trace holds."""
+    detail = row_of(blocked_run().model(), "refund-twice").detail
+    assert detail is not None
+    told = " ".join(detail.incident)
+    assert "It changed the world by: refund_order 2 times." in told
+    assert "6 steps on the path to the failure, 1 step set aside." in told
+
+
+def test_a_broken_clock_does_not_stop_the_report() -> None:
+    """A recorded time may be anything."""
+    incident = replace(refund_trace("a", buggy=True), started_at=1e300)
+    detail = row_of(RunParts().add("a", "f", incident=incident).model(), "a").detail
+    assert detail is not None
+    assert "since 1970" in detail.incident[0]
+
+
+def test_a_replay_without_kept_steps_leaves_the_incident_alone() -> None:
+    """The page says that no replay's steps were kept."""
+    parts = RunParts().add("a", "f")
+    parts.traces.clear()
+    detail = row_of(parts.model(), "a").detail
+    assert detail is not None
+    assert detail.trajectory is not None
+    assert detail.trajectory.columns == ("incident",)
+    assert detail.trajectory.divergence == "no replay's steps were kept"
+
+
+class _Counting(Mapping[str, Case]):
+    """Cases that note which of them are read."""
+
+    def __init__(self, cases: Mapping[str, Case]) -> None:
+        self._cases = cases
+        self.read: list[str] = []
+
+    def __getitem__(self, case_id: str) -> Case:
+        self.read.append(case_id)
+        return self._cases[case_id]
+
+    def __contains__(self, case_id: object) -> bool:
+        return case_id in self._cases
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cases)
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+
+def test_passing_cases_are_never_read() -> None:
+    """A large green run costs no case file; traces are asked for once."""
+    parts = large_run(60, 4, failing_every=30)
+    cases = _Counting(parts.cases)
+    asked: list[list[str]] = []
+
+    def traces(digests: list[str]) -> Mapping[str, Trace]:
+        asked.append(digests)
+        return {}
+
+    build_report(MANIFEST, parts.verdicts, parts.decision, parts.samples, cases, traces)
+    assert cases.read == ["case-00000", "case-00030"]
+    assert len(asked) == 1
+    assert len(asked[0]) == 4
+
+
+def test_one_reason_is_given_as_it_is_and_several_are_counted() -> None:
+    """The banner's sentence never repeats the list below it."""
+    parts = RunParts().add("a", "p", permanent=True)
+    assert parts.model().reason == "all 1 permanent cases passed"
+    parts.decision = Decision("BLOCKED", "a: x (and 1 more)", (("a", "x"), ("b", "y")))
+    assert parts.model().reason == "2 permanent gates block."
+    assert [notice.anchor for notice in parts.model().blocking] == ["case=a", ""]
+
+
+@pytest.mark.parametrize("link", ["javascript:alert(1)", "data:text/html,x", " https://a", "//evil"])
+def test_only_web_addresses_become_links(link: str) -> None:
+    """An incident's link comes from a case file: it may hold anything."""
+    assert row_of(RunParts().add("a", "p", link=link).model(), "a").href == ""
+
+
+def test_a_run_without_samples_has_a_page() -> None:
+    """Verdicts without samples, and a run without cases."""
+    parts = RunParts().add("a", "")
+    parts.samples.clear()
+    assert row_of(parts.model(), "a").samples == ()
+    assert list(RunParts().model().rows) == []
+
+
+def test_all_samples_of_a_row_are_kept_for_machines() -> None:
+    """JUnit tells each sample."""
+    samples: tuple[Sample, ...] = row_of(blocked_run().model(), "sometimes-late").samples
+    assert [sample.index for sample in samples] == list(range(20))

@@ -1,0 +1,56 @@
+"""Numbers and long strings as people read them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.report.text import counted, cut, interval_text, json_text, p_text, percent
+
+
+@given(st.floats(0, 1, exclude_min=True, exclude_max=True))
+def test_only_all_and_none_are_shown_as_such(share: float) -> None:
+    """A rate short of 100 % is never rounded up to it, nor one above 0 down to it."""
+    assert percent(share) not in ("0%", "100%")
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0, "0%"), (1.0, "100%"), (0.7, "70%"), (0.9997, "99.9%"), (1 / 3, "33.3%")]
+)
+def test_percent(share: float, text: str) -> None:
+    """At most one decimal, none where it is zero."""
+    assert percent(share) == text
+
+
+def test_an_interval_is_in_whole_percents_but_for_its_ends() -> None:
+    """Decimals only where whole percents would claim certainty."""
+    assert interval_text(0.354, 0.9301) == "35–93%"
+    assert interval_text(0.354, 0.9991) == "35–99.9%"
+
+
+def test_a_tiny_p_is_not_zero() -> None:
+    """No p value is shown as 0, and none as empty but for a missing one."""
+    assert p_text(1e-9) == "<0.001"
+    assert p_text(0.0214) == "0.021"
+    assert p_text(None) == ""
+
+
+def test_a_cut_tells_the_length() -> None:
+    """What is left out is said."""
+    assert cut("a" * 5000, 3) == "aaa… (5,000 characters)"
+    assert cut("abc", 3) == "abc"
+
+
+def test_counted() -> None:
+    """Singular, plural, thousands."""
+    assert [counted(1, "case"), counted(2_000, "case"), counted(2, "policy", "policies")] == [
+        "1 case",
+        "2,000 cases",
+        "2 policies",
+    ]
+
+
+def test_json_that_has_no_canonical_form_is_still_shown() -> None:
+    """A lone surrogate in a recorded value must not stop a report."""
+    assert "udc00" in json_text({"a": "\udc00"})
