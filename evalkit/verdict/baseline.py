@@ -67,9 +67,7 @@ def checks_digest(checks: Iterable[Check]) -> str:
     return digest([*sorted(check.id for check in checks if check.gating)])[:16]
 
 
-def make_baseline(
-    info: BaselineInfo, samples: Mapping[str, Sequence[Sample]], cases: Iterable[CaseRef]
-) -> Baseline:
+def make_baseline(info: BaselineInfo, samples: Mapping[str, Sequence[Sample]], cases: Iterable[CaseRef]) -> Baseline:
     """The baseline of a run's samples."""
     rows: list[dict[str, object]] = []
     counts: dict[str, tuple[int, int, str]] = {}

@@ -198,4 +198,3 @@ def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str
 def _first_loss(samples: Sequence[Sample]) -> str:
     lost = next((sample.reason for sample in samples if sample.outcome in ("missed", "errored")), "")
     return f": {lost}" if lost else ""
-

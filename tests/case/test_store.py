@@ -30,7 +30,9 @@ def test_a_case_survives_its_file(trace: Trace, tmp_path_factory: pytest.TempPat
     case = replace(a_case(), trace=sanitized(trace), kept=tuple(step.seq for step in trace.steps))
     back = read_case(write_case(case, root))
     assert exact_text(header_json(back, "")) == exact_text(header_json(case, ""))
-    assert [exact_text(repr(step)) for step in back.incident.steps] == [exact_text(repr(s)) for s in case.incident.steps]
+    assert [exact_text(repr(step)) for step in back.incident.steps] == [
+        exact_text(repr(s)) for s in case.incident.steps
+    ]
 
 
 def test_the_file_is_plain_parquet(tmp_path: Path) -> None:
@@ -131,7 +133,9 @@ def test_references_find_versions(tmp_path: Path) -> None:
         find_case("refund-twice@9", tmp_path)
 
 
-@pytest.mark.parametrize("case_id", ["../evil", "/abs", "a/b", "CON", "con.x", "", ".hidden", "a" * 81, "é", "a\x00", "a."])
+@pytest.mark.parametrize(
+    "case_id", ["../evil", "/abs", "a/b", "CON", "con.x", "", ".hidden", "a" * 81, "é", "a\x00", "a."]
+)
 def test_an_id_can_not_leave_its_folder(tmp_path: Path, case_id: str) -> None:
     """Path tricks and device names are refused before anything is written."""
     with pytest.raises(InputError, match="no case id"):
@@ -152,7 +156,9 @@ def test_fixtures_of_healthy_runs_are_no_events_of_the_incident(tmp_path: Path) 
 def test_key_order_and_number_forms_are_kept(tmp_path: Path) -> None:
     """An agent that prints a tool's answer into a prompt prints the same text in a replay."""
     output = {"z": 1.0, "a": [2, 2.5], "m": {"y": None, "b": 1e100}}
-    case = replace(a_case(), trace=sanitized(a_trace(tool_step(0, "lookup", {"b": 1, "a": 2.0}, output), input={"q": 1, "p": 2.0})))
+    case = replace(
+        a_case(), trace=sanitized(a_trace(tool_step(0, "lookup", {"b": 1, "a": 2.0}, output), input={"q": 1, "p": 2.0}))
+    )
     back = read_case(write_case(case, tmp_path))
     assert exact_text(back.incident.steps[0].output) == exact_text(output)
     assert exact_text(back.incident.input) == b'{"q":1,"p":2.0}'

@@ -35,8 +35,12 @@ def output(answer: Answer | None) -> Any:
     return answer.output
 
 
-@given(st.lists(st.tuples(texts, st.dictionaries(texts, json_values, max_size=3), json_values), max_size=6), st.randoms())
-def test_every_recorded_call_is_answered_in_any_order(recorded: list[tuple[str, Any, Any]], order: random.Random) -> None:
+@given(
+    st.lists(st.tuples(texts, st.dictionaries(texts, json_values, max_size=3), json_values), max_size=6), st.randoms()
+)
+def test_every_recorded_call_is_answered_in_any_order(
+    recorded: list[tuple[str, Any, Any]], order: random.Random
+) -> None:
     """Parallel calls may come as they like: each key's answers come in their own order."""
     steps = [tool_step(seq, name, arguments, result) for seq, (name, arguments, result) in enumerate(recorded)]
     answerer = frozen(*steps)
