@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalkit.app.api import ingest, judge, replay, run_suite
+    from evalkit.capture.recording import record
+    from evalkit.capture.tools import tool
     from evalkit.case.store import read_case, write_case
-    from evalkit.record.recording import record
-    from evalkit.record.tools import tool
     from evalkit.trace.diff import compare
     from evalkit.trace.read import load_traces
 
@@ -40,10 +40,10 @@ _HOMES = {
     "judge": "evalkit.app.api",
     "load_traces": "evalkit.trace.read",
     "read_case": "evalkit.case.store",
-    "record": "evalkit.record.recording",
+    "record": "evalkit.capture.recording",
     "replay": "evalkit.app.api",
     "run_suite": "evalkit.app.api",
-    "tool": "evalkit.record.tools",
+    "tool": "evalkit.capture.tools",
     "write_case": "evalkit.case.store",
 }
 

@@ -9,4 +9,4 @@ import pytest
 __all__ = ["CORPORA", "needs_corpora"]
 
 CORPORA = Path(__file__).parents[2] / "shared" / "corpora"
-needs_corpora = pytest.mark.skipif(not CORPORA.is_dir(), reason=f"the corpora are not beside the repository ({CORPORA})")
+needs_corpora = pytest.mark.skipif(not CORPORA.is_dir(), reason="the corpora are not beside the repository")

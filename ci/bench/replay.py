@@ -18,12 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from evalkit.capture.recording import as_is, record
+from evalkit.capture.tools import tool
 from evalkit.case.model import Case, LifeEvent
 from evalkit.check.model import Check
-from evalkit.record.recording import as_is, record
-from evalkit.record.tools import tool
-from evalkit.replay.replay import prepare
-from evalkit.replay.targets.python import PythonTarget
+from evalkit.playback.replay import prepare
+from evalkit.playback.targets.python import PythonTarget
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.trace.read import load_traces

@@ -3,9 +3,10 @@
     python ci/bench/run.py [--cases N] [--samples N] [--rounds N] [--peers NAME ...]
 
 Every step, result, verdict and the report are written: one fsynced journal, then Parquet tables, HTML, JUnit, Markdown.
-The scheme and the peers' scripts are those of ../shared/peerbench; a peer is run where its packages are installed
-(`--peers control pydantic-evals`), in rounds interleaved with ours. Wall, CPU and peak memory are the operating system's
-accounting of the whole process and its children, start-up included; making the case library is not measured.
+Equal replays are stored once, by digest. The scheme and the peers' scripts are those of ../shared/peerbench; a peer is
+run where its packages are installed (`--peers control pydantic-evals`), in rounds interleaved with ours. Wall, CPU and
+peak memory (of the largest process) are the operating system's accounting, start-up included; making the case library
+is not measured.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
-from evalkit.replay.model import Mode, Replay
-from evalkit.replay.replay import prepare
-from evalkit.replay.targets.protocol import TARGETS, Target
+from evalkit.playback.model import Mode, Replay
+from evalkit.playback.replay import prepare
+from evalkit.playback.targets.protocol import TARGETS, Target
 from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "judge", "replay", "run_suite"]

@@ -18,7 +18,7 @@ from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError
-from evalkit.replay.world import LAYERS
+from evalkit.playback.world import LAYERS
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces

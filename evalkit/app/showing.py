@@ -18,7 +18,7 @@ from evalkit.case.view import render_view
 from evalkit.check.model import CheckResult, check_json
 from evalkit.check.registry import CHECKS
 from evalkit.errors import InputError
-from evalkit.replay.model import Replay
+from evalkit.playback.model import Replay
 from evalkit.trace.diff import compare
 from evalkit.trace.file import error_json, step_json
 from evalkit.trace.json_input import parse_json

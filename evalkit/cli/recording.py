@@ -23,7 +23,7 @@ def record(context: click.Context, out: Path, name: str | None, command: tuple[s
     Model calls are captured at the HTTP client, tools where the `tool` decorator marks them; the agent's code is not
     touched. The exit code is the command's.
     """
-    from evalkit.record.launch import launch
+    from evalkit.capture.launch import launch
 
     code = launch(command, out, name, os.environ)
     if out.exists():

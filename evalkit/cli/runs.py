@@ -29,7 +29,7 @@ def replay(
     context: click.Context, /, case: str, out: Path | None, as_json: bool, timeout: float, **options: Any
 ) -> None:
     """Replay one case in its frozen world and judge it."""
-    from evalkit.app.replaying import replay_case, write_trace
+    from evalkit.app.replay import replay_case, write_trace
     from evalkit.app.showing import replay_json, replay_lines
 
     replays = replay_case(case, project(), timeout_s=timeout, **options)

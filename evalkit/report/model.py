@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.report.detail import Detail, build_detail, shown_samples
 from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interval
@@ -193,7 +195,15 @@ def build_report(
     ordered = sorted(verdicts, key=_urgency)
     loud = [verdict.case_id for verdict in ordered if _loud(verdict)][:_DETAILED_CASES]
     details = _details(loud, samples, cases, traces)
-    rows = [_row(verdict, tuple(samples.get(verdict.case_id, ())), details.get(verdict.case_id)) for verdict in ordered]
+    rows = [
+        _row(
+            verdict,
+            tuple(samples.get(verdict.case_id, ())),
+            details.get(verdict.case_id),
+            _command(verdict, manifest.suite),
+        )
+        for verdict in ordered
+    ]
     anchors = {row.verdict.case_id: row.anchor for row in rows}
     return ReportModel(
         run_id=manifest.run_id,
@@ -229,7 +239,18 @@ def _details(
     }
 
 
-def _row(verdict: CaseVerdict, samples: tuple[Sample, ...], detail: Detail | None) -> Row:
+def _command(verdict: CaseVerdict, suite: Mapping[str, Json]) -> str:
+    """What reproduces a case, ready to paste: the version, the target and the mode of the run."""
+    words = ["evalkit", "replay", f"{verdict.case_id}@{verdict.version}"]
+    if suite.get("target"):
+        words += ["--target", str(suite["target"])]
+    model = suite.get("model")
+    if suite.get("mode") == "live-model" and isinstance(model, dict):
+        words += ["--mode", "live-model", "--base-url", str(model.get("base_url"))]
+    return shlex.join(words)
+
+
+def _row(verdict: CaseVerdict, samples: tuple[Sample, ...], detail: Detail | None, command: str) -> Row:
     keys = _keys(verdict)
     base = verdict.baseline
     return Row(
@@ -251,7 +272,7 @@ def _row(verdict: CaseVerdict, samples: tuple[Sample, ...], detail: Detail | Non
         dots=draw_dots(samples),
         picture=draw_interval(verdict),
         href=verdict.link if verdict.link.startswith(("https://", "http://")) else "",
-        command=f"evalkit replay {verdict.case_id}",
+        command=command,
         detail=detail,
     )
 

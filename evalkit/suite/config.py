@@ -22,7 +22,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
-from evalkit.replay.model import Mode
+from evalkit.playback.model import Mode
 from evalkit.suite.model import ModelEndpoint, Policy, Selection, Suite
 
 __all__ = ["load_suite", "suite_from_json"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from evalkit.canonical import Json
-from evalkit.replay.model import Mode
+from evalkit.playback.model import Mode
 
 __all__ = ["Manifest", "ModelEndpoint", "Outcome", "Policy", "Sample", "SampleCheck", "Selection", "Suite"]
 
@@ -61,7 +61,7 @@ class Suite:
     Attributes:
         target: ``module:function``; empty to use each case's own.
         samples: replays a case.
-        mode: see `replay.model.Mode`.
+        mode: see `playback.model.Mode`.
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
@@ -103,7 +103,7 @@ class Sample:
         reason: why it did not pass, one sentence.
         misses: what was asked for and not recorded, with the nearest recorded call, in words.
         trace: digest of the replay's trace; equal digests are equal runs.
-        tool_bodies, live_model, substituted: calls, see `record.seam.Counts`.
+        tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
     """
 

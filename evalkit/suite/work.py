@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalkit.capture.http import http_capture
+from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.case.store import read_case
 from evalkit.errors import ConfigError
-from evalkit.record.http import http_capture
-from evalkit.record.threads import carry_context
-from evalkit.replay.model import Replay
-from evalkit.replay.replay import prepare
-from evalkit.replay.targets.protocol import TARGETS, Target
+from evalkit.playback.model import Replay
+from evalkit.playback.replay import prepare
+from evalkit.playback.targets.protocol import TARGETS, Target
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.kept import trace_digest, trace_text

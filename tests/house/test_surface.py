@@ -58,13 +58,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     [
         "import evalkit",
         "from evalkit.cli.main import cli\ntry:\n    cli(['--help'])\nexcept SystemExit:\n    pass",
-        "from evalkit.record.tools import tool",
+        "from evalkit.capture.tools import tool",
     ],
     ids=["import", "help", "tool"],
 )
 def test_starting_loads_nothing_heavy(code: str) -> None:
     """Neither the help nor an agent that marks its tools waits for packages that it does not use."""
-    assert loaded_by(f"import io, contextlib\nwith contextlib.redirect_stdout(io.StringIO()):\n    exec({code!r})") == set()
+    quietly = f"import io, contextlib\nwith contextlib.redirect_stdout(io.StringIO()):\n    exec({code!r})"
+    assert loaded_by(quietly) == set()
 
 
 def test_the_check_sees_a_heavy_package() -> None:

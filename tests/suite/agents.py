@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from evalkit.record.tools import tool
+from evalkit.capture.tools import tool
 
 
 @tool(effect="read")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -27,8 +26,9 @@ def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:
     found: list[Sample] = []
     for outcome, count in counts:
         checks = (SampleCheck(CHECK.id, True, False, "it was called twice"),) if outcome == "failed" else ()
+        start = len(found)
         found += [
-            Sample("c", 1, len(found) + at, outcome, checks, "why", trace=trace or f"{outcome}{at}") for at in range(count)
+            Sample("c", 1, start + at, outcome, checks, "why", trace=trace or f"{outcome}{at}") for at in range(count)
         ]
     return found
 
@@ -39,9 +39,11 @@ def baseline(passed: int, n: int, checks: Sequence[Check] = (CHECK,)) -> Baselin
     return Baseline(info, {"c": (passed, n, checks_digest(checks))}, ())
 
 
-def verdict(found: list[Sample], policy: Policy | None = None, base: Baseline | None = None, **rest: Any) -> CaseVerdict:
+def verdict(
+    found: list[Sample], policy: Policy | None = None, base: Baseline | None = None, *, frozen: bool = False
+) -> CaseVerdict:
     """The verdict on one case."""
-    (one,) = case_verdicts([ref()], {"c": found}, policy or Policy(), base, frozen=rest.pop("frozen", False))
+    (one,) = case_verdicts([ref()], {"c": found}, policy or Policy(), base, frozen=frozen)
     return one
 
 

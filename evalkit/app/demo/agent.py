@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from evalkit.record.tools import tool
+from evalkit.capture.tools import tool
 
 __all__ = ["TOOLS", "lookup_order", "refund_order", "run_buggy", "run_fixed"]
 

@@ -18,8 +18,8 @@ from evalkit.app.life import move_case
 from evalkit.app.run import Run, run_suite
 from evalkit.app.settings import Settings
 from evalkit.app.showing import decision_lines, ingested_lines
-from evalkit.record.recording import record
-from evalkit.replay.environment import environment_of
+from evalkit.capture.recording import record
+from evalkit.playback.environment import environment_of
 
 __all__ = ["ERROR_RATE", "MESSAGE", "record_incident", "walk"]
 

@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.canonical import canonical
+from evalkit.capture.encodable import encodable
+from evalkit.capture.writer import TraceWriter
 from evalkit.errors import InputError
-from evalkit.record.encodable import encodable
-from evalkit.record.writer import TraceWriter
 from evalkit.trace.file import read_trace_lines
 from evalkit.trace.model import Step, StepError, Trace
 
@@ -273,7 +273,7 @@ def test_a_forked_child_writes_a_file_of_its_own(tmp_path: Path) -> None:
 AGENT = """
 import sys
 from pathlib import Path
-from evalkit.record.writer import TraceWriter
+from evalkit.capture.writer import TraceWriter
 from evalkit.trace.model import Step, Trace
 writer = TraceWriter(Path(sys.argv[1]), Trace("t", "a", "evalkit", ()), lambda step: step)
 print("go", flush=True)

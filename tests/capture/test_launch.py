@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.capture.launch import launch
 from evalkit.errors import InputError, UsageError
-from evalkit.record.launch import launch
-from tests.record.scripted_server import ScriptedServer, completion, json_reply
-from tests.record.test_writer import read
+from tests.capture.scripted_server import ScriptedServer, completion, json_reply
+from tests.capture.test_writer import read
 
 ROOT = Path(__file__).parents[2]
 TOOL = """
 import os, subprocess, sys
-from evalkit.record.tools import tool
+from evalkit.capture.tools import tool
 
 @tool(effect="read")
 def find(order):

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from evalkit.replay.fixtures import ReplayHalt
-from evalkit.replay.world import Guard, World
+from evalkit.playback.fixtures import ReplayHalt
+from evalkit.playback.world import Guard, World
 
 START = 1_700_000_000.0
 
@@ -34,7 +34,7 @@ def inside(function: Callable[[], Any], *, seed: int = 1, guard: Guard | None = 
     "now",
     [
         time.time,
-        lambda: datetime.datetime.now(datetime.timezone.utc).timestamp(),
+        lambda: datetime.datetime.now(datetime.UTC).timestamp(),
         lambda: time.mktime(time.localtime()),
         lambda: time.time_ns() / 1e9,
     ],

@@ -7,9 +7,9 @@ from pathlib import Path
 from evalkit.app.settings import Settings
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError
-from evalkit.replay.model import Mode, Replay
-from evalkit.replay.replay import prepare
-from evalkit.replay.targets.protocol import TARGETS
+from evalkit.playback.model import Mode, Replay
+from evalkit.playback.replay import prepare
+from evalkit.playback.targets.protocol import TARGETS
 from evalkit.trace.file import encode_trace
 
 __all__ = ["replay_case", "write_trace"]

@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 
 from evalkit.canonical import Json, exact_text
+from evalkit.capture.seam import Answer, Call
 from evalkit.errors import EvalkitError
-from evalkit.record.seam import Answer, Call
-from evalkit.replay.keys import Key, call_key, leaf_differences, matched_arguments, requested_model
-from evalkit.replay.model import Miss
+from evalkit.playback.keys import Key, call_key, leaf_differences, matched_arguments, requested_model
+from evalkit.playback.model import Miss
 from evalkit.trace.model import Kind, Step
 
 __all__ = ["FixtureIndex", "Frozen", "ReplayHalt"]

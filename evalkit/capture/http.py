@@ -22,9 +22,9 @@ from datetime import timedelta
 from types import ModuleType
 from typing import Any
 
-from evalkit.record.patching import Patches
-from evalkit.record.rebuild import rebuild_error
-from evalkit.record.seam import Answer, Call, Session, Turn, current_session, error_of
+from evalkit.capture.patching import Patches
+from evalkit.capture.rebuild import rebuild_error
+from evalkit.capture.seam import Answer, Call, Session, Turn, current_session, error_of
 from evalkit.trace.model import StepError, Usage
 from evalkit.wire.protocol import STREAM_CUT, Wire, WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.registry import WIRES, find_wire

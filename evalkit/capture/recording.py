@@ -11,13 +11,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from evalkit.capture.environment import environment
+from evalkit.capture.http import http_capture
+from evalkit.capture.plain import plain
+from evalkit.capture.seam import Session, error_of
+from evalkit.capture.threads import carry_context
+from evalkit.capture.writer import Sanitize, TraceWriter
 from evalkit.errors import UsageError
-from evalkit.record.environment import environment
-from evalkit.record.http import http_capture
-from evalkit.record.plain import plain
-from evalkit.record.seam import Session, error_of
-from evalkit.record.threads import carry_context
-from evalkit.record.writer import Sanitize, TraceWriter
 from evalkit.trace.model import KINDS, USER_MESSAGE, Kind, Status, Step, StepError, Trace
 
 __all__ = ["Recording", "as_is", "default_sanitizer", "record"]

@@ -35,5 +35,5 @@ class TargetFactory(Protocol):
 
 
 TARGETS: Registry[TargetFactory] = Registry(
-    "target", "evalkit.targets", {"python": "evalkit.replay.targets.python:PythonTarget"}
+    "target", "evalkit.targets", {"python": "evalkit.playback.targets.python:PythonTarget"}
 )

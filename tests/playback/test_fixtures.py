@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.record.seam import Answer, Call
-from evalkit.replay.fixtures import FixtureIndex, Frozen, ReplayHalt
+from evalkit.capture.seam import Answer, Call
+from evalkit.playback.fixtures import FixtureIndex, Frozen, ReplayHalt
 from evalkit.trace.model import Kind, Step
 from tests.build import tool_step
 from tests.strategies import json_values, texts

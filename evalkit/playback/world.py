@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import time_machine
 
-from evalkit.replay.fixtures import ReplayHalt
+from evalkit.playback.fixtures import ReplayHalt
 
 __all__ = ["LAYERS", "Clock", "Guard", "World"]
 

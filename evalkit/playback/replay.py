@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from evalkit.canonical import Json, exact_text, parse_exact
+from evalkit.capture.http import http_capture
+from evalkit.capture.seam import Session, error_of
+from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
-from evalkit.record.http import http_capture
-from evalkit.record.seam import Session, error_of
-from evalkit.record.threads import carry_context
-from evalkit.replay.deadline import Deadline
-from evalkit.replay.environment import environment_of
-from evalkit.replay.fixtures import FixtureIndex, Frozen
-from evalkit.replay.model import Miss, Mode, Replay, ReplayStatus
-from evalkit.replay.targets.protocol import Target
-from evalkit.replay.world import Guard, World
+from evalkit.playback.deadline import Deadline
+from evalkit.playback.environment import environment_of
+from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.targets.protocol import Target
+from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
 
 __all__ = ["Day", "PreparedCase", "prepare"]

@@ -7,9 +7,9 @@ import contextvars
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from evalkit.record.seam import current_session
-from evalkit.record.tools import tool
-from tests.record.harness import Collector, session
+from evalkit.capture.seam import current_session
+from evalkit.capture.tools import tool
+from tests.capture.harness import Collector, session
 
 
 @tool(effect="read")

@@ -19,10 +19,10 @@ import httpx2
 import openai
 import pytest
 
-from evalkit.record.seam import current_session
+from evalkit.capture.seam import current_session
 from evalkit.trace.model import Step, StepError, Usage
-from tests.record.harness import replaying, session
-from tests.record.scripted_server import Reply, ScriptedServer, completion, json_reply, stream_reply, tool_call
+from tests.capture.harness import replaying, session
+from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, stream_reply, tool_call
 
 QUESTION: Any = [{"role": "user", "content": "hi"}]
 CHAT = "https://api.openai.com/v1/chat/completions"
@@ -468,7 +468,7 @@ def test_a_library_imported_later_is_captured_and_none_is_imported_for_it(server
     server.will(json_reply(completion()))
     code = f"""
 import sys
-from tests.record.harness import session
+from tests.capture.harness import session
 with session() as run:
     assert not {{"httpx", "httpx2", "openai"}} & set(sys.modules)
     import httpx

@@ -14,8 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from evalkit.record.patching import Patches
-from evalkit.record.seam import NOWHERE, Position, current_position
+from evalkit.capture.patching import Patches
+from evalkit.capture.seam import NOWHERE, Position, current_position
 
 __all__ = ["carry_context"]
 

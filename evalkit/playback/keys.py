@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from evalkit.canonical import Json, canonical, same
-from evalkit.replay.model import Difference
+from evalkit.playback.model import Difference
 from evalkit.trace.model import Step
 
 __all__ = ["Key", "call_key", "leaf_differences", "matched_arguments", "requested_model"]

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import orjson
 
+from evalkit.capture.recording import Recording
+from evalkit.capture.seam import error_of
 from evalkit.errors import EvalkitError, InputError, UsageError
-from evalkit.record.recording import Recording
-from evalkit.record.seam import error_of
 from evalkit.trace.file import LineChain, finish_json, read_trace_lines
 from evalkit.trace.model import Status, StepError
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from evalkit.canonical import Json
+from evalkit.capture.plain import plain
+from evalkit.capture.rebuild import rebuild_error, rebuild_output
+from evalkit.capture.seam import Answer, Call, Session, Turn, current_session
 from evalkit.errors import UsageError
-from evalkit.record.plain import plain
-from evalkit.record.rebuild import rebuild_error, rebuild_output
-from evalkit.record.seam import Answer, Call, Session, Turn, current_session
 from evalkit.trace.model import Effect
 
 __all__ = ["tool"]

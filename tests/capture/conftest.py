@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.record.scripted_server import ScriptedServer, scripted_server
+from tests.capture.scripted_server import ScriptedServer, scripted_server
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ def _run_the_other() -> None:
 
 def _start() -> None:
     try:
-        from evalkit.record.launch import start_from_environment
+        from evalkit.capture.launch import start_from_environment
     except ImportError as error:
         sys.stderr.write(f"evalkit: not recorded: {error} (install evalkit in the agent's environment)\n")
         return

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from evalkit.canonical import Json
+from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
-from evalkit.record.seam import Counts
 from evalkit.trace.model import Trace
 
 __all__ = ["Difference", "Miss", "Mode", "Replay", "ReplayStatus"]

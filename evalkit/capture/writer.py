@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from evalkit.canonical import Json, canonical
+from evalkit.capture.encodable import encodable
 from evalkit.errors import InputError
-from evalkit.record.encodable import encodable
 from evalkit.trace.file import LineChain, finish_json, header_json, step_json
 from evalkit.trace.model import Status, Step, StepError, Trace
 

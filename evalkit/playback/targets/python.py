@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.capture.plain import plain
 from evalkit.errors import ConfigError
-from evalkit.record.plain import plain
 
 __all__ = ["PythonTarget"]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from evalkit.capture.environment import git_commit
+from evalkit.capture.recording import Recording, as_is, record
+from evalkit.capture.seam import current_session
+from evalkit.capture.tools import tool
 from evalkit.errors import InputError, UsageError
-from evalkit.record.environment import git_commit
-from evalkit.record.recording import Recording, as_is, record
-from evalkit.record.seam import current_session
-from evalkit.record.tools import tool
-from tests.record.scripted_server import ScriptedServer, completion, json_reply, stream_reply
-from tests.record.test_writer import read
+from tests.capture.scripted_server import ScriptedServer, completion, json_reply, stream_reply
+from tests.capture.test_writer import read
 
 
 @tool(effect="write")

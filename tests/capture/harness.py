@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest import mock
 
-from evalkit.record.http import http_capture
-from evalkit.record.seam import Answer, Answerer, Call, Session
-from evalkit.record.threads import carry_context
+from evalkit.capture.http import http_capture
+from evalkit.capture.seam import Answer, Answerer, Call, Session
+from evalkit.capture.threads import carry_context
 from evalkit.trace.model import Step
 
 
