@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from evalkit.trace.model import Step, StepError, Trace, Usage
+from evalkit.trace.model import Kind, Step, StepError, Trace, Usage
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 integers = st.integers(-(10**300), 10**300)
@@ -29,7 +29,7 @@ usages = st.builds(
 @st.composite
 def steps(draw: st.DrawFn, seq: int) -> Step:
     """A step numbered `seq`."""
-    kind = draw(st.sampled_from(["agent", "model", "tool", "retrieval", "policy", "approval", "state", "other"]))
+    kind: Kind = draw(st.sampled_from(sorted(get_args(Kind))))
     return Step(
         seq=seq,
         kind=kind,

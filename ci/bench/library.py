@@ -9,11 +9,11 @@ from evalkit.case.store import write_case
 from evalkit.check.model import Check
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
-from evalkit.trace.model import Step, Trace
+from evalkit.trace.model import Effect, Json, Step, Trace
 
 __all__ = ["write_library"]
 
-_TOOLS = (
+_TOOLS: tuple[tuple[str, Effect, dict[str, Json]], ...] = (
     ("lookup_order", "read", {"status": "delivered"}),
     ("check_policy", "read", {"refundable": True}),
     ("issue_refund", "write", {"ok": True}),
@@ -30,14 +30,23 @@ def write_library(root: Path, count: int) -> None:
 
 def _case(number: int, sanitizer: Sanitizer) -> Case:
     steps = tuple(
-        Step(seq, "tool", name, {"order": str(number)}, dict(output), effect=effect, effect_source="declared",
-             started_at=_STARTED + seq, ended_at=_STARTED + seq + 0.2)  # type: ignore[arg-type]  # literals above
+        Step(
+            seq,
+            "tool",
+            name,
+            {"order": str(number)},
+            {**output},
+            effect=effect,
+            effect_source="declared",
+            started_at=_STARTED + seq,
+            ended_at=_STARTED + seq + 0.2,
+        )
         for seq, (name, effect, output) in enumerate(_TOOLS)
-    )  # fmt: skip
+    )
     trace = Trace(
         f"run-{number}", "stub", "evalkit", steps, f"refund order {number}", "REFUND_FAIL", started_at=_STARTED
     )
-    expected = [{"name": "issue_refund", "arguments": {"order": str(number)}}]
+    expected: Json = [{"name": "issue_refund", "arguments": {"order": str(number)}}]
     return Case(
         id=f"case-{number:05d}",
         version=1,
@@ -46,7 +55,7 @@ def _case(number: int, sanitizer: Sanitizer) -> Case:
         kept=(0, 1, 2),
         checks=(
             Check("output_matches", {"pattern": "^REFUND_OK$"}),
-            Check("effects_equal", {"effects": expected}),  # type: ignore[dict-item]  # list is invariant
+            Check("effects_equal", {"effects": expected}),
             Check("called", {"name": "lookup_order"}),
         ),
         life=(LifeEvent("permanent", "bench", "made for a benchmark", "2026-11-29T00:00:00Z"),),

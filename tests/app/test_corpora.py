@@ -17,7 +17,7 @@ from evalkit.capture.tools import tool
 from evalkit.case.store import read_case
 from evalkit.check.judge import judge_checks
 from evalkit.errors import CaseRefused
-from evalkit.trace.model import Trace
+from evalkit.trace.model import Json, Trace
 from evalkit.trace.read import load_traces
 from tests.corpora import CORPORA, needs_corpora
 
@@ -26,7 +26,7 @@ pytestmark = needs_corpora
 TAU = sorted((CORPORA / "tau-bench").glob("*.json"))
 BUNDLES = sorted((CORPORA / "stepfork").rglob("*.sftrace"))
 INCIDENT = CORPORA / "stepfork" / "examples" / "real-llm-case-study"
-NEVER_CALLED = {"called": [{"name": "a_tool_that_no_run_calls"}]}
+NEVER_CALLED: Json = {"called": [{"name": "a_tool_that_no_run_calls"}]}
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_the_scripted_model_errs_at_its_rate(rate: float, low: float, high: floa
     """2,000 conversations at a known rate."""
     model = ScriptedModel(rate, seed=3)
     call = {"function": {"name": "refund_order", "arguments": "{}"}}
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "system", "content": "help"},
         {"role": "user", "content": "order A-1001"},
         {"role": "assistant", "tool_calls": [{"function": {"name": "lookup_order", "arguments": "{}"}}]},

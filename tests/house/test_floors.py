@@ -38,6 +38,8 @@ def room_of(path: Path) -> str:
 def imported_rooms(path: Path) -> Iterator[tuple[str, int]]:
     """Every room that a file imports, anywhere in it: in functions and under TYPE_CHECKING too."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not isinstance(node, ast.stmt | ast.expr):
+            continue
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

@@ -137,13 +137,13 @@ def test_strict_mode_allows_no_further_call() -> None:
 )
 def test_volatile_paths_are_left_out(path: str, arguments: dict[str, Any]) -> None:
     """An id or time that is new in every run, declared in the case, does not hinder a match."""
-    recorded: dict[str, Any] = {
+    by_path: dict[str, dict[str, Any]] = {
         "/id": {"id": "x", "order": 7},
         "/meta/at": {"id": "x", "order": 7, "meta": {"at": 1}},
         "/rows/*/id": {"rows": [{"id": 7, "v": 2}, {"id": 8, "v": 3}]},
         "/*": {"other": 2},
-    }[path]
-    answerer = frozen(tool_step(0, "pay", recorded, "ok"), volatile={"pay": (path,)})
+    }
+    answerer = frozen(tool_step(0, "pay", by_path[path], "ok"), volatile={"pay": (path,)})
     assert output(answerer.answer(call("pay", arguments))) == "ok"
 
 

@@ -41,7 +41,7 @@ def test_rows_carry_their_numbers_as_text() -> None:
     row = row_of(blocked_run().model(), "refund-twice")
     assert (row.rate, row.baseline, row.p_raw, row.p_adjusted) == ("60%", "100% (20 of 20)", "0.0021", "0.0063")
     assert (row.word, row.remarks, row.counts) == ("Fails", ("flaky", "regressed"), "6 of 10 passed")
-    assert row.command.startswith("evalkit replay refund-twice@1")
+    assert row.command == "evalkit replay refund-twice@3 --target shop.agent:run"
 
 
 def test_a_case_without_results_claims_no_rate() -> None:

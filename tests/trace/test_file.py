@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evalkit.canonical import canonical
 from evalkit.errors import EvalkitError, IntegrityError, UnreadableTrace
 from evalkit.trace.file import LineChain, encode_trace, header_json, read_trace_lines
-from evalkit.trace.model import Step, Trace
+from evalkit.trace.model import Json, Step, Trace
 from tests.strategies import traces
 
 
@@ -111,7 +111,7 @@ def test_a_long_chat_stays_linear_in_size() -> None:
     """Each message stands in the file once, however often it was sent."""
 
     def size(turns: int) -> int:
-        messages = [{"role": "user", "content": f"message {turn} " + "x" * 200} for turn in range(turns)]
+        messages: list[Json] = [{"role": "user", "content": f"message {turn} " + "x" * 200} for turn in range(turns)]
         steps = tuple(
             Step(turn, "model", "chat", {"messages": messages[: turn + 1], "tools": [], "params": {}}, {"role": "a"})
             for turn in range(turns)
@@ -137,7 +137,11 @@ def test_a_shared_value_that_changes_type_is_not_shared() -> None:
 
 def test_content_can_not_pose_as_a_pointer() -> None:
     """What a trace says under the name of our own keys stays what it is."""
-    hostile = {"refs": [[["input"], 0, ["attributes"]]], "prefix": [[["x"], 0, ["y"], 3]], "type": "header"}
+    hostile: dict[str, Json] = {
+        "refs": [[["input"], 0, ["attributes"]]],
+        "prefix": [[["x"], 0, ["y"], 3]],
+        "type": "header",
+    }
     step = Step(0, "tool", "t", {"messages": [hostile], "deep": hostile}, hostile)
     assert read(lines_of(Trace("t", "a", "evalkit", (step,)))).steps == (step,)
 

@@ -1,0 +1,176 @@
+"""Before running: how many runs does a question need, and what can these runs answer?
+
+Power is exact, by enumeration of all tables, for the regression test of `two_sample`. Rates are pass rates; a drop is
+the baseline's rate less the candidate's.
+"""
+
+from __future__ import annotations
+
+from math import asin, expm1, inf, log, sqrt
+
+import numpy as np
+
+from evalkit.errors import InputError
+from evalkit.stats.arguments import check_counts, check_share
+from evalkit.stats.binomial import binomial_cdf, binomial_pmf
+from evalkit.stats.two_sample import regression_cuts
+
+__all__ = ["acceptance_plan", "detectable_drop", "n_for_drop", "regression_power", "zero_failure_bound"]
+
+_STEADY = 3
+_HALVINGS = 40
+_ARCSINE_SHARE = 0.85
+_FEW = 3
+
+
+def regression_power(p1: float, n1: int, p2: float, n2: int, alpha: float = 0.05) -> float:
+    """The probability that `two_sample.regression_p` is at most `alpha` when the two rates are `p1` and `p2`.
+
+    Raises:
+        InputError: a number of runs is negative, a rate is no probability, or `alpha` is no share.
+    """
+    for rate in (p1, p2):
+        if not 0.0 <= rate <= 1.0:
+            raise InputError(f"a pass rate of {rate}", cure="give rates from 0 to 1")
+    cuts = regression_cuts(n1, n2, alpha)
+    below = binomial_cdf(n2, np.array([p2]))[0]
+    return float(binomial_pmf(n1, np.array([p1]))[0] @ below[cuts])
+
+
+def n_for_drop(
+    p: float, drop: float, alpha: float = 0.05, power: float = 0.8, n1: int | None = None, *, n_max: int = 200
+) -> int | None:
+    """The smallest number of candidate runs that shows a drop from rate `p` with probability `power`.
+
+    Power is a sawtooth in the number of runs: the next two numbers must hold the power too.
+
+    Args:
+        p: the baseline's rate.
+        drop: the drop that must not be missed, at most `p`.
+        alpha: the error allowed when nothing changed.
+        power: the probability of showing the drop.
+        n1: runs of a baseline that exists already; without it both arms get the same number.
+        n_max: where to stop.
+
+    Returns:
+        None where more than `n_max` runs would be needed.
+
+    Raises:
+        InputError: an argument is outside of its range.
+    """
+    _check_drop(p, drop)
+    check_share("alpha", alpha)
+    check_share("power", power)
+    if n1 == 0 or (start := _start(p, drop, alpha, power, n1)) > n_max:
+        return None
+    holds = 0
+    for n in range(max(1, int(start)), n_max + _STEADY):
+        enough = regression_power(p, n if n1 is None else n1, p - drop, n, alpha) >= power
+        holds = holds + 1 if enough else 0
+        if holds == _STEADY:
+            return n - _STEADY + 1
+    return None
+
+
+def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
+    """The smallest drop from rate `p` that `n1` and `n2` runs show with probability `power`.
+
+    Returns:
+        None where not even a drop to 0 would be shown that often.
+
+    Raises:
+        InputError: an argument is outside of its range.
+    """
+    _check_drop(p, p)
+    check_share("power", power)
+    if regression_power(p, n1, 0.0, n2, alpha) < power:
+        return None
+    low, high = 0.0, p
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if regression_power(p, n1, p - middle, n2, alpha) >= power:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def acceptance_plan(p_good: float, p_bad: float, alpha: float = 0.05, beta: float = 0.05) -> tuple[int, int]:
+    """The smallest plan "run n times, accept up to c failures" that tells two rates apart.
+
+    Args:
+        p_good: a rate that must be accepted, but for an error of `alpha`.
+        p_bad: a lower rate that must be refused, but for an error of `beta`.
+        alpha: the probability of refusing `p_good`.
+        beta: the probability of accepting `p_bad`.
+
+    Returns:
+        (n, c).
+
+    Raises:
+        InputError: an argument is no share, or `p_bad` is not below `p_good`.
+    """
+    for name, value in (("p_good", p_good), ("p_bad", p_bad), ("alpha", alpha), ("beta", beta)):
+        check_share(name, value)
+    if p_bad >= p_good:
+        raise InputError(f"p_bad {p_bad} is not below p_good {p_good}", cure="give two rates that can be told apart")
+    c = 0
+    # more runs only refuse more: for each c the fewest that refuse the bad rate are the ones that best accept the good
+    while _accepted(n := _fewest_refusing(c, p_bad, beta), c, p_good) < 1 - alpha:
+        c += 1
+    return n, c
+
+
+def zero_failure_bound(n: int, alpha: float = 0.05) -> float:
+    """The upper bound, at level 1 - `alpha`, of the failure rate after `n` runs without a failure: 1 - alpha^(1/n).
+
+    The "rule of three", 3/n, approximates it at alpha = 0.05. Without runs it is 1.
+
+    Raises:
+        InputError: `n` is negative or `alpha` is no share.
+    """
+    check_counts(0, n)
+    check_share("alpha", alpha)
+    return -expm1(log(alpha) / n) if n else 1.0
+
+
+def _check_drop(p: float, drop: float) -> None:
+    if not 0.0 < drop <= p <= 1.0:
+        raise InputError(f"a drop of {drop} from {p} is no drop of a rate", cure="give 0 < drop <= p <= 1")
+
+
+def _start(p: float, drop: float, alpha: float, power: float, n1: int | None) -> float:
+    """A number of runs that is not too large, to count up from; infinite where no number is enough.
+
+    The exact test needs about as many runs as the arcsine formula asks for, or more (measured for `alpha` up to 0.2,
+    `power` from 0.5 and 4 runs on; beyond that the count starts at 1). 0.85 of it less three runs is on the safe side.
+    """
+    if alpha > 0.2 or power < 0.5:
+        return 1.0
+    from scipy.special import ndtri
+
+    effect = 2 * (asin(sqrt(p)) - asin(sqrt(p - drop)))
+    variance = (effect / (ndtri(1 - alpha) + ndtri(power))) ** 2 / _ARCSINE_SHARE
+    if n1 is None:
+        return float(2 / variance) - _FEW
+    return float(1 / (variance - 1 / n1)) - _FEW if variance * n1 > 1 else inf
+
+
+def _accepted(n: int, c: int, rate: float) -> float:
+    """P(at most c failures in n runs)."""
+    from scipy.special import betainc
+
+    return 1.0 if n <= c else float(betainc(n - c, c + 1, rate))
+
+
+def _fewest_refusing(c: int, p_bad: float, beta: float) -> int:
+    few, enough = c, 2 * c + 2
+    while _accepted(enough, c, p_bad) > beta:
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        if _accepted(middle, c, p_bad) > beta:
+            few = middle
+        else:
+            enough = middle
+    return enough

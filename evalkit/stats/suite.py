@@ -1,0 +1,146 @@
+"""A whole suite, two arms: is the candidate worse over all cases, and by how much?
+
+Two questions, with different answers. "This suite": the cases are what they are, and only repeated runs vary: `cmh_p`
+and `this_suite_interval`; a gate asks this. "Cases like these": the cases are a sample too: `cluster_t_interval` over
+the cases' differences, and `sign_flip.sign_flip_p_whole` where all cases have equally many runs. All arrays hold one
+entry a case; arm 1 is the baseline, arm 2 the candidate.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evalkit.errors import InputError
+from evalkit.stats.arguments import check_share
+from evalkit.stats.hypergeometric import passes_pmf
+from evalkit.stats.interval import wilson
+from evalkit.stats.lattice import lower_tail
+from evalkit.stats.two_sample import mover
+
+__all__ = ["cluster_t_interval", "cmh_p", "differences", "this_suite_interval"]
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+def differences(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:
+    """The candidate's pass rate less the baseline's, for each case. Their plain mean is the effect to report.
+
+    Raises:
+        InputError: counts can't be, or a case has no runs in one arm.
+    """
+    (passed1, runs1), (passed2, runs2) = _arms(x1, n1, x2, n2)
+    rates: Floats = passed2 / runs2 - passed1 / runs1
+    return rates
+
+
+def cmh_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> float:
+    """The exact one-sided p-value for "the candidate is worse in this suite", stratified by case.
+
+    The exact conditional Cochran-Mantel-Haenszel test (Birch 1964): given each case's total of passes, the sum of the
+    candidate's passes is a sum of hypergeometric counts. With one case it is Fisher's test.
+
+    Returns:
+        P(sum <= the one seen); values below 1e-12 are given as 1e-12.
+
+    Raises:
+        InputError: counts can't be, or a case has no runs in one arm.
+    """
+    (passed1, runs1), (passed2, runs2) = _arms(x1, n1, x2, n2)
+    margins, counts = np.unique(np.stack([runs1, runs2, passed1 + passed2], axis=1), axis=0, return_counts=True)
+    parts, mean, variance, least, widest = [], 0.0, 0.0, 0, 1
+    for margin, count in zip(margins.tolist(), counts.tolist(), strict=True):
+        smallest, mass = passes_pmf(*margin)
+        value = np.arange(len(mass))
+        centre = float(mass @ value)
+        parts.append((partial(_transform, mass), count))
+        mean += count * centre
+        variance += count * float(mass @ (value - centre) ** 2)
+        least += count * smallest
+        widest = max(widest, len(mass))
+    return lower_tail(parts, int(passed2.sum()) - least, mean, variance, widest)
+
+
+def this_suite_interval(
+    x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, level: float = 0.95
+) -> tuple[float, float]:
+    """An interval for the mean difference of the cases' rates, the cases being fixed.
+
+    Each arm's mean rate P gets Wilson's interval at its effective number of runs, P (1 - P) / (variance of the mean
+    over repeated runs), which is never below that of equal rates; the two are joined by `two_sample.mover`. By
+    simulation, coverage at 0.95 was 0.943 or better.
+
+    Raises:
+        InputError: counts can't be, there are no cases, or a case has no runs in one arm.
+    """
+    check_share("level", level)
+    (p1, runs1), (p2, runs2) = [_effective(passed, runs) for passed, runs in _arms(x1, n1, x2, n2)]
+    return mover(p1, wilson(p1 * runs1, runs1, level), p2, wilson(p2 * runs2, runs2, level))
+
+
+def cluster_t_interval(
+    difference: ArrayLike, level: float = 0.95, groups: ArrayLike | None = None
+) -> tuple[float, float]:
+    """An interval for the mean difference over cases like these: Student's t over cases, or over groups of them.
+
+    The clustered standard error (Liang and Zeger 1986; Miller 2024) with groups - 1 degrees of freedom. Where a few
+    cases broke and most are stable it covers too seldom in small suites (0.89 instead of 0.95 with 20 cases): no
+    method helps against breakages that the sample doesn't hold.
+
+    Args:
+        difference: one number a case.
+        level: the level wanted.
+        groups: one label a case; cases of one group vary together.
+
+    Returns:
+        Infinite limits for fewer than two groups.
+
+    Raises:
+        InputError: a difference is not finite, or the labels don't fit.
+    """
+    check_share("level", level)
+    values = np.asarray(difference, dtype=np.float64).reshape(-1)
+    labels = np.arange(len(values)) if groups is None else np.asarray(groups).reshape(-1)
+    if len(labels) != len(values) or not np.isfinite(values).all():
+        raise InputError("differences that are not finite, or without a group each", cure="give one of each a case")
+    _, group = np.unique(labels, return_inverse=True)
+    count = int(group.max(initial=-1)) + 1
+    if count < 2:
+        return -np.inf, np.inf
+    from scipy.special import stdtrit
+
+    mean = float(values.mean())
+    shares = np.bincount(group, weights=values - mean) / len(values)
+    error = float(np.sqrt(count / (count - 1) * (shares**2).sum()))
+    half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
+    return mean - half, mean + half
+
+
+def _effective(passed: Counts, runs: Counts) -> tuple[float, float]:
+    """An arm's mean rate, and the number of binomial runs that would vary as much as it does."""
+    rates = passed / runs
+    mean, cases = float(rates.mean()), len(runs)
+    pooled = mean * (1 - mean)
+    # one run tells nothing about its own case's spread: it counts as if all cases had the mean rate
+    spread = np.where(runs > 1, rates * (1 - rates) / np.maximum(runs - 1, 1), pooled)
+    # where no case had both outcomes, as if one single run had gone the other way
+    variance = max(float(spread.sum()), 1 / float(runs.max()) ** 2) / cases**2
+    return mean, max(pooled / variance, cases**2 / float((1 / runs).sum()))
+
+
+def _transform(mass: Floats, length: int) -> NDArray[np.complex128]:
+    return np.fft.rfft(mass, length)
+
+
+def _arms(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> list[tuple[Counts, Counts]]:
+    columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (x1, n1, x2, n2)]
+    if len({len(column) for column in columns}) > 1 or not len(columns[0]):
+        raise InputError(f"counts of {[len(column) for column in columns]} cases", cure="give one entry a case")
+    arms = [(columns[0], columns[1]), (columns[2], columns[3])]
+    for passed, runs in arms:
+        if (passed < 0).any() or (passed > runs).any() or (runs < 1).any():
+            raise InputError("counts that can't be, or a case without runs", cure="compare cases that ran in both arms")
+    return arms

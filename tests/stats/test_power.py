@@ -1,0 +1,126 @@
+"""Before running: published plans and powers, and promises checked by counting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.errors import InputError
+from evalkit.stats.binomial import binomial_cdf
+from evalkit.stats.power import acceptance_plan, detectable_drop, n_for_drop, regression_power, zero_failure_bound
+
+
+def accepted(n: int, c: int, rate: float) -> float:
+    """P(at most c failures in n runs)."""
+    return float(binomial_cdf(n, np.array([1 - rate]))[0][c + 1])
+
+
+def test_power_gives_r_exact() -> None:
+    """0.95 against 0.70 with 10 runs an arm: R's Exact, whose Z-pooled region is the same there."""
+    assert regression_power(0.95, 10, 0.7, 10) == pytest.approx(0.420456094, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("p", "drop", "equal", "cached"),
+    [(1, 0.5, 8, 3), (1, 0.3, 14, 5), (1, 0.1, 42, 29), (0.99, 0.1, 60, 40), (0.95, 0.25, 28, 14), (0.9, 0.2, 49, 31)],
+)
+def test_runs_needed_for_a_drop(p: float, drop: float, equal: int, cached: int) -> None:
+    """Runs an arm at power 0.8, and candidate runs against a baseline of 100."""
+    assert n_for_drop(p, drop) == equal
+    assert n_for_drop(p, drop, n1=100) == cached
+
+
+@given(
+    st.sampled_from([1.0, 0.99, 0.9, 0.7]),
+    st.sampled_from([0.3, 0.5, 0.7]),
+    st.sampled_from([0.01, 0.05, 0.2, 0.4]),
+    st.sampled_from([0.3, 0.5, 0.8, 0.95]),
+    st.sampled_from([None, 15, 60]),
+)
+@settings(max_examples=40, deadline=None)
+def test_runs_needed_are_the_fewest(p: float, drop: float, alpha: float, power: float, n1: int | None) -> None:
+    """Counting from one run on finds the same number: the first of three that all hold the power."""
+    holds = [regression_power(p, n if n1 is None else n1, p - drop, n, alpha) >= power for n in range(1, 43)]
+    first = next((n for n in range(1, 41) if all(holds[n - 1 : n + 2])), None)
+    assert n_for_drop(p, drop, alpha, power, n1, n_max=40) == first
+
+
+def test_a_drop_too_small_to_show_needs_no_search() -> None:
+    """A drop of one point is out of reach of 200 runs, and of any number against a baseline of 100."""
+    assert n_for_drop(0.9, 0.01) is None
+    assert n_for_drop(0.9, 0.01, n1=100, n_max=10**9) is None
+    assert n_for_drop(0.9, 0.5, n1=0) is None
+
+
+@pytest.mark.parametrize(
+    ("runs", "drops"),
+    [(5, (0.67, 0.75, 0.79)), (10, (0.38, 0.46, 0.50)), (20, (0.20, 0.31, 0.34)), (50, (0.08, 0.16, 0.20))],
+)
+def test_detectable_drops(runs: int, drops: tuple[float, float, float]) -> None:
+    """The smallest drops from 1, 0.95 and 0.9 that are shown with probability 0.8."""
+    for base, drop in zip((1.0, 0.95, 0.9), drops, strict=True):
+        found = detectable_drop(base, runs, runs)
+        assert found == pytest.approx(drop, abs=6e-3)
+        assert found is not None
+        assert regression_power(base, runs, base - found, runs) >= 0.8
+        assert regression_power(base, runs, base - found + 0.01, runs) < 0.8
+
+
+def test_too_few_runs_detect_nothing() -> None:
+    """Two runs an arm can't show any drop at 0.05: there is no number to give."""
+    assert detectable_drop(0.9, 2, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("p_good", "p_bad", "plan"),
+    [
+        (0.999, 0.9, (29, 0)),
+        (0.99, 0.9, (61, 2)),
+        (0.99, 0.8, (22, 1)),
+        (0.99, 0.95, (181, 4)),
+        (0.95, 0.8, (50, 5)),
+        (0.95, 0.7, (24, 3)),
+        (0.9, 0.7, (41, 7)),
+    ],
+)
+def test_acceptance_plans(p_good: float, p_bad: float, plan: tuple[int, int]) -> None:
+    """The smallest plans with both errors at 0.05."""
+    assert acceptance_plan(p_good, p_bad) == plan
+
+
+@given(st.floats(0.3, 0.99), st.floats(0.2, 0.9), st.sampled_from([0.01, 0.05, 0.2]), st.sampled_from([0.01, 0.1, 0.3]))
+@settings(max_examples=40, deadline=None)
+def test_acceptance_plans_keep_both_errors(good: float, ratio: float, alpha: float, beta: float) -> None:
+    """Good is refused with at most alpha, bad accepted with at most beta, and one run fewer keeps neither plan."""
+    bad = good * ratio
+    n, c = acceptance_plan(good, bad, alpha, beta)
+    assert accepted(n, c, good) >= 1 - alpha - 1e-12
+    assert accepted(n, c, bad) <= beta + 1e-12
+    shorter = [(accepted(n - 1, fewer, good), accepted(n - 1, fewer, bad)) for fewer in range(n - 1)]
+    assert not any(ok >= 1 - alpha + 1e-12 and wrong <= beta - 1e-12 for ok, wrong in shorter)
+
+
+@pytest.mark.parametrize(("n", "bound"), [(5, 0.451), (10, 0.259), (59, 0.0495), (299, 0.0100), (0, 1.0)])
+def test_bounds_after_no_failure(n: int, bound: float) -> None:
+    """The exact bound on the failure rate; without runs nothing is known."""
+    assert zero_failure_bound(n) == pytest.approx(bound, abs=5e-4)
+
+
+def test_the_success_run_rule() -> None:
+    """59 runs without a failure are the first to show 95% at a level of 95%, 299 to show 99%, 29 to show 90%."""
+    for n, share in ((59, 0.05), (299, 0.01), (29, 0.1)):
+        assert zero_failure_bound(n) <= share < zero_failure_bound(n - 1)
+
+
+def test_questions_without_sense_are_refused() -> None:
+    """Drops above the rate, rates in percent and equal rates are errors."""
+    with pytest.raises(InputError, match="drop"):
+        n_for_drop(0.5, 0.6)
+    with pytest.raises(InputError, match="p_bad"):
+        acceptance_plan(0.9, 0.9)
+    with pytest.raises(InputError, match="pass rate"):
+        regression_power(95, 10, 70, 10)
+    with pytest.raises(InputError, match="power"):
+        detectable_drop(0.9, 10, 10, power=80)
