@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from evalkit.case.model import Case, LifeEvent
@@ -61,3 +62,7 @@ def _case(number: int, sanitizer: Sanitizer) -> Case:
         life=(LifeEvent("permanent", "bench", "made for a benchmark", "2026-11-29T00:00:00Z"),),
         target="stub_agent:run",
     )
+
+
+if __name__ == "__main__":
+    write_library(Path(sys.argv[1]), int(sys.argv[2]))

@@ -22,9 +22,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-from library import write_library
-
 HERE = Path(__file__).parent
 PEERS = HERE.parents[2] / "shared" / "peerbench"
 SCRIPTS = {"control": "b_control.py", "pydantic-evals": "b_pydevals.py", "langfuse": "b_langfuse.py"}
@@ -64,21 +61,10 @@ def ours(folder: Path, executor: str, environment: dict[str, str]) -> dict[str, 
 
 
 def written(out: Path) -> dict[str, float]:
-    """What a run of ours left, counted from its files."""
-    samples = pq.read_table(out / "samples.parquet", columns=["case_id", "outcome", "trace", "checks"])
-    traces = pq.read_table(out / "traces.parquet", columns=["digest", "trace"])
-    steps = {row["digest"]: len(json.loads(row["trace"])["steps"]) for row in traces.to_pylist()}
-    digests = samples.column("trace").to_pylist()
-    return {
-        "samples": samples.num_rows,
-        "passed": samples.column("outcome").to_pylist().count("passed"),
-        "steps": sum(steps[digest] for digest in digests),
-        "distinct_traces": traces.num_rows,
-        "results": sum(len(checks) for checks in samples.column("checks").to_pylist()),
-        "verdicts": len(json.loads((out / "verdicts.json").read_bytes())["cases"]),
-        "report_mb": round((out / "report.html").stat().st_size / 1e6, 2),
-        "folder_mb": round(sum(file.stat().st_size for file in out.iterdir()) / 1e6, 2),
-    }
+    """What a run of ours left, counted from its files; in a process of its own, so that this one stays small."""
+    done = subprocess.run([sys.executable, str(HERE / "count.py"), str(out)], capture_output=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
+    return found
 
 
 def summary(rounds: list[dict[str, float]]) -> dict[str, Any]:
@@ -102,7 +88,8 @@ def main() -> None:
     rounds: dict[str, list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_library(folder / "cases", given.cases)
+        making = [sys.executable, str(HERE / "library.py"), str(folder / "cases"), str(given.cases)]
+        subprocess.run(making, check=True)
         (folder / "suites").mkdir()
         (folder / "suites" / "bench.toml").write_text(SUITE.format(samples=given.samples), "utf-8")
         environment = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from evalkit.app.ingest import now_utc
+from evalkit.app.environment import now_utc
 from evalkit.app.run import baseline_path, load_run
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 import subprocess
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment", "git"]
+__all__ = ["environment", "git", "now_utc"]
 
 _PACKAGES = ("evalkit", "openai", "pyarrow", "pydantic", "pytest-xdist")
 
@@ -34,6 +35,11 @@ def git(root: Path, *arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
+
+
+def now_utc() -> str:
+    """The time as ISO 8601 UTC with seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _version(package: str) -> str | None:

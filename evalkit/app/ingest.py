@@ -6,11 +6,11 @@ Sanitizing comes before anything is derived, so that what is proposed, verified 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evalkit.app.environment import now_utc
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json, digest
@@ -29,7 +29,7 @@ from evalkit.trace.evidence import evidence
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.read import load_traces
 
-__all__ = ["Ingested", "configured", "ingest_trace", "load_one", "make_case", "now_utc"]
+__all__ = ["Ingested", "configured", "ingest_trace", "load_one", "make_case"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +145,6 @@ def make_case(
         evidence=found.score,
     )
     return case, failing
-
-
-def now_utc() -> str:
-    """The time as ISO 8601 UTC with seconds."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _sanitized(traces: Sequence[Trace], expect: Json, settings: Settings) -> list[tuple[SanitizedTrace, Json]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.ingest import now_utc
+from evalkit.app.environment import now_utc
 from evalkit.app.locks import refresh_lock
 from evalkit.app.settings import Settings
 from evalkit.case.model import Case, LifeEvent, State, check_case_id

@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.environment import environment
-from evalkit.app.ingest import now_utc
+from evalkit.app.environment import environment, now_utc
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError
-from evalkit.playback.world import LAYERS
+from evalkit.playback.model import LAYERS
 from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
 from evalkit.suite.run import Progress, execute, read_manifest, start_run, suite_json
@@ -69,7 +69,7 @@ def run_suite(
 
     Args:
         workers: processes; None for one a core.
-        executor: ``serial`` or ``xdist``; empty chooses by the amount of work.
+        executor: ``serial``, ``fork`` or ``xdist``; empty chooses by the amount of work.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
 
@@ -169,8 +169,7 @@ def _do(
     on_progress: Callable[[Progress], None],
 ) -> Run:
     count = workers or os.cpu_count() or 1
-    small = suite.mode == "exact" and len(cases) * suite.samples <= _SMALL_RUN
-    chosen = executor or ("serial" if workers == 1 or (workers is None and small) or count == 1 else "xdist")
+    chosen = executor or _executor(suite, len(cases) * suite.samples, workers, count)
     execute(
         folder,
         manifest,
@@ -181,6 +180,18 @@ def _do(
         on_progress=on_progress,
     )
     return finish(folder, manifest, suite, cases, settings)
+
+
+def _executor(suite: Suite, samples: int, workers: int | None, count: int) -> str:
+    """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
+    if count == 1:
+        return "serial"
+    if workers is None and suite.mode == "exact":
+        if samples <= _SMALL_RUN:
+            return "serial"
+        if can_fork():
+            return "fork"
+    return "xdist"
 
 
 def suite_baseline(suite: Suite) -> Baseline | None:

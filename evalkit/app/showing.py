@@ -10,7 +10,7 @@ from typing import Any
 from evalkit.app.ingest import Ingested
 from evalkit.app.run import Run
 from evalkit.app.settings import Settings
-from evalkit.canonical import canonical
+from evalkit.canonical import exact_text
 from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
@@ -108,7 +108,7 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     yield f"  {visible(case.title)}"
     record = case.trace.record
     hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items()))
-    yield f"  signature {case.signature}; evidence {case.evidence:.2f}; sanitized: {hidden or 'nothing to hide'}"
+    yield f"  signature {case.signature}; evidence {case.evidence:.2f}; sanitized: {hidden or 'nothing left to hide'}"
     yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; not verified by replay: no target was run"
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
@@ -274,5 +274,5 @@ def _message(output: Any) -> str:
 def _short(value: Any) -> str:
     if value is None:
         return ""
-    text = value if isinstance(value, str) else canonical(value).decode()
+    text = value if isinstance(value, str) else exact_text(value).decode()
     return text if len(text) <= _LONG else text[:_LONG]

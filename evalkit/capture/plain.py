@@ -19,10 +19,11 @@ from uuid import UUID
 
 from evalkit.canonical import Json
 
-__all__ = ["plain"]
+__all__ = ["AS_THEY_ARE", "plain"]
 
 _MAX_DEPTH = 100
-_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+"""Types whose values are plain JSON as they are."""
 
 
 def plain(value: Any, depth: int = 0) -> Json:
@@ -33,13 +34,13 @@ def plain(value: Any, depth: int = 0) -> Json:
     ``{"base64": text}``; anything else ``{"type": "module.Class"}``.
     """
     kind = type(value)
-    if kind in _AS_THEY_ARE:
+    if kind in AS_THEY_ARE:
         return value  # type: ignore[no-any-return]  # by its type
     if depth > _MAX_DEPTH:
         return {"type": _type_name(value)}
     if kind is dict:
         return {
-            key if type(key) is str else str(key): item if type(item) in _AS_THEY_ARE else plain(item, depth + 1)
+            key if type(key) is str else str(key): item if type(item) in AS_THEY_ARE else plain(item, depth + 1)
             for key, item in value.items()
         }
     if kind is list or kind is tuple:

@@ -39,9 +39,9 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, like `Answer`: every call makes both, and freezing triples the time of that
 class Call:
-    """A call to a dependency, before it is answered.
+    """A call to a dependency, before it is answered; nobody changes it.
 
     Attributes:
         kind: `tool`, `model`, `retrieval`, `policy` or `approval`.
@@ -59,9 +59,9 @@ class Call:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
-    """What came back: an output or an error.
+    """What came back: an output or an error; nobody changes it.
 
     Attributes:
         substituted: whether it came from an answerer; False when the real thing was done.

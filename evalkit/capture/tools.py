@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from evalkit.canonical import Json
-from evalkit.capture.plain import plain
+from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.capture.rebuild import rebuild_error, rebuild_output
 from evalkit.capture.seam import Answer, Call, Session, Turn, current_session
 from evalkit.errors import UsageError
@@ -112,7 +112,7 @@ def _binder(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Json]:
         given = {**defaults, **dict(zip(names, args[skip:], strict=False)), **kwargs}
-        return cast("dict[str, Json]", plain(given))
+        return given if AS_THEY_ARE.issuperset(map(type, given.values())) else cast("dict[str, Json]", plain(given))
 
     return bind
 

@@ -85,15 +85,17 @@ def read_with_digest(path: str | Path) -> tuple[Case, str]:
 
 def case_versions(folder: str | Path) -> list[tuple[int, Path]]:
     """The versions in a case's folder, oldest first."""
-    found = [(int(match[1]), path) for path in Path(folder).glob("v*.parquet") if (match := _FILE.fullmatch(path.name))]
-    return sorted(found)
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted((int(match[1]), Path(folder, name)) for name in names if (match := _FILE.fullmatch(name)))
 
 
 def iter_case_ids(root: str | Path) -> Iterator[str]:
     """The ids of the cases under `root`, sorted."""
-    for folder in sorted(Path(root).glob("*/")):
-        if case_versions(folder):
-            yield folder.name
+    if Path(root).is_dir():
+        yield from (name for name in sorted(os.listdir(root)) if case_versions(Path(root, name)))
 
 
 def find_case(reference: str, root: str | Path) -> Path:
@@ -159,7 +161,12 @@ def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str
     except ValueError:
         raise IntegrityError("the header is not JSON", where, "restore the file from version control") from None
     columns = [
-        (column.cast(pa.int64()) if name in ("started_at", "ended_at") else column).to_pylist()
+        _micros(column) if name in ("started_at", "ended_at") else column.to_pylist()
         for name, column in zip(table.schema.names, table.columns, strict=True)
     ]
     return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _micros(column: pa.ChunkedArray) -> list[int | None]:
+    """A column of timestamps as integers; a view, because Arrow's compute functions take 30 ms to load."""
+    return [value for chunk in column.chunks for value in chunk.view(pa.int64()).to_pylist()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from evalkit.canonical import Json, canonical
+from evalkit.canonical import Json, exact_text
 from evalkit.case.model import Case
 from evalkit.check.registry import CHECKS
 from evalkit.trace.model import Step
@@ -44,7 +44,7 @@ def _head(case: Case) -> Iterator[str]:
     if case.tags:
         yield f"- tags: {', '.join(_code(tag) for tag in case.tags)}"
     record = case.trace.record
-    hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items())) or "nothing found to hide"
+    hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items())) or "nothing left to hide"
     yield f"- sanitized: policy {_code(record.policy_version)}: {hidden}"
     yield f"- evidence: {case.evidence:.2f}" + (f" ({len(case.incident.gaps)} gaps)" if case.incident.gaps else "")
     for gap in case.incident.gaps:
@@ -113,7 +113,7 @@ def _life(case: Case) -> Iterator[str]:
 
 
 def _json(value: Json) -> str:
-    text = visible(canonical(value).decode())
+    text = visible(exact_text(value).decode())
     return _code(text if len(text) <= _SHORT else f"{text[:_SHORT]}… ({len(text)} characters)")
 
 

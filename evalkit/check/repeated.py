@@ -13,7 +13,7 @@ from evalkit.check.writes import effects_of
 from evalkit.errors import InputError
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["REPEATED_EFFECT"]
+__all__ = ["REPEATED_EFFECT", "repeated_writes"]
 
 
 class RepeatedEffect:
@@ -57,6 +57,14 @@ class RepeatedEffect:
             return Finding(False, f"wanted {call} once, got it again: steps {at}", steps)
 
         return judge
+
+
+def repeated_writes(trace: Trace) -> list[Step]:
+    """The first of each group of successful writes with the same tool and arguments that has more than one."""
+    groups: dict[tuple[str, bytes], list[Step]] = {}
+    for step in effects_of(trace):
+        groups.setdefault((step.name, _key(step, None)), []).append(step)
+    return [group[0] for group in groups.values() if len(group) > 1]
 
 
 def _key(step: Step, fields: list[str] | None) -> bytes:

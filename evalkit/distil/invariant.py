@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from evalkit.check.errors import ignored_errors
 from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Check
-from evalkit.trace.model import Trace
+from evalkit.check.repeated import repeated_writes
+from evalkit.trace.model import Json, Trace
 
 __all__ = ["broken_invariants"]
 
@@ -16,6 +17,12 @@ def broken_invariants(incident: Trace) -> Iterator[Check]:
     """Candidates in the order of their weight; each still has to be judged."""
     yield Check("completed", rule="incident:completed", confidence=0.95)
     yield Check("repeated_effect", rule="incident:repeated_effect", confidence=0.9)
+    for write in repeated_writes(incident):
+        # "not twice" also holds for a run that does nothing; whether the change was due at all, a person must say
+        params: dict[str, Json] = {"name": write.name, "min": 1, "max": 1}
+        if isinstance(write.input, dict):
+            params["arguments"] = write.input
+        yield Check("called", params, gating=False, rule="incident:repeated_effect", confidence=0.5)
     invented = sorted({step.name for step, _, _ in ungrounded(incident)})
     if invented:
         yield Check("arguments_grounded", {"names": [*invented]}, rule="incident:ungrounded_argument", confidence=0.7)

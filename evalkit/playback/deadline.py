@@ -42,16 +42,14 @@ class Deadline:
             self._works = False
             signal.signal(signal.SIGALRM, before)
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Inside, the time runs."""
-        if not self._works:
-            yield
-            return
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
-        try:
-            yield
-        finally:
+    def start(self) -> None:
+        """The time of a replay begins to run."""
+        if self._works:
+            signal.setitimer(signal.ITIMER_REAL, self._seconds)
+
+    def stop(self) -> None:
+        """The replay came to its end."""
+        if self._works:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:

@@ -83,7 +83,7 @@ class FixtureIndex:
 
     def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
         """The key under which a call is looked up."""
-        return call_key(kind, name, arguments, self.volatile.get(name, ()), model)
+        return call_key(kind, name, arguments, self.volatile.get(name, ()) if self.volatile else (), model)
 
     def nearest(self, call: Call) -> tuple[int | None, tuple[Any, ...]]:
         """The recorded call of the same capability with the fewest differing paths, and those."""

@@ -10,10 +10,13 @@ from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
 from evalkit.trace.model import Trace
 
-__all__ = ["Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
+__all__ = ["LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
 
 Mode: TypeAlias = Literal["exact", "live-model"]
 """``exact``: tools and model answer from fixtures; ``live-model``: tools do, and the model really runs."""
+
+LAYERS = ("in-process: clock, random, uuid, sockets",)
+"""What keeps a replay from the outside world, for the run's manifest."""
 
 ReplayStatus: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 
@@ -70,6 +73,8 @@ class Replay:
         results: the case's checks on `trace`; empty unless the status is passed or failed.
         recorded: dependency calls that the case holds.
         reason: why it did not pass.
+        text: the trace as one JSON text, see `playback.kept`.
+        digest: of `text`; equal replays have equal ones.
     """
 
     trace: Trace
@@ -80,6 +85,8 @@ class Replay:
     reason: str = ""
     misses: tuple[Miss, ...] = ()
     duration_s: float = 0.0
+    text: bytes = b""
+    digest: str = ""
 
 
 def _short(value: Json) -> str:

@@ -18,6 +18,7 @@ from evalkit.check.model import CheckResult
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.environment import environment_of
 from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.kept import trace_digest, trace_text
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
 from evalkit.playback.targets.protocol import Target
 from evalkit.playback.world import Guard, World
@@ -73,6 +74,7 @@ class Day:
         self._deadline = deadline
         self._incident = prepared.case.trace.trace
         self._input = exact_text(self._incident.input)
+        self._judged: dict[str, tuple[ReplayStatus, tuple[CheckResult, ...], str]] = {}
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay.
@@ -84,16 +86,22 @@ class Day:
         prepared, world = self._prepared, self._world
         frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance)
         session, trace = self._execute(target, sample, frozen)
-        status, results, reason = self._judge(trace, frozen.misses)
+        text = trace_text(trace)
+        digest = trace_digest(text)
+        if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
+            self._judged[digest] = self._judge(trace, frozen.misses)
+        status, results, reason = self._judged[digest]
         return Replay(
             trace=trace,
             status=status,
-            results=tuple(results),
+            results=results,
             counts=session.counts,
             recorded=len(prepared.index.recorded),
             reason=reason,
             misses=tuple(frozen.misses),
             duration_s=time.perf_counter() - began,
+            text=text,
+            digest=digest,
         )
 
     def _execute(self, target: Target, sample: int, frozen: Frozen) -> tuple[Session, Trace]:
@@ -104,8 +112,12 @@ class Day:
         error: StepError | None = None
         world.restart(self._seed(sample))
         try:
-            with session.active(), self._deadline.running():
-                output = target.run(parse_exact(self._input))
+            with session.active():
+                self._deadline.start()
+                try:
+                    output = target.run(parse_exact(self._input))
+                finally:
+                    self._deadline.stop()
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # noqa: BLE001  # whatever the agent raises is its outcome
@@ -124,15 +136,15 @@ class Day:
             ended_at=world.clock.now,
         )
 
-    def _judge(self, trace: Trace, misses: list[Miss]) -> tuple[ReplayStatus, list[CheckResult], str]:
+    def _judge(self, trace: Trace, misses: list[Miss]) -> tuple[ReplayStatus, tuple[CheckResult, ...], str]:
         if misses:
-            return "missed", [], misses[0].sentence()
+            return "missed", (), misses[0].sentence()
         if self._world.guard.refused:
-            return "missed", [], self._world.guard.refused[0]
+            return "missed", (), self._world.guard.refused[0]
         fault = "" if self._prepared.mode == "exact" else _infrastructure_fault(trace)
         if fault:
-            return "errored", [], fault
-        results = self._prepared.judge(trace)
+            return "errored", (), fault
+        results = tuple(self._prepared.judge(trace))
         if trace.error is not None:
             return "failed", results, f"the agent raised {trace.error.type}: {trace.error.message}"
         failed = next((result for result in results if result.gating and not result.passed), None)

@@ -5,8 +5,8 @@
 - Sockets are refused by an audit hook, which also sees `_socket` and C code that raises Python's events; only the live
   model's endpoint may be reached, and only in a mode that asks for it.
 
-This holds off accidents, not attacks: a subprocess or a C library can still reach out (see `LAYERS`). One replay at a
-time enters the world in a process.
+This holds off accidents, not attacks: a subprocess or a C library can still reach out. One replay at a time enters the
+world in a process.
 """
 
 from __future__ import annotations
@@ -27,12 +27,10 @@ import time_machine
 
 from evalkit.playback.fixtures import ReplayHalt
 
-__all__ = ["LAYERS", "Clock", "Guard", "World"]
+__all__ = ["Clock", "Guard", "World"]
 
-LAYERS = ("in-process: clock, random, uuid, sockets",)
-"""What keeps a replay from the outside world, for the run's manifest."""
-
-_TICK_S = 0.001
+_NS = 1_000_000_000
+_TICK_NS = 1_000_000
 _NETWORK_EVENTS = frozenset(
     {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.bind"}
 )
@@ -42,36 +40,41 @@ class Clock:
     """The replay's clock: stands still, and is moved forward by answers."""
 
     def __init__(self, start: float) -> None:
-        self._start = start
-        self.now = start
-        self._coordinates: Any = None
+        self._start_ns = self._now_ns = round(start * _NS)
+        self._traveller: Any = None
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970 UTC."""
+        return self._now_ns / _NS
 
     def read(self) -> float:
         """The time, for a session."""
-        return self.now
+        return self._now_ns / _NS
 
     def restart(self) -> None:
         """Turns the clock back to the start, for the next replay."""
-        if self.now != self._start:
-            self.now = self._start
-            if self._coordinates is not None:
-                self._coordinates.move_to(self.now, tick=False)
+        self._set(self._start_ns)
 
     def advance(self, to: float) -> None:
         """Moves the clock to a recorded time; never back, and not for less than a millisecond."""
-        if to - self.now >= _TICK_S:
-            self.now = to
-            if self._coordinates is not None:
-                self._coordinates.move_to(to, tick=False)
+        to_ns = round(to * _NS)
+        if to_ns - self._now_ns >= _TICK_NS:
+            self._set(to_ns)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """`time` and `datetime` show this clock."""
-        with time_machine.travel(self.now, tick=False) as self._coordinates:
+        with time_machine.travel(self.now, tick=False) as self._traveller:
             try:
                 yield
             finally:
-                self._coordinates = None
+                self._traveller = None
+
+    def _set(self, to_ns: int) -> None:
+        if self._traveller is not None and to_ns != self._now_ns:
+            self._traveller.shift((to_ns - self._now_ns) / _NS)  # exact up to 104 days, and far cheaper than `move_to`
+        self._now_ns = to_ns
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """The journal of a run: one fsynced line a finished item, so that a killed run loses only what was under way.
 
 Line: ``{"tally": {...}, "samples": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the JSON text of
-`suite.kept`. Only the controller writes it. A torn last line is ignored; a broken line elsewhere is an integrity error.
+`playback.kept`. Only the controller writes it. A torn last line is ignored; a broken line elsewhere is an integrity
+error.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit.canonical import parse_exact
-from evalkit.case.store import METADATA_KEY, case_versions
+from evalkit.case.store import METADATA_KEY, case_versions, iter_case_ids
 from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError
 from evalkit.suite.model import Selection
@@ -49,10 +49,8 @@ def list_cases(root: str | Path) -> Iterator[CaseRef]:
     Raises:
         InputError: a file is no case.
     """
-    for folder in sorted(Path(root).glob("*/")):
-        versions = case_versions(folder)
-        if versions:
-            yield reference(versions[-1][1])
+    for case_id in iter_case_ids(root):
+        yield reference(case_versions(Path(root, case_id))[-1][1])
 
 
 def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
@@ -83,7 +81,7 @@ def _matches(case: CaseRef, selection: Selection) -> bool:
 
 def reference(path: Path) -> CaseRef:
     try:
-        metadata = pq.read_schema(path).metadata or {}
+        metadata = pq.read_metadata(path).metadata or {}
         header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],

@@ -16,7 +16,6 @@ from evalkit.playback.replay import prepare
 from evalkit.playback.targets.protocol import TARGETS, Target
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import KeptTrace, encode_batch
-from evalkit.suite.kept import trace_digest, trace_text
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
 
@@ -74,12 +73,10 @@ class Worker:
         with prepared.entered() as day:
             for index in portion.samples:
                 replay = day.replay(target, index)
-                text = trace_text(replay.trace)
-                digest = trace_digest(text)
-                samples.append(_sample(case, index, replay, digest, check_ids))
+                samples.append(_sample(case, index, replay, check_ids))
                 passed = replay.status == "passed"
                 if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
-                    traces.setdefault(digest, KeptTrace(digest, case.id, text.decode()))
+                    traces.setdefault(replay.digest, KeptTrace(replay.digest, case.id, replay.text.decode()))
                     passing += passed
 
     def _target(self, case: Case) -> Target:
@@ -95,7 +92,7 @@ class Worker:
         return self._targets[reference]
 
 
-def _sample(case: Case, index: int, replay: Replay, digest: str, check_ids: Sequence[str]) -> Sample:
+def _sample(case: Case, index: int, replay: Replay, check_ids: Sequence[str]) -> Sample:
     used = _used(replay)
     return Sample(
         case_id=case.id,
@@ -108,7 +105,7 @@ def _sample(case: Case, index: int, replay: Replay, digest: str, check_ids: Sequ
         ),
         reason=replay.reason,
         misses=tuple(miss.sentence() for miss in replay.misses),
-        trace=digest,
+        trace=replay.digest,
         tool_bodies=replay.counts.tool_bodies,
         live_model=replay.counts.live_model,
         substituted=replay.counts.substituted,

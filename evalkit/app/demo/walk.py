@@ -60,7 +60,12 @@ def walk(folder: Path | None, *, samples: int, say: Callable[[str], Any]) -> tup
     say(f"   wrote {incident}")
     say("2. ingest: the incident becomes a case, with checks that fail on it")
     done = ingest_trace(
-        load_one(str(incident)), settings, case_id=CASE_ID, target=f"{_AGENT}:run_buggy", owner="payments"
+        load_one(str(incident)),
+        settings,
+        case_id=CASE_ID,
+        title="The refund was paid twice",
+        target=f"{_AGENT}:run_buggy",
+        owner="payments",
     )
     _indent(ingested_lines(done), say)
     say("3. promote: the case becomes a permanent gate")

@@ -49,5 +49,9 @@ class Executor(Protocol):
 EXECUTORS: Registry[Executor] = Registry(
     "executor",
     "evalkit.executors",
-    {"serial": "evalkit.suite.executors.serial:run_serial", "xdist": "evalkit.suite.executors.xdist:run_xdist"},
+    {
+        "serial": "evalkit.suite.executors.serial:run_serial",
+        "fork": "evalkit.suite.executors.forked:run_forked",
+        "xdist": "evalkit.suite.executors.xdist:run_xdist",
+    },
 )

@@ -7,10 +7,13 @@ thousand equal replays are kept once.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from typing import Any
 
+import orjson
+
 from evalkit.canonical import exact_text, parse_exact
-from evalkit.trace.file import error_json, step_from_json, step_json
+from evalkit.trace.file import error_json, step_from_json
 from evalkit.trace.model import StepError, Trace
 
 __all__ = ["trace_digest", "trace_from_json", "trace_text"]
@@ -18,18 +21,21 @@ __all__ = ["trace_digest", "trace_from_json", "trace_text"]
 
 def trace_text(trace: Trace) -> bytes:
     """The text of what happened: steps, output, error, status."""
-    return exact_text(
-        {
-            "name": trace.name,
-            "input": trace.input,
-            "output": trace.output,
-            "error": error_json(trace.error),
-            "status": trace.status,
-            "started_at": trace.started_at,
-            "ended_at": trace.ended_at,
-            "steps": [step_json(step) for step in trace.steps],
-        }
-    )
+    body = {
+        "name": trace.name,
+        "input": trace.input,
+        "output": trace.output,
+        "error": trace.error,
+        "status": trace.status,
+        "started_at": trace.started_at,
+        "ended_at": trace.ended_at,
+        "steps": trace.steps,
+    }
+    try:
+        return orjson.dumps(body)
+    except TypeError:  # integers beyond 64 bits, which orjson leaves to us
+        plain = {**body, "error": error_json(trace.error), "steps": [asdict(step) for step in trace.steps]}
+        return exact_text(plain)
 
 
 def trace_digest(text: bytes) -> str:
@@ -45,7 +51,7 @@ def trace_from_json(text: bytes | str, trace_id: str) -> Trace:
         id=trace_id,
         name=body["name"],
         dialect="evalkit",
-        steps=tuple(step_from_json(step) for step in body["steps"]),
+        steps=tuple(step_from_json({**step, "step": step["seq"]}) for step in body["steps"]),
         input=body["input"],
         output=body["output"],
         error=None if error is None else StepError(**error),
