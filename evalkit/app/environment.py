@@ -1,30 +1,25 @@
-"""Where a run took place, for its manifest: interpreter, packages, system, commit."""
+"""Where and when a run took place, for its manifest."""
 
 from __future__ import annotations
 
-import platform
 import subprocess
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+
+from evalkit.canonical import Json
+from evalkit.capture import environment as process
 
 __all__ = ["environment", "git", "now_utc"]
 
-_PACKAGES = ("evalkit", "openai", "pyarrow", "pydantic", "pytest-xdist")
+_PACKAGES = ("openai", "pyarrow", "pydantic", "pytest-xdist", "time-machine")
 
 
-def environment(root: Path) -> dict[str, Any]:
-    """The facts as JSON; what can't be found out is absent."""
-    found: dict[str, Any] = {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: text for name in _PACKAGES if (text := _version(name))},
-    }
-    commit = git(root, "rev-parse", "HEAD")
-    if commit:
-        found["commit"] = commit
-        found["dirty"] = bool(git(root, "status", "--porcelain", "--untracked-files=no"))
+def environment(root: Path) -> dict[str, Json]:
+    """What a trace's header says of its process, the versions of what a run leans on, and whether the tree is dirty."""
+    found = {**process.environment(root), "versions": {name: text for name in _PACKAGES if (text := _version(name))}}
+    if found["git_commit"]:
+        found["git_dirty"] = bool(git(root, "status", "--porcelain", "--untracked-files=no"))
     return found
 
 

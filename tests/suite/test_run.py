@@ -72,16 +72,18 @@ def test_equal_replays_are_kept_once(tmp_path: Path) -> None:
     assert len(read_traces(tmp_path / "run", {sample.trace for sample in samples})) == 1
 
 
-def test_processes_give_the_same_samples_as_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("executor", ["fork", "xdist"])
+def test_processes_give_the_same_samples_as_one(tmp_path: Path, executor: str) -> None:
     """How the work is spread shows in nothing but the time."""
     one = run(library(tmp_path / "a", list(range(6))), "twice", samples=4)
-    many = run(library(tmp_path / "b", list(range(6))), "twice", samples=4, executor="xdist")
+    many = run(library(tmp_path / "b", list(range(6))), "twice", samples=4, executor=executor)
     assert timeless(one) == timeless(many)
 
 
-def test_a_worker_that_dies_costs_only_its_sample(tmp_path: Path) -> None:
+@pytest.mark.parametrize("executor", ["fork", "xdist"])
+def test_a_worker_that_dies_costs_only_its_sample(tmp_path: Path, executor: str) -> None:
     """The sample is errored, the rest of its item goes on."""
-    samples = run(library(tmp_path, [11, 12, 13]), "dies", samples=2, executor="xdist")
+    samples = run(library(tmp_path, [11, 12, 13]), "dies", samples=2, executor=executor)
     assert outcomes(samples) == {"passed": 4, "errored": 2}
     assert all(sample.outcome == "errored" and "died" in sample.reason for sample in samples["order-13"])
 
@@ -92,7 +94,7 @@ def test_a_replay_that_takes_too_long_fails(tmp_path: Path) -> None:
     assert (sample.outcome, "0.2 s" in sample.reason) == ("failed", True)
 
 
-@pytest.mark.parametrize("executor", ["serial", "xdist"])
+@pytest.mark.parametrize("executor", ["serial", "fork", "xdist"])
 def test_a_target_that_is_not_there_is_a_configuration_error(tmp_path: Path, executor: str) -> None:
     """Nothing is run, and the message names the target, also from another process."""
     with pytest.raises(ConfigError, match="has no nobody"):
@@ -111,17 +113,20 @@ def test_a_changed_case_is_not_run(tmp_path: Path) -> None:
         run(tmp_path, "once")
 
 
-def test_killing_at_random_moments_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("executor", "earliest", "latest"), [("fork", 0.3, 1.2), ("xdist", 0.8, 1.8)])
+def test_killing_at_random_moments_loses_nothing_and_repeats_nothing(
+    tmp_path: Path, executor: str, earliest: float, latest: float
+) -> None:
     """After ten SIGKILLs and as many continuations, the samples are those of an undisturbed run."""
     orders, samples = list(range(8)), 20
     wanted = run(library(tmp_path / "calm", orders), "slow", samples=samples)
     root = library(tmp_path / "killed", orders)
-    command = [sys.executable, "-m", "tests.suite.runs", str(root), "slow", str(samples), "xdist"]
+    command = [sys.executable, "-m", "tests.suite.runs", str(root), "slow", str(samples), executor]
     draws = random.Random(20261129)
     for _ in range(10):
         child = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True, stdout=subprocess.DEVNULL)
         try:
-            child.wait(timeout=draws.uniform(0.8, 1.8))
+            child.wait(timeout=draws.uniform(earliest, latest))
             break
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
@@ -146,3 +151,13 @@ def test_a_second_process_can_not_write_the_same_run(tmp_path: Path) -> None:
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+def test_forks_are_only_made_of_a_process_with_one_thread() -> None:
+    """A lock that another thread holds would stay locked in the child."""
+    code = (
+        "import threading; from evalkit.suite.executors.forked import can_fork; before = can_fork(); "
+        "stop = threading.Event(); threading.Thread(target=stop.wait).start(); print(before, can_fork()); stop.set()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
