@@ -17,7 +17,8 @@ _PACKAGES = ("openai", "pyarrow", "pydantic", "pytest-xdist", "time-machine")
 
 def environment(root: Path) -> dict[str, Json]:
     """What a trace's header says of its process, the versions of what a run leans on, and whether the tree is dirty."""
-    found = {**process.environment(root), "versions": {name: text for name in _PACKAGES if (text := _version(name))}}
+    found = process.environment(root)
+    found["versions"] = {name: text for name in _PACKAGES if (text := _version(name))}
     if found["git_commit"]:
         found["git_dirty"] = bool(git(root, "status", "--porcelain", "--untracked-files=no"))
     return found

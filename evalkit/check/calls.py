@@ -38,7 +38,9 @@ class Called:
         most = number(params, "max", self.name)
         if most is not None and most < least:
             raise InputError(f"max {most} is below min {least}", f"check {self.name}", "correct one of them")
-        wanted = f"at least {_times(least)}" if most is None else f"{least} to {_times(most)}"
+        wanted = f"at least {_times(least)}"
+        if most is not None:
+            wanted = f"exactly {_times(least)}" if least == most else f"{least} to {_times(most)}"
 
         def judge(trace: Trace) -> Finding:
             steps = tuple(step.seq for step in agent_calls(trace) if matches(step))

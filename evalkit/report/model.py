@@ -215,10 +215,15 @@ def build_report(
         summary=_summary(rows),
         blocking=_notices(decision.blocking, anchors),
         inconclusive=_notices(decision.inconclusive, anchors),
-        tallies=tuple(Tally(key, label, sum(key in row.keys for row in rows)) for key, label in _LABELS),
+        tallies=tuple(_tally(key, label, rows) for key, label in _LABELS),
         sections=tuple(_sections(rows)),
         conditions=tuple(_conditions(manifest)),
     )
+
+
+def _tally(key: Key, label: str, rows: Sequence[Row]) -> Tally:
+    count = sum(key in row.keys for row in rows)
+    return Tally(key, label.removesuffix("s") if count == 1 and key == "gate" else label, count)
 
 
 def _details(

@@ -79,7 +79,7 @@ def _verdict(
         assert row is not None
         word, reason = "FAIL", f"worse than the baseline: {counts.passed} of {counts.n} against {row.passed} of {row.n}"
     if word == "FAIL" and failing:
-        reason += f": {failing[0][1].rstrip('.')}"
+        reason += f"; broken: {failing[0][1].rstrip('.')}"
     if word == "INCONCLUSIVE":
         reason += _first_loss(samples)
     return CaseVerdict(

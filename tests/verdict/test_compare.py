@@ -58,7 +58,7 @@ def test_one_failure_fails_and_names_the_check() -> None:
     """People read what did not hold."""
     found = verdict(samples(("passed", 19), ("failed", 1)))
     assert found.verdict == "FAIL"
-    assert found.reason.startswith("1 of 20 samples failed: ")
+    assert found.reason.startswith("1 of 20 samples failed; broken: ")
     assert found.failing_checks[0][0] == CHECK.id
 
 
