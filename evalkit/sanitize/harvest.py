@@ -1,0 +1,164 @@
+"""Pass one: what in a batch is personal or secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from evalkit.errors import InputError
+from evalkit.sanitize.detect import Claim, Detector, child_scope
+from evalkit.sanitize.embedded import MAX_NESTING, decoded_pieces, parse_nested
+from evalkit.sanitize.policy import Kind, Policy
+from evalkit.sanitize.rules.hints import bare_key
+
+__all__ = ["HUGE_NUMBER", "LONG_NUMBER", "MAX_DEPTH", "NUMBER_KINDS", "Harvester", "check_text"]
+
+MAX_DEPTH = 200
+NUMBER_KINDS = frozenset({"phone", "card", "ssn", "national_id", "postcode"})
+"""Kinds whose values may stand as JSON numbers."""
+
+LONG_NUMBER = 10**10
+"""From here on a number without a hint is looked at: mobile and card numbers have eleven digits or more."""
+
+HUGE_NUMBER = 10**20
+"""From here on it is no number of a person: all of them have nineteen digits or fewer."""
+
+_GIVEN = frozenset({"firstname", "givenname", "forename"})
+_FAMILY = frozenset({"lastname", "familyname", "surname"})
+_REMEMBERED = 50_000
+_Visited: TypeAlias = dict[tuple[int, Kind | None, str], Any]
+"""Objects that were read, by identity; the object is kept, so that its identity is not given to another one."""
+
+
+class Harvester:
+    """Gathers claims from JSON values. A text that was read once is not read again."""
+
+    def __init__(self, policy: Policy, detector: Detector) -> None:
+        self._policy = policy
+        self._detector = detector
+        self._claims: list[Claim] = []
+        self._read: set[str] = set()
+        self._read_hinted: set[tuple[Kind, str]] = set()
+        self._nesting = 0
+
+    def take(self) -> list[Claim]:
+        """The claims since the last call."""
+        claims, self._claims = self._claims, []
+        return claims
+
+    def nodes(self, nodes: Iterable[Any]) -> None:
+        """Read several values; objects that they share are read once."""
+        visited: _Visited = {}
+        for node in nodes:
+            self._node(node, None, "", 0, visited)
+
+    def node(self, node: Any) -> None:
+        """Read one value.
+
+        Raises:
+            InputError: it is no JSON, or nested deeper than 200 levels.
+        """
+        self._node(node, None, "", 0, None)
+
+    def _node(self, node: Any, hint: Kind | None, scope: str, depth: int, visited: _Visited | None) -> None:
+        kind = type(node)
+        if kind is str:
+            self._text(node, hint, depth)
+        elif kind is int:
+            self._number(node, hint)
+        elif kind is dict or kind is list:
+            if visited is not None:
+                mark = (id(node), hint, scope)
+                if mark in visited:
+                    return
+                visited[mark] = node
+            if depth > MAX_DEPTH:
+                raise InputError(f"nested deeper than {MAX_DEPTH} levels", cure="flatten the value")
+            if kind is dict:
+                self._object(node, scope, depth, visited)
+            else:
+                for item in node:
+                    self._node(item, hint, scope, depth + 1, visited)
+        elif node is not None and kind is not bool and kind is not float:
+            raise InputError(f"{kind.__name__} is not a JSON type", cure="pass JSON values only")
+
+    def _object(self, node: dict[str, Any], scope: str, depth: int, visited: _Visited | None) -> None:
+        names = 0
+        for key, item in node.items():
+            if key not in self._read:
+                self._text(key, None, depth)
+            hint = self._detector.hint(key, node, scope)
+            names += hint == "name"
+            if type(item) is str:
+                self._text(item, hint, depth)
+            elif item is not None:
+                self._node(item, hint, child_scope(key, scope), depth + 1, visited)
+        if names > 1:
+            self._full_name(node)
+
+    def _full_name(self, node: dict[str, Any]) -> None:
+        given = [item for key, item in node.items() if bare_key(key) in _GIVEN and isinstance(item, str)]
+        family = [item for key, item in node.items() if bare_key(key) in _FAMILY and isinstance(item, str)]
+        if given and family:
+            self._claim("name", f"{given[0].strip()} {family[0].strip()}")
+
+    def _text(self, text: str, hint: Kind | None, depth: int) -> None:
+        if hint is not None and (hint, text) not in self._read_hinted:
+            self._bound()
+            self._read_hinted.add((hint, text))
+            self._claim(hint, text)
+        if text not in self._read:
+            check_text(text)
+            self._bound()
+            self._read.add(text)
+            self._plain(text, depth)
+
+    def _plain(self, text: str, depth: int) -> None:
+        nested = parse_nested(text) if self._nesting < MAX_NESTING else None
+        self._nesting += 1
+        try:
+            if isinstance(nested, str):
+                self._plain(nested, depth)
+            elif nested is not None:
+                self._node(nested, None, "", depth + 1, None)
+            else:
+                self._claims.extend(self._detector.in_text(text))
+                if self._nesting <= MAX_NESTING:
+                    for piece in decoded_pieces(text):
+                        self._plain(piece, depth)
+        finally:
+            self._nesting -= 1
+
+    def _claim(self, hint: Kind, text: str) -> None:
+        claim = self._detector.under_hint(hint, text)
+        if claim is not None:
+            self._claims.append(claim)
+
+    def _number(self, number: int, hint: Kind | None) -> None:
+        if number >= HUGE_NUMBER:
+            return
+        if hint in NUMBER_KINDS:
+            claim = self._detector.number_under_hint(hint, number)
+            self._claims.extend(() if claim is None else (claim,))
+        elif number >= LONG_NUMBER:
+            self._claims.extend(self._detector.in_text(str(number)))
+
+    def _bound(self) -> None:
+        if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days
+            self._read.clear()
+            self._read_hinted.clear()
+
+
+def check_text(text: str) -> None:
+    """Refuse a text that can't be written as UTF-8.
+
+    Raises:
+        InputError: it holds a lone surrogate code point.
+    """
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"a lone surrogate code point at character {error.start}", cure="pass valid Unicode text"
+            ) from None

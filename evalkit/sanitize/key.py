@@ -1,0 +1,92 @@
+"""The project key that pseudonyms are made with. It lives outside the repository.
+
+Whoever holds the key can try values (all phone numbers, say) until a pseudonym matches: it is as secret as the data.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from evalkit.errors import ConfigError
+
+__all__ = ["KEY_BYTES", "key_id", "load_key", "parse_key"]
+
+KEY_BYTES = 32
+_MIN_BYTES = 16
+
+
+def load_key(path: Path | None = None, given: str | None = None) -> bytes:
+    """The project key: `given` if there is one, else the content of a file, which is made when it is missing.
+
+    Args:
+        path: the key file; None for ``~/.config/evalkit/pseudonym.key``. A new one holds 32 random bytes as hex and
+            is readable by its owner only.
+        given: the key as hex or base64, such as the value of ``EVALKIT_PSEUDONYM_KEY``; empty for none.
+
+    Raises:
+        ConfigError: the key is malformed or too short, or others may read the file, or it can't be read or made.
+    """
+    if given:
+        return parse_key(given, "EVALKIT_PSEUDONYM_KEY")
+    path = path or Path.home() / ".config" / "evalkit" / "pseudonym.key"
+    try:
+        if not path.exists():
+            _create(path)
+        if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise ConfigError("others may read the pseudonym key", str(path), f"chmod 600 {path}")
+        return parse_key(path.read_text("ascii", errors="replace"), str(path))
+    except OSError as error:
+        raise ConfigError(
+            f"the pseudonym key can't be read or made: {error.strerror}", str(path), "set EVALKIT_PSEUDONYM_KEY"
+        ) from None
+
+
+def parse_key(text: str, where: str = "") -> bytes:
+    """The key that `text` spells in hex or base64, 16 bytes at least.
+
+    Raises:
+        ConfigError: it spells none. The text itself is never shown.
+    """
+    stripped = text.strip()
+    try:
+        key = bytes.fromhex(stripped)
+    except ValueError:
+        key = _from_base64(stripped)
+    if len(key) < _MIN_BYTES:
+        raise ConfigError(
+            f"a pseudonym key is {_MIN_BYTES} bytes or more in hex or base64, this is none",
+            where,
+            "python -c 'import secrets; print(secrets.token_hex(32))'",
+        )
+    return key
+
+
+def key_id(key: bytes) -> str:
+    """A name for `key` that doesn't give it away: 16 hex digits."""
+    return hashlib.sha256(b"evalkit pseudonym key\0" + key).hexdigest()[:16]
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(os.urandom(KEY_BYTES).hex() + "\n")
+        os.link(fresh, path)  # unlike a rename, it leaves the key of a process that came first
+    except FileExistsError:
+        return
+    finally:
+        fresh.unlink()

@@ -1,0 +1,196 @@
+"""All that is known to be replaced, and the replacing of it in a text.
+
+Every occurrence is found with one Aho-Corasick pass; overlapping ones are filtered by the boundary rule first and
+then the longest wins (the other order loses a value that starts inside a rejected one).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from evalkit.canonical import Json
+from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
+from evalkit.sanitize.policy import Kind, Policy, precedence
+from evalkit.sanitize.ranges import NUMBER_DIGITS
+from evalkit.sanitize.spellings import spellings
+from evalkit.sanitize.surrogate import Mint
+
+__all__ = ["Entity", "Form", "Lexicon", "entity_of"]
+
+_MERGE_AT = 512
+_TELLING_DIGITS = 10
+"""Surrogates of fewer digits are known by their signs only, which a JSON number has not."""
+_LAST_FOUR = frozenset("last4 lastfour last4digits lastfourdigits cardlast4 cardlastfour 后四位 尾号".split())
+
+
+class Entity(NamedTuple):
+    """A value, whatever its spelling."""
+
+    kind: Kind
+    norm: str
+
+
+class Form(NamedTuple):
+    """One spelling of a value and what stands for it."""
+
+    entity: Entity
+    surrogate: str
+    part: bool
+
+
+class _Automaton:
+    """The matcher of some forms."""
+
+    def __init__(self, texts: list[str]) -> None:
+        import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
+
+        self._texts = texts
+        self._matcher: Any = ahocorasick_rs.AhoCorasick(texts) if texts else None
+
+    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Start, end and text of every form in `text`, overlapping ones too."""
+        if self._matcher is not None:
+            for index, start, end in self._matcher.find_matches_as_indexes(text, overlapping=True):
+                yield start, end, self._texts[index]
+
+
+class Lexicon:
+    """The forms of all values met so far. It only grows, and a form once given never changes."""
+
+    def __init__(self, policy: Policy, mint: Mint) -> None:
+        self._policy = policy
+        self._mint = mint
+        self._forms: dict[str, Form] = {}
+        self._claims: set[Claim] = set()
+        self._last_four: dict[str, Form] = {}
+        self._vocabulary: set[str] = set()
+        self._old: list[str] = []
+        self._new: list[str] = []
+        self._automata: list[_Automaton] = []
+
+    @property
+    def forms(self) -> dict[str, Form]:
+        """All forms by text."""
+        return self._forms
+
+    def exempt(self, labels: Iterable[str]) -> None:
+        """Take the words of tools' and agents' names for no one's names, from now on."""
+        for label in labels:
+            self._vocabulary.update(word.lower() for word in NAME_WORD.findall(label))
+
+    def learn(self, claims: Iterable[Claim]) -> bool:
+        """Add the claims that are new; whether there were any.
+
+        The order of claims makes no difference within one call: they are taken by precedence, then sorted.
+        """
+        fresh = sorted(set(claims) - self._claims, key=lambda claim: (precedence(claim.kind), claim))
+        if not fresh:
+            return False
+        self._claims.update(fresh)
+        before = len(self._forms)
+        for claim in fresh:
+            for spelling in spellings(claim, self._vocabulary):
+                if spelling.text not in self._forms and spelling.text not in self._policy.allow:
+                    form = Form(entity_of(claim), self.stand_in(claim, spelling.text), spelling.part)
+                    if form.surrogate != spelling.text:
+                        self._forms[spelling.text] = form
+                        self._new.append(spelling.text)
+            if claim.kind == "card":
+                self._learn_last_four(claim)
+        if len(self._forms) > before:
+            self._rebuild()
+        return True
+
+    def stand_in(self, claim: Claim, text: str) -> str:
+        """What stands for `text`, one spelling of the claimed value, under the policy."""
+        action = self._policy.action(claim.kind)
+        if action == "drop":
+            return f"[{claim.kind} removed]"
+        if action == "hash":
+            return self._mint.digest_mark(claim.kind, claim.norm)
+        if "****" in text and claim.kind == "phone":  # masked: the first three and the last four of the surrogate
+            core = self._mint.core(claim.kind, claim.norm)
+            return f"{core[:3]}****{core[-4:]}"
+        return self._mint.surrogate(claim.kind, claim.norm, text)
+
+    def last_four(self, key: str, value: str) -> Form | None:
+        """What stands for the last four digits of a known card, as a whole value under a key that says so."""
+        if value not in self._last_four:
+            return None
+        return self._last_four[value] if re.sub(r"[\W_]", "", key.lower()) in _LAST_FOUR else None
+
+    def as_number(self, surrogate: str, entity: Entity) -> Json:
+        """A surrogate as a JSON number; as it is where the policy makes a mark of it."""
+        digits = surrogate.replace("-", "")
+        if not digits.isdigit():
+            return surrogate
+        if entity.kind != "postcode" and (digits.startswith("0") or len(digits) < _TELLING_DIGITS):
+            # a number has no leading zeros and no hyphens to be known by: take an id instead
+            return int(self._mint.core("custom", digits_of(entity.norm).zfill(NUMBER_DIGITS)))
+        return int(digits)
+
+    def replace(self, text: str, *, identifier: bool = False) -> tuple[str, frozenset[Entity]]:
+        """`text` with every known value replaced, and which they were.
+
+        Args:
+            identifier: leave out forms that are only a part of a value, unless they are all of `text`.
+        """
+        whole = self._forms.get(text)
+        if whole is not None:
+            return whole.surrogate, frozenset((whole.entity,))
+        taken = self._choose(text, identifier)
+        if not taken:
+            return text, frozenset()
+        parts: list[str] = []
+        at = 0
+        for start, end, form in taken:
+            parts += (text[at:start], form.surrogate)
+            at = end
+        return "".join((*parts, text[at:])), frozenset(form.entity for _, _, form in taken)
+
+    def _choose(self, text: str, identifier: bool) -> list[tuple[int, int, Form]]:
+        found = []
+        for automaton in self._automata:
+            for start, end, spelled in automaton.find(text):
+                form = self._forms[spelled]
+                if identifier and form.part:
+                    continue
+                before, after = text[max(0, start - 2) : start], text[end : end + 2]
+                if stands_alone(spelled, before, after, form.entity.kind):
+                    found.append((start - end, precedence(form.entity.kind), start, end, form))
+        return _without_overlaps(sorted(found), len(text)) if found else []
+
+    def _learn_last_four(self, claim: Claim) -> None:
+        digits = claim.norm[-4:]
+        if self._policy.action("card") == "replace" and digits not in self._last_four:
+            surrogate = self._mint.core("card", claim.norm)[-4:]
+            self._last_four[digits] = Form(Entity("card", claim.norm), surrogate, part=True)
+
+    def _rebuild(self) -> None:
+        if len(self._new) > _MERGE_AT or not self._old:  # few new forms don't rebuild a large matcher
+            self._old, self._new = [*self._old, *self._new], []
+            self._automata = [_Automaton(self._old)]
+        else:
+            self._automata = [self._automata[0], _Automaton(self._new)]
+
+
+def entity_of(claim: Claim) -> Entity:
+    """The value that is claimed. A name is known by its last word, so that in full and in part it counts once."""
+    if claim.kind == "name":
+        words = name_words(claim.text)
+        return Entity("name", words[-1].casefold() if words else claim.norm)
+    return Entity(claim.kind, claim.norm)
+
+
+def _without_overlaps(found: list[tuple[int, int, int, int, Form]], size: int) -> list[tuple[int, int, Form]]:
+    """The longest first, then what doesn't touch them. A later one is never longer, so its two ends tell."""
+    covered = bytearray(size)
+    taken: list[tuple[int, int, Form]] = []
+    for _, _, start, end, form in found:
+        if not covered[start] and not covered[end - 1]:
+            covered[start:end] = b"\1" * (end - start)
+            taken.append((start, end, form))
+    return sorted(taken, key=lambda span: span[:2])

@@ -1,0 +1,159 @@
+"""The ranges that surrogates are drawn from: no real value lies in them, and anyone can tell without a key.
+
+=========== ============================================================================================
+secret      the known prefix, 12 hex digits, ``EXAMPLE``
+email       ``u`` and 12 hex digits at example.com (RFC 2606)
+phone       Chinese mobile: the prefixes 154 160 161 163 164 168 169 179 194; North America: area codes
+            ``N9X`` (reserved for expansion of the plan); others: the number starts with 000
+card        the test range 400000, valid check digit
+iban        bank code of zeros or ``XXXX``, valid check digits
+ssn         9xx with a group below 50 (above, such numbers are ITINs)
+national_id Chinese: region 110000, the year of birth is kept, valid check digit; others as ids
+ip          198.18.0.0/15 (RFC 2544), 2001:db8::/32 (RFC 3849)
+name        a made-up word of six syllables of which the last is a check; Chinese: 某 and three characters
+account     words replaced as names, digits drawn; others as ids
+ids         the prefix up to the first digit, then 9, digits, and four check digits, twelve at least; UUIDs
+            start with eight f
+address     a made-up street; ``Suite`` and its like keep the word, the number gets a leading zero
+birth_date  a day from 1800 to 1899: nobody alive was born then
+postcode    a ZIP+4 from 00100 to 00499 (unassigned), six digits from 99, others ``ZZ99``
+=========== ============================================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+
+from evalkit.sanitize.normal import digits_of, find_date, phone_norm
+from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.rules.words import GENERIC
+
+__all__ = [
+    "CN_PREFIXES",
+    "HAN",
+    "NUMBER_DIGITS",
+    "UUID",
+    "check_number",
+    "is_name_surrogate",
+    "is_surrogate",
+    "is_surrogate_int",
+    "syllable",
+    "unit_number",
+    "words_of_account",
+]
+
+NUMBER_DIGITS = 15
+"""Digits of a surrogate that must be a JSON number: all floats hold them exactly."""
+
+CN_PREFIXES = ("154", "160", "161", "163", "164", "168", "169", "179", "194")
+HAN = (
+    "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏闰余成岁律吕调阳云腾致雨露结为霜金生丽水玉出昆冈剑号巨阙珠称夜光"
+    "果珍李柰菜重芥姜海咸河淡鳞潜羽翔龙师火帝鸟官人皇始制文字乃服衣裳推位让国有虞陶唐吊民伐罪周发殷汤坐朝问道垂拱平章"
+)
+_CONSONANTS, _VOWELS = "bdfghjklmnprstvz", "aeio"
+UUID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+_UNIT = re.compile(
+    r"(?i)((?:suite|ste|apt|apartment|unit|floor|fl|room|rm|flat|no|p\.? ?o\.? ?box|box)\b\.? ?#? ?|# ?)([\w-]+)"
+)
+_ANY_KIND = re.compile(
+    r"(?s).*[0-9a-f]{12}EXAMPLE.*"
+    r"|u[0-9a-f]{12}(?:@|%40)example\.com|U[0-9A-F]{12}(?:@|%40)EXAMPLE\.COM"
+    r"|某[" + HAN + r"]{4}(?:路\d{1,3}号)?"
+    r"|ffffffff-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
+    r"|9\d\d[ -](?:0[1-9]|[1-4]\d)[ -]\d{4}"
+    r"|110000(?:18|19|20)\d{9}[\dXx]"
+    r"|00[1-4]\d\d-\d{4}|ZZ99 [0-9A-F]{6}"
+    r"|\[[a-z_]+ (?:removed|[0-9a-f]{16})\]"
+)
+_IBAN = re.compile(r"[A-Z]{2}\d{2}(?:0|X){4}[A-Z0-9]{7,26}", re.IGNORECASE)
+_SSN = re.compile(r"9\d\d(?:0[1-9]|[1-4]\d)\d{4}")
+_NAME = re.compile(f"(?:[{_CONSONANTS}][{_VOWELS}]){{6}}")
+_HAN_NAME = re.compile(f"某[{HAN}]{{4}}")
+_STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
+
+
+def is_surrogate(kind: Kind, text: str) -> bool:
+    """Whether `text`, taken for a value of `kind`, is a surrogate of that kind or of one that is never mistaken."""
+    if _ANY_KIND.fullmatch(text) or is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):
+        return True
+    if kind == "account":
+        words = words_of_account(text)
+        return bool(words) and all(is_name_surrogate(word) for word in words)
+    if kind == "address":
+        return _is_address(text)
+    if kind == "birth_date":
+        found = find_date(text)
+        return found is not None and 1800 <= found.day.year <= 1899
+    if kind == "postcode":
+        return re.fullmatch(r"99\d{4}|[1-4]\d{6}", text) is not None
+    compact = re.sub(r"[\s-]", "", text)
+    return (kind == "iban" and _IBAN.fullmatch(compact) is not None) or (
+        kind in ("ssn", "national_id") and _SSN.fullmatch(compact) is not None
+    )
+
+
+def is_surrogate_int(digits: str) -> bool:
+    """Whether `digits` spell a JSON number that stands for one whose surrogate has leading zeros."""
+    return len(digits) == NUMBER_DIGITS and _is_id(digits)
+
+
+def _is_number(text: str) -> bool:
+    if not re.fullmatch(r"[\d\s()+./-]{7,30}", text):
+        return False
+    digits = digits_of(text)
+    if len(digits) >= 13 and digits.startswith("400000"):
+        return True
+    family, _, rest = (phone_norm(text) or "").partition(":")
+    if family == "nanp":
+        return rest[1] == "9"
+    if family == "cn":
+        return rest[:3] in CN_PREFIXES
+    return rest.rpartition(":")[2].startswith("000")
+
+
+@lru_cache(maxsize=65536)
+def is_name_surrogate(word: str) -> bool:
+    """Whether `word` is the surrogate of one word of a name."""
+    low = word.lower()
+    if _NAME.fullmatch(low) is None:
+        return _HAN_NAME.fullmatch(word) is not None
+    return low[10:] == syllable(check_number(low[:10], 64))
+
+
+def unit_number(address: str) -> re.Match[str] | None:
+    """An address that is only a flat, suite or box: the word and its number as groups."""
+    return _UNIT.fullmatch(address.strip())
+
+
+def words_of_account(text: str) -> list[str]:
+    """The words of an account name that may name a person; none when it is a mere id."""
+    parts = re.split(r"[._\s-]+", text.strip("._- "))
+    if UUID.fullmatch(text) or not all(re.fullmatch(r"[^\W\d_]+\d*|\d+", part) for part in parts):
+        return []
+    words = [re.sub(r"\d+", "", part) for part in parts]
+    return [word for word in words if len(word) > 1 and word.lower() not in GENERIC]
+
+
+def syllable(number: int) -> str:
+    """A consonant and a vowel for a number from 0 to 63."""
+    return _CONSONANTS[number >> 2] + _VOWELS[number & 3]
+
+
+def check_number(text: str, modulus: int) -> int:
+    """A number that anyone can compute from `text`: what tells a surrogate from a real value of the same form."""
+    return int.from_bytes(hashlib.sha256(b"evalkit surrogate\0" + text.encode()).digest()[:8], "big") % modulus
+
+
+def _is_id(text: str) -> bool:
+    match = re.fullmatch(r"(\D{0,24}9\d{7,19})(\d{4})", text)
+    return match is not None and int(match[2]) == check_number(match[1], 10_000)
+
+
+def _is_address(text: str) -> bool:
+    unit = unit_number(text)
+    if unit is not None:
+        return re.fullmatch(r"0\d{6}", unit[2]) is not None
+    match = _STREET.fullmatch(text)
+    return match is not None and is_name_surrogate(match[1])

@@ -1,0 +1,194 @@
+"""Pass two: everything that is known is replaced, wherever it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from evalkit.canonical import Json
+from evalkit.errors import InputError, SanitizationFailed
+from evalkit.sanitize.detect import Claim, Detector, child_scope
+from evalkit.sanitize.embedded import MAX_NESTING, parse_nested, rewrite_pieces, serialize_like
+from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
+from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
+from evalkit.sanitize.policy import Kind, Policy
+
+__all__ = ["Rewriter"]
+
+_REMEMBERED = 50_000
+_NOTHING: frozenset[Entity] = frozenset()
+
+
+class Rewriter:
+    """Replaces what a lexicon knows in JSON values; remembers the result for every text."""
+
+    def __init__(self, policy: Policy, detector: Detector, lexicon: Lexicon) -> None:
+        self._policy = policy
+        self._detector = detector
+        self._lexicon = lexicon
+        self._texts: dict[str, tuple[str, frozenset[Entity]]] = {}
+        self._hinted: dict[tuple[str, str], tuple[str, frozenset[Entity]]] = {}
+        self._labels: dict[str, tuple[str, frozenset[Entity]]] = {}
+        self._found: set[Entity] | None = None
+        self._memo: dict[tuple[int, Kind | None, str], tuple[Any, Json]] | None = None
+        self._nesting = 0
+
+    def forget(self) -> None:
+        """Forget the remembered results, because the lexicon has grown."""
+        self._texts.clear()
+        self._hinted.clear()
+        self._labels.clear()
+
+    @contextmanager
+    def tallying(self) -> Iterator[set[Entity]]:
+        """Gather what is replaced meanwhile. Objects that values share are rewritten once and stay shared."""
+        self._found, self._memo = set(), {}
+        try:
+            yield self._found
+        finally:
+            self._found, self._memo = None, None
+
+    def text(self, text: str) -> str:
+        """A whole text."""
+        return self._text(text)
+
+    def label(self, text: str) -> str:
+        """A name of the program's (a tool, a field): a value's parts inside it stay, as they do in all labels."""
+        known = self._labels.get(text)
+        if known is None:
+            known = self._remember(self._labels, text, self._lexicon.replace(text, identifier=" " not in text))
+        self._tally(known[1])
+        return known[0]
+
+    def value(self, node: Any) -> Json:
+        """A JSON value, containers copied.
+
+        Raises:
+            InputError: nested deeper than 200 levels.
+            SanitizationFailed: two keys of an object would become one.
+        """
+        return self._node(node, None, "", 0)
+
+    def _node(self, node: Any, hint: Kind | None, scope: str, depth: int) -> Json:
+        kind = type(node)
+        if kind is str:
+            return self._string(node, hint)
+        if kind is int:
+            return self._number(node, hint)
+        if kind is not dict and kind is not list:
+            return node  # type: ignore[no-any-return]  # None, a bool or a float: harvesting refused all else
+        mark = (id(node), hint, scope)
+        if self._memo is not None and mark in self._memo:
+            return self._memo[mark][1]
+        if depth > MAX_DEPTH:
+            raise InputError(f"nested deeper than {MAX_DEPTH} levels", cure="flatten the value")
+        if kind is dict:
+            made: Json = self._object(node, scope, depth)
+        else:
+            made = [self._node(item, hint, scope, depth + 1) for item in node]
+        if self._memo is not None:
+            self._memo[mark] = (node, made)  # the node is kept, so that its identity is not given to another one
+        return made
+
+    def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
+        made: dict[str, Json] = {}
+        for key, item in node.items():
+            hint = self._detector.hint(key, node, scope)
+            if type(item) is str:
+                form = self._lexicon.last_four(key, item) if hint is None else None
+                made[self.label(key)] = self._string(item, hint) if form is None else self._formed(form)
+            elif item is None:
+                made[self.label(key)] = None
+            else:
+                made[self.label(key)] = self._node(item, hint, child_scope(key, scope), depth + 1)
+        if len(made) != len(node):
+            raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
+        return made
+
+    def _formed(self, form: Form) -> str:
+        self._tally(frozenset((form.entity,)))
+        return form.surrogate
+
+    def _string(self, text: str, hint: Kind | None) -> str:
+        if hint is None:
+            return self._text(text)
+        known = self._hinted.get((hint, text))
+        if known is None:
+            known = self._remember(self._hinted, (hint, text), self._under_hint(hint, text))
+        self._tally(known[1])
+        return known[0]
+
+    def _under_hint(self, hint: Kind, text: str) -> tuple[str, frozenset[Entity]]:
+        form = self._lexicon.forms.get(text)
+        claim = None if form is not None else self._detector.under_hint(hint, text)
+        if claim is None:
+            return self._rewritten(text)
+        before, _, after = text.partition(claim.text)
+        new = before + self._stand_in(claim) + after
+        return new, _NOTHING if new == text else frozenset((entity_of(claim),))
+
+    def _stand_in(self, claim: Claim) -> str:
+        form = self._lexicon.forms.get(claim.text)
+        return form.surrogate if form is not None else self._lexicon.stand_in(claim, claim.text)
+
+    def _text(self, text: str) -> str:
+        known = self._texts.get(text)
+        if known is None:
+            known = self._remember(self._texts, text, self._rewritten(text))
+        self._tally(known[1])
+        return known[0]
+
+    def _rewritten(self, text: str) -> tuple[str, frozenset[Entity]]:
+        if text in self._policy.allow:
+            return text, _NOTHING
+        if self._nesting >= MAX_NESTING or text in self._lexicon.forms:
+            return self._lexicon.replace(text)
+        self._nesting += 1
+        outer, self._found = self._found, set()
+        try:
+            nested = parse_nested(text)
+            new = self._flat(text) if nested is None else self._nested(text, nested)
+            return new, frozenset(self._found)
+        finally:
+            self._found = outer
+            self._nesting -= 1
+
+    def _flat(self, text: str) -> str:
+        new, entities = self._lexicon.replace(text)
+        self._tally(entities)
+        return rewrite_pieces(new, self._text)
+
+    def _nested(self, text: str, nested: Any) -> str:
+        memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share
+        try:
+            clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)
+            return text if clean == nested else serialize_like(clean, nested, text)
+        except ValueError:  # an infinity: such a text is not taken apart
+            return self._lexicon.replace(text)[0]
+        finally:
+            self._memo = memo
+
+    def _number(self, number: int, hint: Kind | None) -> Json:
+        if (hint not in NUMBER_KINDS and number < LONG_NUMBER) or number >= HUGE_NUMBER:
+            return number
+        form = self._lexicon.forms.get(str(number))
+        claim = self._detector.number_under_hint(hint, number) if hint in NUMBER_KINDS else None
+        if form is not None:
+            new, entity = form.surrogate, form.entity
+        elif claim is not None:
+            new, entity = self._lexicon.stand_in(claim, claim.text), entity_of(claim)
+        else:
+            return number
+        self._tally(frozenset((entity,)))
+        return self._lexicon.as_number(new, entity)
+
+    def _tally(self, entities: frozenset[Entity]) -> None:
+        if entities and self._found is not None:
+            self._found.update(entities)
+
+    def _remember(self, table: dict[Any, Any], key: Any, result: tuple[str, frozenset[Entity]]) -> Any:
+        if len(table) > _REMEMBERED:
+            table.clear()
+        table[key] = result
+        return result

@@ -1,0 +1,104 @@
+"""Keys of objects that say what their value is, in English and Chinese.
+
+A key is compared without case and separators: ``firstName``, ``first_name`` and ``First-Name`` are one.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from evalkit.sanitize.policy import Kind
+
+__all__ = ["HINTS", "PERSON_KEYS", "PERSON_PARENTS", "PAYMENT_PARENTS", "SECRET_ENDINGS", "bare_key", "hint_of"]
+
+HINTS: dict[Kind, tuple[str, ...]] = {
+    "secret": tuple(
+        "password passwd pwd passphrase passcode secret clientsecret apikey xapikey apitoken accesstoken refreshtoken "
+        "idtoken authtoken bearertoken sessiontoken token authorization proxyauthorization xauthtoken cookie cookies "
+        "setcookie privatekey secretkey secretaccesskey awssecretaccesskey accesskey signingkey encryptionkey "
+        "connectionstring credential credentials csrftoken xcsrftoken otp onetimepassword cvv cvc cvv2 "
+        "密码 口令 密钥 令牌 验证码 登录密码 支付密码".split()
+    ),
+    "national_id": tuple(
+        "nationalid nationalidnumber idcard idcardno idcardnumber identitycard idnumber passport passportno "
+        "passportnumber driverlicense driverslicense driverlicensenumber driverslicensenumber licensenumber taxid "
+        "taxnumber nino nationalinsurancenumber 身份证 身份证号 身份证号码 证件号 证件号码 护照 护照号 护照号码".split()
+    ),
+    "card": tuple(
+        "cardnumber creditcard creditcardnumber debitcard debitcardnumber ccnumber pan 卡号 银行卡 银行卡号 "
+        "信用卡号".split()
+    ),
+    "iban": ("iban", "ibannumber"),
+    "ssn": tuple("ssn socialsecurity socialsecuritynumber socialsecurityno ssnno".split()),
+    "email": tuple("email emailaddress mail emailid contactemail 邮箱 电子邮箱 邮件地址".split()),
+    "phone": tuple(
+        "phone phonenumber phoneno mobile mobilenumber mobilephone mobileno cell cellphone tel telephone "
+        "telephonenumber fax faxnumber contactnumber contactphone homephone workphone whatsapp "
+        "手机 手机号 手机号码 电话 电话号码 联系电话 联系方式 收货电话".split()
+    ),
+    "ip": tuple("ip ipaddress ipaddr clientip remoteip remoteaddr sourceip xforwardedfor xrealip".split()),
+    "account": tuple("userid username login loginname screenname userhandle accountname 用户名 登录名 账号".split()),
+    "payment": tuple("paymentid paymentmethodid paymentmethodtoken cardid instrumentid".split()),
+    "address": tuple(
+        "address address1 address2 address3 addressline addressline1 addressline2 addressline3 addr addr1 addr2 street "
+        "streetaddress street1 street2 streetline1 streetline2 shippingaddress billingaddress homeaddress "
+        "mailingaddress deliveryaddress postaladdress residentialaddress "
+        "地址 收货地址 住址 家庭住址 详细地址 通讯地址 街道 街道地址".split()
+    ),
+    "birth_date": tuple(
+        "dob dateofbirth birthdate birthday birthdt borndate dateofbirthiso 出生日期 生日 出生年月日".split()
+    ),
+    "name": tuple(
+        "firstname lastname givenname familyname surname fullname middlename forename maidenname nickname displayname "
+        "legalname personname customername clientname passengername guestname patientname contactname employeename "
+        "membername ownername buyername payername payeename recipient recipientname receiver receivername consignee "
+        "cardholder cardholdername nameoncard accountholder accountholdername beneficiaryname "
+        "姓名 名字 收货人 收件人 联系人 持卡人 客户姓名 真实姓名 乘客姓名 患者姓名 户主 收货人姓名".split()
+    ),
+    "postcode": tuple("zip zipcode postcode postalcode postal zipplus4 邮编 邮政编码".split()),
+}
+
+SECRET_ENDINGS: tuple[str, ...] = (
+    "password", "passwd", "secret", "apikey", "token", "privatekey", "secretkey", "accesskey", "密码",
+)  # fmt: skip
+"""A key that ends like this holds a secret, but for the tokens that are cursors or counts."""
+
+_NO_SECRET: tuple[str, ...] = (
+    "pagetoken", "nexttoken", "continuationtoken", "synctoken", "maxtoken", "mintoken", "stoptoken", "eostoken",
+    "bostoken", "padtoken", "unktoken", "septoken", "clstoken", "masktoken", "pertoken",
+)  # fmt: skip
+
+PERSON_KEYS: frozenset[str] = frozenset(
+    key for kind in ("email", "phone", "birth_date", "ssn", "national_id", "address", "postcode") for key in HINTS[kind]
+)
+"""An object that has one of these keys beside ``name`` describes a person."""
+
+PERSON_PARENTS: frozenset[str] = frozenset(
+    "user customer passenger passengers patient client contact contacts person people recipient sender employee member "
+    "guest traveler traveller buyer payer payee beneficiary cardholder subscriber applicant tenant insured driver "
+    "caller attendee attendees participant participants savedpassengers customers users patients employees "
+    "客户 用户 乘客 患者 联系人 收件人".split()
+)
+"""``name`` in the object under one of these keys is a person's."""
+
+PAYMENT_PARENTS: frozenset[str] = frozenset(
+    "paymentmethods paymentmethod savedpaymentmethods instruments wallet paymentoptions".split()
+)
+"""``id`` anywhere under one of these keys names a means of payment."""
+
+_KIND_OF: dict[str, Kind] = {key: kind for kind, keys in HINTS.items() for key in keys}
+
+
+@lru_cache(maxsize=4096)
+def bare_key(key: str) -> str:
+    """`key` in lower case, letters and digits only."""
+    return "".join(char for char in key.lower() if char.isalnum())
+
+
+def hint_of(key: str) -> Kind | None:
+    """The kind that a value under `key` is of, by the built-in table."""
+    bare = bare_key(key)
+    known = _KIND_OF.get(bare)
+    if known is None and bare.endswith(SECRET_ENDINGS) and not bare.endswith(_NO_SECRET):
+        return "secret"
+    return known

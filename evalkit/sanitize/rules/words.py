@@ -1,0 +1,68 @@
+"""Words that identify nobody: common English words that are names too, and words that stand for "no value"."""
+
+from __future__ import annotations
+
+__all__ = ["COMMON", "GENERIC", "PLACEHOLDERS", "TITLES"]
+
+COMMON: frozenset[str] = frozenset(
+    """
+    a al an and are art as at august april autumn abbey able amber angel ash baby bank banks bar baron bay be bear bell
+    best bill bin birch bird bishop black blue bo bob bond booth bow boy branch bridge bridges bright brook brooks brown
+    buck bud buddy bull bush butcher butler by camp cane cannon canon car card carpenter case cash castle cat cellar
+    chance charity chase chip christian church city clay clean cliff close clove coin cold con constant cook cool cooper
+    copper corn cotton count court crane cross crown crystal cup curry daisy dale dan dawn day de dean dear del den dew
+    di diamond do dock dog doll dollar dolly don dove drake drew du duke dusty eagle early east easter ed eden eve ever
+    faith falcon fall fan farmer fern field fields finch fish fisher flint flower flowers flynn fog ford forest forth
+    fortune fox frank free freeman french friend frost gale game garden gardener gate gates gay gem gene general gentle
+    german gill ginger glass glen go gold golden good grace grand grant grave graves gray great green grey guard gun guy
+    hale hall ham hand hard harp hart harvest hawk hay hazel he head heart heath heather herb hero high hill hills him
+    his ho holiday holly home honey hood hook hope horn house hunt hunter hyde ice ikea in iris iron is island it ivory
+    ivy jack jade jasmine jay jean jewel job jolly joy judge july june junior just justice keen key keys king kitchen
+    knight la lady lake lamb land lane lark last laurel law lawn le leaf lee light lily lime lin line link lion little
+    lo lock lodge long lord lot love low luck lucky major man march marina mark market marsh mason master mat max may me
+    mead meadow mercy merit merry mild miles mill miller mine mint miss model monday moody moon moor more morning moss
+    mount mountain much my myrtle new nice night no noble noon norm north nova oak ocean of off old olive on open opal
+    or orange page paige pan paris park parker parks parsley parson pat patience pay payne peace peach pearl penny
+    pepper perfect perry piece pierce pike pine pink pitt place plain plum point pole pool poor pope porter post pot
+    potter pound powder power powers presley press price pride prime prince prior proper quick rain ran rand range
+    ransom ray read red reed rest rice rich right ring rise river rivers road rob robin rock rocky rod roman root rope
+    rose round row royal ruby rush russet rust rusty sage sally sand sandy saint savage scout sea seal self senior set
+    sharp shell shepherd shine ship short show si silver simple singer sir skip sky slack small smart smiley so son song
+    spark sparks spear spencer spice spring stack stair star stark stars steel sterling stern still stock stone storm
+    strange street strong sue summer summers sun sunday sunny sure swallow swan sweet swift tab tailor tan taylor teal
+    temple tender terry the thorn tiger tim time to toll tom tomb town trace trinity true trump turner twig ty underwood
+    up valley van vale venture veronica victor victoria viola violet virgin virginia wade walker wall ward ware warm
+    washer watch water waters way weaver web weeks welcome wells west whale wheat wheeler white wild will win wind
+    window wing winner winter winters wise wish wolf won wood woods word worth wren yard year yeast yellow york you
+    young your zone
+    account address admin agent airline alabama alaska amazon america american apple arizona arkansas asia atlanta
+    austin australia boston brazil britain british california canada charlotte chicago china chinese cleveland colorado
+    columbus connecticut customer dallas dakota delaware denver detroit diego email england english europe florida
+    francisco friday georgia germany google hawaii houston idaho illinois india indiana international iowa italy jackson
+    jacksonville japan jersey jordan jose kansas kentucky lincoln london louisiana madison maine manager maryland
+    massachusetts mexico miami michigan microsoft minnesota mississippi missouri montana name nebraska nevada ohio
+    oklahoma openai oregon pennsylvania philadelphia phoenix phone portland president private public saturday seattle
+    security service spain store support system team tennessee test texas thursday tool tuesday united user utah vermont
+    washington wednesday wisconsin wyoming
+    高峰 白云 黎明 黄河 长江 金星 安全 成功 文明 光明 和平 高兴 方便 平安 幸福 时间 地址 电话 客户 用户 先生 女士 小姐
+    """.split()
+)
+"""Lower case. Such a word is replaced under its own key, in a full name and after a title, but not alone in a text."""
+
+GENERIC: frozenset[str] = frozenset(
+    "user users usr customer cust client member guest account acct acc admin root id uid demo test agent person "
+    "employee emp staff profile name owner anon anonymous system default service bot unknown".split()
+)
+"""Lower case. Parts of account names that say nothing about the person."""
+
+PLACEHOLDERS: frozenset[str] = frozenset(
+    "string str text none null nil undefined unknown n/a na tbd todo true false yes no required optional redacted "
+    "removed masked hidden secret password token name example sample test empty default anonymous any object number "
+    "integer boolean array".split()
+)
+"""Lower case. Whole values that stand for "no value here"."""
+
+TITLES: frozenset[str] = frozenset(
+    "mr mrs ms miss mx dr prof sir madam dear herr frau hr fr monsieur madame sr sra jr".split()
+)
+"""Lower case. Words in front of a name that are kept."""

@@ -1,0 +1,203 @@
+"""`Trace` to `SanitizedTrace`: harvest everything first, then replace everywhere.
+
+Pass one reads the whole batch and learns what is personal or secret: by the keys that values stand under, by form, in
+JSON inside strings and in percent-encoded parts, and in the keys of objects. Pass two replaces all spellings of all
+learnt values wherever they occur. What is learnt stays, so that a loose value (an expectation, an argument in a
+replay) meets the batch in the same surrogates.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from evalkit.canonical import Json, canonical, digest
+from evalkit.sanitize.detect import Detector
+from evalkit.sanitize.harvest import Harvester
+from evalkit.sanitize.key import key_id
+from evalkit.sanitize.lexicon import Entity, Lexicon
+from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
+from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.rewrite import Rewriter
+from evalkit.sanitize.rules.hints import HINTS
+from evalkit.sanitize.rules.patterns import RULES
+from evalkit.sanitize.surrogate import Mint
+from evalkit.sanitize.verify import Harvested, harvested_of
+from evalkit.trace.file import finish_json, header_json, step_json
+from evalkit.trace.model import Step, StepError, Trace
+
+__all__ = ["Sanitizer", "rules_digest"]
+
+_RULES_VERSION = 1
+"""Raised when what the code does with the same rules changes."""
+
+
+class Sanitizer:
+    """Sanitizes traces and loose values of one project. May be shared by threads.
+
+    Args:
+        policy: the project's rules.
+        key: the project key (see `key.load_key`).
+    """
+
+    def __init__(self, policy: Policy, key: bytes) -> None:
+        self.policy = policy
+        self._key = key
+        detector = Detector(policy)
+        self._lexicon = Lexicon(policy, Mint(key))
+        self._harvester = Harvester(policy, detector)
+        self._rewriter = Rewriter(policy, detector, self._lexicon)
+        self._lock = threading.RLock()
+        self._rules_digest = rules_digest(policy)
+        self._harvested: Harvested | None = None
+
+    def sanitize(self, traces: Sequence[Trace]) -> list[SanitizedTrace]:
+        """The traces, sanitized together: a value that any of them gives away is replaced in all.
+
+        The result does not depend on the order of the traces.
+
+        Raises:
+            InputError: a value is no JSON.
+            SanitizationFailed: two keys of an object would become one, or a range of surrogates is used up.
+        """
+        with self._lock:
+            for trace in traces:
+                self._lexicon.exempt(_labels(trace))
+            self._harvester.nodes(part for trace in traces for part in _parts(trace))
+            self._learn()
+            return [self._sanitized(trace) for trace in traces]
+
+    def value(self, value: Json) -> Json:
+        """A loose JSON value with everything replaced that is known so far or found in it. `value` is not changed.
+
+        Raises:
+            As `sanitize`.
+        """
+        with self._lock:
+            self._harvester.node(value)
+            self._learn()
+            return self._rewriter.value(value)
+
+    def step(self, step: Step) -> Step:
+        """One step with everything replaced that is known so far or found in it: for a recorder, step by step.
+
+        Raises:
+            As `sanitize`.
+        """
+        with self._lock:
+            if step.kind in ("tool", "agent"):
+                self._lexicon.exempt((step.name,))
+            self._harvester.nodes(_step_parts(step))
+            self._learn()
+            return self._step(step)
+
+    def text(self, text: str) -> str:
+        """A loose text, such as a title; as `value`."""
+        return str(self.value(text))
+
+    @property
+    def harvested(self) -> Harvested:
+        """The originals that must not be found in anything written: for `verify`."""
+        with self._lock:
+            if self._harvested is None:
+                self._harvested = harvested_of(self._lexicon.forms)
+            return self._harvested
+
+    def _learn(self) -> None:
+        claims = self._harvester.take()
+        if claims and self._lexicon.learn(claims):
+            self._rewriter.forget()
+            self._harvested = None
+
+    def _sanitized(self, trace: Trace) -> SanitizedTrace:
+        with self._rewriter.tallying() as found:
+            clean = replace(
+                trace,
+                id=self._rewriter.text(trace.id),
+                name=self._rewriter.label(trace.name),
+                steps=tuple(self._step(step) for step in trace.steps),
+                input=self._rewriter.value(trace.input),
+                output=self._rewriter.value(trace.output),
+                error=self._error(trace.error),
+                attributes=self._attributes(trace.attributes),
+                gaps=tuple(self._rewriter.text(gap) for gap in trace.gaps),
+            )
+        return SanitizedTrace(clean, self._record(trace, clean, found), SEAL)
+
+    def _step(self, step: Step) -> Step:
+        return replace(
+            step,
+            name=self._rewriter.label(step.name),
+            model=None if step.model is None else self._rewriter.label(step.model),
+            input=self._rewriter.value(step.input),
+            output=self._rewriter.value(step.output),
+            error=self._error(step.error),
+            attributes=self._attributes(step.attributes),
+        )
+
+    def _error(self, error: StepError | None) -> StepError | None:
+        if error is None:
+            return None
+        return StepError(
+            type=self._rewriter.label(error.type),
+            message=self._rewriter.text(error.message),
+            module=None if error.module is None else self._rewriter.label(error.module),
+            stack=None if error.stack is None else self._rewriter.text(error.stack),
+        )
+
+    def _attributes(self, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+        clean = self._rewriter.value(dict(attributes)) if attributes else {}
+        return clean if isinstance(clean, dict) else {}
+
+    def _record(self, raw: Trace, clean: Trace, found: set[Entity]) -> SanitizationRecord:
+        return SanitizationRecord(
+            policy_version=self.policy.version,
+            rules_digest=self._rules_digest,
+            key_id=key_id(self._key),
+            raw_hash=hmac.digest(self._key, _canonical_trace(raw), "sha256").hex(),
+            sanitized_hash=hashlib.sha256(_canonical_trace(clean)).hexdigest(),
+            counts=dict(sorted(Counter(entity.kind for entity in found).items())),
+        )
+
+
+def rules_digest(policy: Policy) -> str:
+    """Hex SHA-256 over a policy and the built-in rules: two traces with the same were sanitized alike."""
+    return digest(
+        {
+            "version": _RULES_VERSION,
+            "policy": policy.as_json(),
+            "patterns": [[rule.name, rule.kind, rule.pattern] for rule in RULES],
+            "hints": {str(kind): list(keys) for kind, keys in HINTS.items()},
+        }
+    )
+
+
+def _canonical_trace(trace: Trace) -> bytes:
+    lines = [header_json(trace), *(step_json(step) for step in trace.steps), finish_json(trace)]
+    return b"\n".join(canonical(line) for line in lines)
+
+
+def _labels(trace: Trace) -> Iterator[str]:
+    yield from (step.name for step in trace.steps if step.kind in ("tool", "agent"))
+
+
+def _parts(trace: Trace) -> Iterator[Any]:
+    yield from (trace.id, trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
+    yield from _error_parts(trace.error)
+    for step in trace.steps:
+        yield from _step_parts(step)
+
+
+def _step_parts(step: Step) -> Iterator[Any]:
+    yield from (step.name, step.model, step.input, step.output, dict(step.attributes))
+    yield from _error_parts(step.error)
+
+
+def _error_parts(error: StepError | None) -> Iterator[Any]:
+    if error is not None:
+        yield from (error.type, error.message, error.module, error.stack)

@@ -1,0 +1,146 @@
+"""In which spellings a value is looked for elsewhere, and which of them are too weak to be looked for in texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.normal import date_spellings, find_date, is_cjk, name_words
+from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.rules.words import COMMON, PLACEHOLDERS, TITLES
+
+__all__ = ["Spelling", "propagates", "spellings"]
+
+_HONORIFICS = ("Mr. ", "Mr ", "Ms. ", "Ms ", "Mrs. ", "Mrs ", "Miss ", "Dr. ", "Dr ", "Dear ")
+_MIN_LENGTH = 5
+
+
+class Spelling(NamedTuple):
+    """One text that a value is looked for as.
+
+    Attributes:
+        part: whether it is one part of a value only (a given name, a postcode): too weak to be looked for inside an
+            identifier.
+    """
+
+    text: str
+    part: bool = False
+
+
+def spellings(claim: Claim, vocabulary: frozenset[str] | set[str]) -> Iterator[Spelling]:
+    """The spellings of a claim that may be looked for in any text, the original's own first.
+
+    Args:
+        vocabulary: lower-case words of the tools' own names; they identify nobody.
+    """
+    if claim.kind == "name":
+        yield from _names(claim.text, vocabulary)
+        return
+    for text in dict.fromkeys((claim.text, *_derived(claim))):
+        if propagates(claim.kind, text):
+            yield Spelling(text, part=claim.kind == "postcode")
+
+
+def propagates(kind: Kind, text: str) -> bool:
+    """Whether a whole value is long and rare enough to be looked for in texts.
+
+    Five characters at least and no common word; three for what a project's own rules find, and for a password in a
+    URL, which is looked for with its ``:`` and ``@``. A secret made of letters only must have eight. An address needs a
+    digit, or Chinese characters, or three words. An account name needs a digit or a separator.
+    """
+    low = text.lower()
+    if kind == "custom" or (kind == "secret" and _is_framed(text)):
+        return len(text) > 2
+    if kind == "email" or (any(is_cjk(char) for char in text) and len(text) >= 4):
+        return True
+    if len(text) < _MIN_LENGTH or low in COMMON or low in PLACEHOLDERS:
+        return False
+    if kind == "secret":
+        return not text.isalpha() or len(text) >= 8
+    if kind == "address":
+        return any(char.isdigit() for char in text) or len(text.split()) >= 3
+    if kind in ("account", "payment"):
+        return any(char.isdigit() or char in "._-" for char in text)
+    return True
+
+
+def _derived(claim: Claim) -> Iterator[str]:
+    kind, norm, text = claim
+    if kind == "secret":
+        yield norm
+    elif kind == "email":
+        yield from (norm, norm.upper(), norm.replace("@", "%40"))
+    elif kind == "phone":
+        yield from _phones(norm)
+    elif kind == "card":
+        yield norm
+        if len(norm) == 16:
+            yield from (sign.join((norm[:4], norm[4:8], norm[8:12], norm[12:])) for sign in " -")
+    elif kind == "iban":
+        yield norm
+        yield " ".join(norm[at : at + 4] for at in range(0, len(norm), 4))
+    elif kind == "ssn":
+        yield from (norm, f"{norm[:3]}-{norm[3:5]}-{norm[5:]}")
+    elif kind == "national_id":
+        yield from (text.upper(), text.lower())
+    elif kind == "birth_date":
+        found = find_date(text)
+        if found is not None:
+            yield from date_spellings(found.day)
+    elif kind == "address" or kind == "account":
+        yield from (text.lower(), text.upper())
+
+
+def _is_framed(secret: str) -> bool:
+    return secret.startswith(":") and secret.endswith("@")
+
+
+def _phones(norm: str) -> Iterator[str]:
+    family, _, digits = norm.partition(":")
+    if family == "cn":
+        parts = (digits[:3], digits[3:7], digits[7:])
+        yield from (digits, "+86" + digits, "+86 " + digits, " ".join(parts), "-".join(parts))
+        yield f"{parts[0]}****{parts[2]}"
+    elif family == "nanp":
+        area, office, line = digits[:3], digits[3:6], digits[6:]
+        yield from (digits, "+1" + digits, f"{area}-{office}-{line}", f"({area}) {office}-{line}")
+        yield from (f"+1-{area}-{office}-{line}", f"+1 {area}-{office}-{line}", f"{area}.{office}.{line}")
+    elif family == "int":
+        yield "+" + digits.replace(":", "")
+    else:
+        yield digits
+
+
+def _names(text: str, vocabulary: frozenset[str] | set[str]) -> Iterator[Spelling]:
+    words = [word for word in name_words(text) if word.lower() not in TITLES]
+    if len(words) > 1:
+        yield from (Spelling(form) for form in dict.fromkeys(_full_names(text, words)))
+    for word in dict.fromkeys(words):
+        yield from (Spelling(form, part=True) for form in _single_names(word, vocabulary))
+
+
+def _full_names(text: str, words: list[str]) -> Iterator[str]:
+    given, family = words[0], words[-1]
+    plain = " ".join(words)
+    for form in (text, plain, f"{family}, {given}", f"{given} {family}"):
+        yield from (form, form.title(), form.lower(), form.upper())
+    for sign in ("", "_", ".", "-"):
+        joined = sign.join((given, family))
+        if len(joined) >= _MIN_LENGTH:
+            yield from (joined, joined.lower())
+
+
+def _single_names(word: str, vocabulary: frozenset[str] | set[str]) -> Iterator[str]:
+    low = word.lower()
+    if is_cjk(word[0]):
+        if len(word) > 1 and word not in COMMON:
+            yield word
+    elif low in COMMON or low in vocabulary or low in PLACEHOLDERS or len(word) < 3:
+        yield from (title + word.title() for title in _HONORIFICS)
+    else:  # capitals of three or four letters are often codes (MIA is an airport), small ones words
+        yield word.title()
+        if len(word) > 3:
+            yield from (word.lower(), word)
+        if len(word) > 4:
+            yield word.upper()

@@ -1,0 +1,215 @@
+"""Stand-ins for real values: drawn with the project key, so that the same value has the same one everywhere.
+
+A surrogate is drawn from HMAC-SHA-256(key, kind, normal form) in the kind's reserved range (`ranges`) and then spelled
+as the original is (`render`). Names go word by word, so a given name alone, a full name and a user id that holds the
+name all stay in step.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+
+from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.normal import NAME_WORD, is_cjk, luhn_digit
+from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.ranges import (
+    CN_PREFIXES,
+    HAN,
+    UUID,
+    check_number,
+    is_name_surrogate,
+    syllable,
+    unit_number,
+    words_of_account,
+)
+from evalkit.sanitize.render import cased, render
+
+__all__ = ["Draw", "Mint"]
+
+_EPOCH, _DAYS = date(1800, 1, 1), 36_524
+_CN_ID = re.compile(r"\d{6}((?:18|19|20)\d{2})\d{4}\d{3}[\dX]")
+
+
+class Draw:
+    """A stream of choices from one seed of 32 bytes."""
+
+    def __init__(self, seed: bytes) -> None:
+        self._pool = int.from_bytes(seed, "big")
+
+    def below(self, count: int) -> int:
+        """A number from 0 to `count` - 1."""
+        self._pool, found = divmod(self._pool, count)
+        return found
+
+    def digits(self, count: int) -> str:
+        """`count` decimal digits."""
+        return f"{self.below(10**count):0{count}}" if count else ""
+
+    def hex(self, count: int) -> str:
+        """`count` hex digits."""
+        return f"{self.below(16**count):0{count}x}"
+
+    def word(self) -> str:
+        """A made-up name, lower case: five syllables and a check syllable; 2**30 of them."""
+        stem = "".join(syllable(self.below(64)) for _ in range(5))
+        return stem + syllable(check_number(stem, 64))
+
+
+class Mint:
+    """Makes the surrogates of a project.
+
+    Two values of a kind that draw the same surrogate are told apart: the second draws again. Which is the second
+    depends on the order of asking, so callers ask in sorted order.
+
+    Args:
+        key: the project key.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._cores: dict[tuple[str, str], str] = {}
+        self._owners: dict[tuple[str, str], str] = {}
+
+    def surrogate(self, kind: Kind, norm: str, text: str) -> str:
+        """What stands for `text`, a spelling of the value with normal form `norm`, in that spelling's own form.
+
+        Raises:
+            SanitizationFailed: the kind's range is used up.
+        """
+        if kind == "name":
+            return NAME_WORD.sub(lambda match: self._name_word(match[0]), text)
+        if kind == "account":
+            return self._account(text)
+        return render(kind, self.core(kind, norm), text)
+
+    def digest_mark(self, kind: Kind, norm: str) -> str:
+        """What stands for a value whose kind is to be hashed: a mark with 16 hex digits of its HMAC."""
+        return f"[{kind} {self._seed(f'{kind} digest', norm, 0).hex()[:16]}]"
+
+    def core(self, kind: str, norm: str) -> str:
+        """The surrogate of a value in its normal form."""
+        known = self._cores.get((kind, norm))
+        if known is not None:
+            return known
+        for attempt in range(10_000):
+            core = _CORE[kind](norm, Draw(self._seed(kind, norm, attempt)))
+            if self._owners.setdefault((kind, core), norm) == norm:
+                self._cores[kind, norm] = core
+                return core
+        raise SanitizationFailed(
+            f"no surrogate of kind {kind} is left for a new value", cure="sanitize fewer traces at a time"
+        )
+
+    def _seed(self, kind: str, norm: str, attempt: int) -> bytes:
+        message = f"{kind}\0{norm}\0{attempt}".encode("utf-8", "surrogatepass")
+        return hmac.digest(self._key, message, "sha256")
+
+    def _name_word(self, word: str) -> str:
+        if is_name_surrogate(word) or (len(word) == 1 and not is_cjk(word)):
+            return word
+        return cased(self.core("name", word.casefold()), word)
+
+    def _account(self, text: str) -> str:
+        words = words_of_account(text)
+        if not words:
+            return self.core("account", text) if any(char.isdigit() for char in text) else text
+        draw = Draw(self._seed("account digits", text, 0))
+        named = re.sub(
+            r"[^\W\d_]{2,}", lambda match: self._name_word(match[0]) if match[0] in words else match[0], text
+        )
+        return re.sub(r"\d+", lambda match: draw.digits(len(match[0])), named)
+
+
+def _name_core(norm: str, draw: Draw) -> str:
+    if is_cjk(norm[0]):
+        return "某" + "".join(HAN[draw.below(len(HAN))] for _ in range(4))
+    return draw.word()
+
+
+def _phone_core(norm: str, draw: Draw) -> str:
+    family, _, rest = norm.partition(":")
+    if family == "cn":
+        return CN_PREFIXES[draw.below(len(CN_PREFIXES))] + draw.digits(8)
+    if family == "nanp":
+        return f"{draw.below(8) + 2}9{draw.below(10)}{draw.below(8) + 2}{draw.digits(6)}"
+    country, _, national = rest.rpartition(":")
+    return country + "000" + draw.digits(max(len(national) - 3, 4))
+
+
+def _card_core(norm: str, draw: Draw) -> str:
+    stem = "400000" + draw.digits(len(norm) - 7)
+    return stem + str(luhn_digit(stem))
+
+
+def _iban_core(norm: str, draw: Draw) -> str:
+    bank = "".join("0" if char.isdigit() else "X" for char in norm[4:8])
+    rest = "".join(str(draw.below(10)) if char.isdigit() else chr(65 + draw.below(26)) for char in norm[8:])
+    number = int("".join(str(int(char, 36)) for char in bank + rest + norm[:2] + "00"))
+    return f"{norm[:2]}{98 - number % 97:02}{bank}{rest}"
+
+
+def _ssn_core(norm: str, draw: Draw) -> str:
+    return f"9{draw.digits(2)}{draw.below(49) + 1:02}{draw.digits(4)}"
+
+
+def _national_id_core(norm: str, draw: Draw) -> str:
+    match = _CN_ID.fullmatch(norm)
+    if match is None:
+        return _id_core(norm, draw)
+    day = date(int(match[1]), 1, 1) + timedelta(days=draw.below(365))
+    stem = f"110000{day:%Y%m%d}{draw.digits(3)}"
+    return stem + "10X98765432"[sum(int(digit) * 2 ** (17 - at) for at, digit in enumerate(stem)) % 11]
+
+
+def _id_core(norm: str, draw: Draw) -> str:
+    if UUID.fullmatch(norm):
+        return f"ffffffff-{draw.hex(4)}-8{draw.hex(3)}-8{draw.hex(3)}-{draw.hex(12)}"
+    prefix = re.match(r"\D*", norm)[0]  # type: ignore[index]  # the pattern matches the empty text too
+    prefix = prefix if len(prefix) < len(norm) and len(prefix) <= 24 else "id"
+    stem = prefix + "9" + draw.digits(min(max(len(norm) - len(prefix), 12), 24) - 5)
+    return f"{stem}{check_number(stem, 10_000):04}"
+
+
+def _ip_core(norm: str, draw: Draw) -> str:
+    if ":" in norm:
+        return ipaddress.IPv6Address((0x20010DB8 << 96) | draw.below(2**96)).compressed
+    return f"198.{18 + draw.below(2)}.{draw.below(256)}.{draw.below(256)}"
+
+
+def _address_core(norm: str, draw: Draw) -> str:
+    if unit_number(norm) is not None:
+        return "0" + draw.digits(6)
+    if any(is_cjk(char) for char in norm):
+        return _name_core("某", draw) + f"路{draw.below(899) + 1}号"
+    return f"{draw.below(899) + 100} {draw.word().title()} Street"
+
+
+def _postcode_core(norm: str, draw: Draw) -> str:
+    if re.fullmatch(r"\d{6}", norm):
+        return "99" + draw.digits(4)
+    if re.fullmatch(r"\d{5}(?:\d{4})?", norm):
+        return f"00{draw.below(4) + 1}{draw.digits(2)}-{draw.digits(4)}"
+    return f"ZZ99 {draw.hex(6).upper()}"
+
+
+_CORE: dict[str, Callable[[str, Draw], str]] = {
+    "secret": lambda norm, draw: draw.hex(12) + "EXAMPLE",
+    "custom": _id_core,
+    "national_id": _national_id_core,
+    "card": _card_core,
+    "iban": _iban_core,
+    "ssn": _ssn_core,
+    "email": lambda norm, draw: f"u{draw.hex(12)}@example.com",
+    "phone": _phone_core,
+    "ip": _ip_core,
+    "account": _id_core,
+    "payment": _id_core,
+    "address": _address_core,
+    "birth_date": lambda norm, draw: (_EPOCH + timedelta(days=draw.below(_DAYS))).isoformat(),
+    "name": _name_core,
+    "postcode": _postcode_core,
+}

@@ -1,0 +1,180 @@
+"""The last look before anything is kept: no original may be found in what was written, in any usual encoding.
+
+Every spelling that was replaced is looked for as it is, in lower and upper case, as JSON escapes once and twice,
+percent-encoded, in base64 at its three offsets, in hex, and in UTF-16.
+
+Left out is what turns up by chance: values under five bytes in UTF-8 (two Chinese characters are six), common words
+(they are not looked for in texts in the first place), numbers of fewer than seven digits, encoded patterns under six
+bytes, and in base64 values under eight. Plain spellings count only where the rule for replacing would have taken them
+(`normal.stands_alone`).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.lexicon import Form
+from evalkit.sanitize.normal import stands_alone
+from evalkit.sanitize.policy import Kind
+
+__all__ = ["Harvested", "harvested_of", "verify", "verify_strings"]
+
+_MIN_BYTES = 5
+_MIN_DIGITS = 7
+_MIN_PATTERN = 6
+_MIN_BASE64_BYTES = 8
+
+
+class Harvested:
+    """The originals of a sanitizer, ready to be looked for.
+
+    Args:
+        originals: text and kind of every spelling.
+    """
+
+    def __init__(self, originals: Iterable[tuple[str, Kind]]) -> None:
+        self.originals: tuple[tuple[str, Kind], ...] = tuple((text, kind) for text, kind in originals if _telling(text))
+
+    def __len__(self) -> int:
+        return len(self.originals)
+
+    def plain(self, text: str) -> tuple[int, Kind] | None:
+        """Where an original stands in `text` in plain letters, and its kind."""
+        matcher, spelled = self._plain
+        if matcher is None:
+            return None
+        for index, start, end in matcher.find_matches_as_indexes(text, overlapping=True):
+            form, kind = spelled[index]
+            before, after = text[max(0, start - 2) : start], text[end : end + 2]
+            if stands_alone(form, before, after, kind):
+                return start, kind
+        return None
+
+    def encoded(self, data: bytes) -> tuple[int, Kind, str] | None:
+        """Where an original stands in `data` in some encoding, its kind, and the encoding's name."""
+        matcher, patterns = self._encoded
+        if matcher is None:
+            return None
+        found = matcher.find_matches_as_indexes(data)
+        return None if not found else (found[0][1], *patterns[found[0][0]])
+
+    @cached_property
+    def _plain(self) -> tuple[Any, list[tuple[str, Kind]]]:
+        import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
+
+        forms = {form: kind for text, kind in self.originals for form in (text.lower(), text.upper(), text)}
+        spelled = list(forms.items())
+        return (ahocorasick_rs.AhoCorasick([form for form, _ in spelled]) if spelled else None), spelled
+
+    @cached_property
+    def _encoded(self) -> tuple[Any, list[tuple[Kind, str]]]:
+        import ahocorasick_rs  # lazy: see above
+
+        patterns: dict[bytes, tuple[Kind, str]] = {}
+        for text, kind in self.originals:
+            for encoding, pattern in _encodings(text):
+                if len(pattern) >= _MIN_PATTERN:
+                    patterns.setdefault(pattern, (kind, encoding))
+        matcher = ahocorasick_rs.BytesAhoCorasick(list(patterns)) if patterns else None
+        return matcher, list(patterns.values())
+
+
+def harvested_of(forms: Mapping[str, Form]) -> Harvested:
+    """What is to be looked for, of all the forms of a lexicon."""
+    return Harvested((text, form.entity.kind) for text, form in forms.items())
+
+
+def verify(blob: bytes, harvested: Harvested, where: str = "") -> None:
+    """Check bytes that are about to be kept. For Parquet, pass the decoded columns to `verify_strings` as well.
+
+    Args:
+        where: the file, for the message.
+
+    Raises:
+        SanitizationFailed: an original is in it. The message names kind, encoding and place, never the value.
+    """
+    plain = harvested.plain(blob.decode("utf-8", "replace"))
+    if plain is not None:
+        raise _failure(plain[1], "plain text", f"character {plain[0]}", where)
+    encoded = harvested.encoded(blob)
+    if encoded is not None:
+        raise _failure(encoded[1], encoded[2], f"byte {encoded[0]}", where)
+
+
+def verify_strings(strings: Iterable[str], harvested: Harvested, where: str = "") -> None:
+    """Check texts that are about to be kept, such as the columns of a table.
+
+    Raises:
+        SanitizationFailed: as `verify`; the place is the number of the text, from 0.
+    """
+    for number, text in enumerate(strings):
+        plain = harvested.plain(text)
+        if plain is not None:
+            raise _failure(plain[1], "plain text", f"text {number}, character {plain[0]}", where)
+        encoded = harvested.encoded(text.encode("utf-8", "surrogatepass"))
+        if encoded is not None:
+            raise _failure(encoded[1], encoded[2], f"text {number}, byte {encoded[0]}", where)
+
+
+def _failure(kind: Kind, encoding: str, place: str, where: str) -> SanitizationFailed:
+    return SanitizationFailed(
+        f"an original value of kind {kind} would be written ({encoding}); nothing was",
+        f"{where}, {place}" if where else place,
+        "report it as a bug, and add a pattern or a key hint for the value to the sanitization rules",
+    )
+
+
+def _telling(text: str) -> bool:
+    return len(text.encode()) >= _MIN_BYTES and not (text.isdigit() and len(text) < _MIN_DIGITS)
+
+
+def _encodings(text: str) -> Iterator[tuple[str, bytes]]:
+    """The encoded patterns of `text`; what equals the plain text is left out, there the boundary rule is needed."""
+    plain = text.encode()
+    yield from (("hex", plain.hex().encode()), ("hex", plain.hex().upper().encode()))
+    little = text.encode("utf-16-le")
+    yield from (("UTF-16", little), ("UTF-16", text.encode("utf-16-be")))
+    escaped = json.dumps(text)[1:-1]
+    all_escaped = "".join(f"\\u{ord(char):04x}" for char in text if char <= "\uffff")
+    twice = json.dumps(escaped)[1:-1]
+    percent = quote(text, safe="")
+    variants = (
+        ("JSON escapes", escaped),
+        ("JSON escapes", _upper_hex(escaped)),
+        ("JSON escapes", all_escaped),
+        ("JSON escapes", _upper_hex(all_escaped)),
+        ("JSON escapes twice", twice),
+        ("percent-encoding", percent),
+        ("percent-encoding", _lower_hex(percent)),
+        ("percent-encoding", quote_plus(text, safe="")),
+        ("percent-encoding twice", quote(percent, safe="")),
+    )
+    yield from ((name, variant.encode()) for name, variant in variants if variant != text)
+    if len(plain) >= _MIN_BASE64_BYTES:
+        for offset in range(3):
+            core = _base64_core(plain, offset)
+            yield "base64", core
+            yield "base64", core.translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def _upper_hex(escaped: str) -> str:
+    return re.sub(r"\\u[0-9a-f]{4}", lambda match: "\\u" + match[0][2:].upper(), escaped)
+
+
+def _lower_hex(percent: str) -> str:
+    parts = percent.split("%")
+    return "%".join((parts[0], *(part[:2].lower() + part[2:] for part in parts[1:])))
+
+
+def _base64_core(plain: bytes, offset: int) -> bytes:
+    """The characters that base64 has for `plain` wherever it starts `offset` bytes after a multiple of three."""
+    text = base64.b64encode(b"\0" * offset + plain)
+    start = -(-offset * 8 // 6)
+    return text[start : (offset + len(plain)) * 8 // 6]

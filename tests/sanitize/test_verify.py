@@ -1,0 +1,92 @@
+"""The last look finds an original in every usual encoding, and never shows it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from urllib.parse import quote
+
+import pytest
+
+from evalkit.canonical import Json
+from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.sanitizer import Sanitizer
+from evalkit.sanitize.verify import Harvested, verify, verify_strings
+
+EMAIL, NAME, SECRET = "mia.li@acme.com", "王小明", "hunter2-Blue"
+HARVESTED = Harvested([(EMAIL, "email"), (NAME, "name"), (SECRET, "secret"), ("Yusuf", "name"), ("78750", "postcode")])
+
+
+def written(value: str, encoding: str) -> bytes:
+    """`value` inside a file, in some encoding."""
+    plain = value.encode()
+    if encoding.startswith("base64"):
+        return b"{" + base64.b64encode(b"abc"[: int(encoding[-1])] + plain + b"xyz") + b"}"
+    once = json.dumps(value)[1:-1]
+    forms = {
+        "plain": plain,
+        "upper": value.upper().encode(),
+        "json": once.encode(),
+        "json twice": json.dumps(once)[1:-1].encode(),
+        "json, every character": "".join(f"\\u{ord(char):04x}" for char in value).encode(),
+        "url": quote(value, safe="").encode(),
+        "url, lower hex": re.sub("%..", lambda match: match[0].lower(), quote(value, safe="")).encode(),
+        "url twice": quote(quote(value, safe=""), safe="").encode(),
+        "hex": plain.hex().encode(),
+        "HEX": plain.hex().upper().encode(),
+        "utf-16-le": value.encode("utf-16-le"),
+        "utf-16-be": value.encode("utf-16-be"),
+    }
+    return b'{"text": "' + forms[encoding] + b'"}'
+
+
+ENCODINGS = (
+    "plain|upper|json|json twice|json, every character|url|url, lower hex|url twice|hex|HEX|utf-16-le|utf-16-be"
+    "|base64 0|base64 1|base64 2"
+)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS.split("|"))
+@pytest.mark.parametrize("value", [EMAIL, NAME, SECRET])
+def test_an_original_is_found_in_every_encoding(value: str, encoding: str) -> None:
+    """Whatever the encoding, nothing is kept; the message names the kind and never the value."""
+    with pytest.raises(SanitizationFailed) as caught:
+        verify(written(value, encoding), HARVESTED, "v0001.parquet")
+    assert value not in str(caught.value)
+    assert "v0001.parquet" in caught.value.where
+    assert caught.value.what.startswith("an original value of kind ")
+
+
+def test_a_clean_file_passes() -> None:
+    """What holds no original passes, also when pieces of one stand in longer words."""
+    verify(b'{"text": "Yusufzai and Yusu, 78750 dollars, 1234"}', HARVESTED)
+
+
+def test_short_numbers_are_not_looked_for() -> None:
+    """A postcode turns up by chance in counts and prices: fewer than seven digits never refuse a file."""
+    assert ("78750", "postcode") not in HARVESTED.originals
+
+
+def test_columns_are_checked_text_by_text() -> None:
+    """The message says which text holds the original."""
+    with pytest.raises(SanitizationFailed, match="text 1"):
+        verify_strings(["fine", f"write to {EMAIL}"], HARVESTED)
+    verify_strings(["fine", "u0123456789ab@example.com"], HARVESTED)
+
+
+def test_nothing_harvested_passes_everything() -> None:
+    """Without originals there is nothing to find."""
+    verify(b"anything", Harvested([]))
+    verify_strings(["anything"], Harvested([]))
+
+
+def test_what_a_sanitizer_replaced_is_what_is_looked_for() -> None:
+    """A sanitizer's own output passes its own check; its input doesn't."""
+    sanitizer = Sanitizer(Policy(), b"k" * 32)
+    value: Json = {"email": EMAIL, "text": f"Mia wrote from {EMAIL}", "first_name": "Miriam"}
+    clean = sanitizer.value(value)
+    verify(json.dumps(clean).encode(), sanitizer.harvested)
+    with pytest.raises(SanitizationFailed):
+        verify(json.dumps(value).encode(), sanitizer.harvested)
