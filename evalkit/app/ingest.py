@@ -6,17 +6,19 @@ Sanitizing comes before anything is derived, so that what is proposed, verified 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.settings import Settings
-from evalkit.canonical import Json, digest
+from evalkit.canonical import Json, digest, exact_text
+from evalkit.case.header import header_json
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
+from evalkit.case.rows import steps_to_columns
 from evalkit.case.store import case_versions, write_case
-from evalkit.case.view import write_view
+from evalkit.case.view import render_view, write_view
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
 from evalkit.distil.propose import propose
@@ -24,6 +26,7 @@ from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, slice_trace
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
+from evalkit.sanitize.verify import verify_strings
 from evalkit.suite.select import list_cases
 from evalkit.trace.evidence import evidence
 from evalkit.trace.model import Step, Trace
@@ -86,18 +89,20 @@ def ingest_trace(
         CaseRefused: no gating check fails on the incident, or the incident is a case already.
         SanitizationFailed: something personal would have been written.
     """
-    incident, *healthy = _sanitized([trace, *passing], expect, settings)
+    sanitizer = make_sanitizer(settings)
+    incident, *healthy = sanitizer.sanitize([configured(one, settings) for one in (trace, *passing)])
     made, results = make_case(
-        incident[0],
-        expect=incident[1],
-        passing=[one[0] for one in healthy],
+        incident,
+        expect=None if expect is None else sanitizer.value(expect),
+        passing=healthy,
         at=at,
         keep_all=keep_all,
         case_id=case_id,
-        title=title,
+        title=str(sanitizer.value(title)),
     )
     made = replace(made, tags=tuple(tags), target=target or settings.target, owner=owner or settings.owner, link=link)
     _refuse_known(made, settings.cases)
+    verify_strings(_written(made), sanitizer.harvested, f"case {made.id}")
     if dry_run:
         return Ingested(made, None, results)
     path = write_case(made, settings.cases)
@@ -147,10 +152,12 @@ def make_case(
     return case, failing
 
 
-def _sanitized(traces: Sequence[Trace], expect: Json, settings: Settings) -> list[tuple[SanitizedTrace, Json]]:
-    sanitizer = make_sanitizer(settings)
-    done = sanitizer.sanitize([configured(trace, settings) for trace in traces])
-    return [(one, sanitizer.value(expect) if at == 0 and expect is not None else None) for at, one in enumerate(done)]
+def _written(case: Case) -> Iterator[str]:
+    """Every text that the case's files will hold."""
+    columns = steps_to_columns(case.trace.trace.steps, case.kept)
+    yield exact_text(header_json(case, "")).decode()
+    yield from (value for column in columns.values() for value in column if isinstance(value, str))
+    yield render_view(case)
 
 
 def configured(trace: Trace, settings: Settings) -> Trace:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,9 @@ def write_case(case: Case, root: str | Path) -> Path:
     header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
     schema = STEP_SCHEMA.with_metadata({METADATA_KEY: exact_text(header)})
     folder.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".writing-", suffix=".parquet", dir=folder)
+    name = folder / f".writing-{secrets.token_hex(8)}.parquet"
     try:
-        with os.fdopen(handle, "wb") as sink:
+        with open(name, "xb") as sink:
             table = pa.table(columns, schema=schema)
             # a decompressor per column costs more than reading a small file as it is
             compression = "zstd" if table.nbytes > _SMALL_BYTES else "none"

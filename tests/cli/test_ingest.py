@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+
+from evalkit.app import ingest
 from evalkit.case.store import read_case
+from evalkit.sanitize.model import SanitizedTrace
+from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.sanitizer import Sanitizer
+from evalkit.trace.model import Trace
 from tests.project import Project, healthy, incident
 
 
@@ -99,3 +108,18 @@ def test_json_is_data_on_stdout(project: Project) -> None:
     (body,) = done.json()
     assert {"id", "version", "checks", "steps", "digest", "life", "path"} <= set(body)
     assert "case c version 1" in done.err
+
+
+def test_a_leak_is_found_before_anything_is_written(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Should replacing ever miss a value that was harvested, no file appears: fail closed."""
+
+    class Leaky(Sanitizer):
+        def sanitize(self, traces: Sequence[Trace]) -> list[SanitizedTrace]:
+            done = super().sanitize(traces)
+            return [SanitizedTrace.admitted(raw, one.record) for raw, one in zip(traces, done, strict=True)]
+
+    monkeypatch.setattr(ingest, "make_sanitizer", lambda settings: Leaky(Policy(), bytes(32)))
+    project.write("incident.trace", incident())
+    done = project.run("ingest", "incident.trace")
+    assert (done.code, "kind email" in done.err, "lena.vogt" in done.err) == (2, True, False)
+    assert not (project.root / "cases").exists()

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,15 +18,13 @@ from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.sanitize.verify import verify
 from evalkit.trace.model import Step, Trace
+from tests.corpora import CORPORA, needs_corpora
 
-CORPUS = Path(__file__).parents[2].parent / "shared" / "corpora" / "tau-bench"
+CORPUS = CORPORA / "tau-bench"
 KEY = b"tau-bench test key, 32 bytes...."
 MOST_SURVIVORS = 0.02
 
-pytestmark = [
-    pytest.mark.corpus,
-    pytest.mark.skipif(not CORPUS.is_dir(), reason="the tau-bench corpus is not beside the repository"),
-]
+pytestmark = [pytest.mark.corpus, needs_corpora]
 
 
 def message(raw: dict[str, Any]) -> dict[str, Any]:
