@@ -57,7 +57,7 @@ def write_case(case: Case, root: str | Path) -> Path:
             f"version {case.version} exists already", str(target), "read the newest version again"
         ) from None
     finally:
-        os.unlink(name)
+        name.unlink(missing_ok=True)
     return target
 
 
