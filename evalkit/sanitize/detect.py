@@ -94,8 +94,8 @@ class Detector:
         kind = self._hints[key]
         if kind is None:
             return self._context_hint(key, node, scope) if key in ("name", "id", "value", "名称") else None
-        if kind == "secret" and "logprob" in node:  # a token of a model's output
-            return None
+        if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
+            return None  # a token of a model's output
         return kind
 
     def _key_hint(self, key: str) -> Kind | None:
@@ -164,6 +164,10 @@ class Detector:
 
     def _wanted(self, claim: Claim) -> bool:
         return claim.text not in self._policy.allow and not is_surrogate(claim.kind, claim.text)
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\W*[^\W\d_]{0,30}\W*", value) is not None
 
 
 def _compile(rules: list[Rule]) -> tuple[Any, list[Any]]:
@@ -301,7 +305,7 @@ def _phone_in_text(rule: str, value: str, before: str, after: str) -> Claim | No
         return Claim("phone", kept, kept)
     digits = digits_of(value)
     joined = re.match(r"[-./]\d", after) or before[-1:] in _NOT_BEFORE_PHONE.get(rule, ())
-    if joined or re.fullmatch(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}.*", value):
+    if joined or re.match(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}|\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)", value):
         return None
     if rule == "local_phone" and not 9 <= len(digits) <= 12:
         return None

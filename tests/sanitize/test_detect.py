@@ -61,6 +61,7 @@ def test_values_are_found_in_english_and_chinese_text(kind: str, value: str, fra
         "git@github.com:acme/agent.git",
         "2024-05-15T15:00:00.123456+08:00",
         "05-15-2024 15:00",
+        "call on 2024-05-15 10:00",
         "06:00:00 12:34:56",
         "1715760000000",
         "3.14159265358979",
@@ -176,5 +177,7 @@ def test_a_name_is_a_persons_only_beside_personal_things() -> None:
 
 
 def test_a_models_token_is_no_secret() -> None:
-    """`token` beside `logprob` is a word of the model's output."""
+    """`token` beside `logprob`, or with a mere word in it, is a piece of the model's output."""
+    assert DETECTOR.hint("token", {"token": " Colorful"}, "") is None
+    assert DETECTOR.hint("token", {"token": "a81bc81b-dead-4e5d"}, "") == "secret"
     assert DETECTOR.hint("token", {"token": " hello-world", "logprob": -0.1}, "") is None
