@@ -9,7 +9,7 @@ from typing import Literal
 from evalkit.app.locks import current_lock_problems
 from evalkit.case.lock import LOCK_NAME
 from evalkit.case.model import Case
-from evalkit.case.store import case_versions, iter_case_ids, read_with_digest
+from evalkit.case.store import iter_cases, read_with_digest
 from evalkit.case.view import VIEW_NAME, render_view, write_view
 from evalkit.errors import ExitCode, InputError, IntegrityError
 
@@ -39,10 +39,10 @@ def check_library(cases: Path) -> tuple[int, list[Problem]]:
         raise InputError("there is no case folder", str(cases), "evalkit init")
     checked = 0
     problems: list[Problem] = []
-    for case_id in iter_case_ids(cases):
+    for case_id, versions in iter_cases(cases):
         previous: str | None = None
         newest: Case | None = None
-        for expected, (number, path) in enumerate(case_versions(cases / case_id), 1):
+        for expected, (number, path) in enumerate(versions, 1):
             checked += 1
             try:
                 newest, digest = read_with_digest(path)
@@ -69,8 +69,8 @@ def write_stale_views(cases: Path) -> list[Path]:
         IntegrityError, InputError: a case can't be read.
     """
     written = []
-    for case_id in iter_case_ids(cases):
-        case, _ = read_with_digest(case_versions(cases / case_id)[-1][1])
+    for _, versions in iter_cases(cases):
+        case, _ = read_with_digest(versions[-1][1])
         if _view(case, cases):
             written.append(write_view(case, cases))
     return written

@@ -1,15 +1,16 @@
 """A case's header: everything but the steps, as one JSON object in the Parquet schema's metadata.
 
-Key ``evalkit.case`` of the schema. ``steps_hash`` ties it to the rows; ``digest`` is the SHA-256 of the canonical
-header without ``digest``, and so of the whole version.
+Key ``evalkit.case`` of the schema. ``steps_hash`` ties it to the rows; ``digest`` is the SHA-256 of the header's text
+without ``digest``, and so of the whole version.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from evalkit.canonical import Json, digest
+from evalkit.canonical import Json, exact_text
 from evalkit.case.model import STATES, Case, Dropped, LifeEvent, check_case_id
 from evalkit.check.model import check_from_json, check_json
 from evalkit.errors import InputError
@@ -50,8 +51,8 @@ def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
 
 
 def header_digest(header: Mapping[str, Json]) -> str:
-    """The digest of a header: of its canonical text without ``digest``."""
-    return digest({key: value for key, value in header.items() if key != "digest"})
+    """The digest of a header: the hex SHA-256 of its JSON text without ``digest``, keys in the stored order."""
+    return hashlib.sha256(exact_text({key: value for key, value in header.items() if key != "digest"})).hexdigest()
 
 
 def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], where: str) -> Case:

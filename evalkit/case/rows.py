@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from evalkit.canonical import Json, canonical, exact_text, parse_exact
-from evalkit.trace.file import error_json, step_from_json
-from evalkit.trace.model import Step, Usage
+from evalkit.trace.file import error_json
+from evalkit.trace.model import KINDS, Step, StepError, Usage
 
 __all__ = ["STEP_SCHEMA", "chain", "request_key", "steps_from_rows", "steps_to_columns"]
 
@@ -46,7 +46,8 @@ STEP_SCHEMA = pa.schema(
         ("hash", pa.string()),
     ]
 )
-_USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost_usd")
+_HASHED = tuple(name for name in STEP_SCHEMA.names if name != "hash")
+_USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost_usd")  # as in `Usage`
 _TEXT = ("kind", "name", "effect", "effect_source", "model")
 
 
@@ -81,9 +82,8 @@ def steps_from_rows(rows: Iterable[dict[str, Any]]) -> list[tuple[Step, bool]]:
 
 
 def chain(previous: str, row: dict[str, Any]) -> str:
-    """The hash of a row: SHA-256 over the one before and the row's canonical text."""
-    body = {name: row[name] for name in STEP_SCHEMA.names if name != "hash"}
-    return hashlib.sha256(previous.encode() + canonical(body)).hexdigest()
+    """The hash of a row: SHA-256 over the one before and the JSON list of the row's values, in the schema's order."""
+    return hashlib.sha256(previous.encode() + exact_text([row[name] for name in _HASHED])).hexdigest()
 
 
 def request_key(step: Step) -> str | None:
@@ -112,20 +112,26 @@ def _row(step: Step) -> dict[str, Any]:
 
 
 def _step(row: dict[str, Any]) -> Step:
-    usage = {name: row[name] for name in _USAGE if row[name] is not None}
-    body: dict[str, Any] = {name: row[name] for name in _TEXT}
-    body |= {
-        "step": row["seq"],
-        "parent": row["parent"],
-        "input": _value(row["input"]),
-        "output": _value(row["output"]),
-        "error": _value(row["error"]),
-        "attributes": _value(row["attributes"]) or {},
-        "usage": usage or None,
-        "started_at": _seconds(row["started_at"]),
-        "ended_at": _seconds(row["ended_at"]),
-    }
-    return step_from_json(body)
+    if row["kind"] not in KINDS:
+        raise ValueError(f"unknown step kind {row['kind']!r}")
+    usage = [row[name] for name in _USAGE]
+    error = _value(row["error"])
+    return Step(
+        seq=row["seq"],
+        kind=row["kind"],
+        name=row["name"],
+        input=_value(row["input"]),
+        output=_value(row["output"]),
+        error=None if error is None else StepError(**error),
+        parent=row["parent"],
+        effect=row["effect"],
+        effect_source=row["effect_source"],
+        started_at=_seconds(row["started_at"]),
+        ended_at=_seconds(row["ended_at"]),
+        model=row["model"],
+        usage=None if all(value is None for value in usage) else Usage(*usage),
+        attributes=_value(row["attributes"]) or {},
+    )
 
 
 def _text(value: Json) -> str | None:

@@ -22,7 +22,7 @@ from evalkit.case.model import Case, check_case_id
 from evalkit.case.rows import STEP_SCHEMA, chain, steps_from_rows, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
 
-__all__ = ["METADATA_KEY", "case_digest", "case_versions", "find_case", "iter_case_ids", "read_case", "write_case"]
+__all__ = ["METADATA_KEY", "case_digest", "case_versions", "find_case", "iter_cases", "read_case", "write_case"]
 
 METADATA_KEY = b"evalkit.case"
 _FILE = re.compile(r"v(\d{4,})\.parquet")
@@ -92,10 +92,13 @@ def case_versions(folder: str | Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), Path(folder, name)) for name in names if (match := _FILE.fullmatch(name)))
 
 
-def iter_case_ids(root: str | Path) -> Iterator[str]:
-    """The ids of the cases under `root`, sorted."""
+def iter_cases(root: str | Path) -> Iterator[tuple[str, list[tuple[int, Path]]]]:
+    """The cases under `root` by id, each with its versions, oldest first."""
     if Path(root).is_dir():
-        yield from (name for name in sorted(os.listdir(root)) if case_versions(Path(root, name)))
+        for name in sorted(os.listdir(root)):
+            versions = case_versions(Path(root, name))
+            if versions:
+                yield name, versions
 
 
 def find_case(reference: str, root: str | Path) -> Path:
@@ -109,7 +112,7 @@ def find_case(reference: str, root: str | Path) -> Path:
     case_id, _, wanted = reference.partition("@")
     versions = dict(case_versions(Path(root) / check_case_id(case_id)))
     if not versions:
-        known = ", ".join(list(iter_case_ids(root))[:10]) or "none"
+        known = ", ".join([name for name, _ in iter_cases(root)][:10]) or "none"
         raise InputError(f"no case {case_id!r}; there are: {known}", str(root), "evalkit list")
     if not wanted:
         return versions[max(versions)]
@@ -143,7 +146,7 @@ def _read(path: Path) -> tuple[Case, str]:
 
 def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
+        with pa.OSFile(where) as source, pq.ParquetFile(source, pre_buffer=False) as file:
             if file.metadata.num_rows > _MAX_ROWS:
                 raise InputError(
                     f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"

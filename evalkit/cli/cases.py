@@ -38,7 +38,7 @@ def list_(as_json: bool) -> None:
 @as_json
 def show(case: str, as_json: bool) -> None:
     """One case: CASE is an id, id@version, or a file."""
-    from evalkit.app.showing import case_json
+    from evalkit.app.show_cases import case_json
     from evalkit.case.store import find_case, read_with_digest
     from evalkit.case.view import render_view
 
@@ -55,7 +55,7 @@ def show(case: str, as_json: bool) -> None:
 @as_json
 def diff(left: str, right: str, as_json: bool) -> None:
     """What differs between two cases, versions (id@1 id@2) or trace files."""
-    from evalkit.app.showing import diff_lines, difference_json
+    from evalkit.app.show_cases import diff_lines, difference_json
 
     settings = project()
     if as_json:
@@ -91,7 +91,7 @@ def history(case: str, as_json: bool) -> None:
 def edit(case: str, file: Path, actor: str, reason: str) -> None:
     """Replace a case's checks, as a new version. The incident must still fail."""
     from evalkit.app.life import edit_checks
-    from evalkit.app.showing import read_json
+    from evalkit.app.show_cases import read_json
 
     path = edit_checks(case, read_json(file), project(), actor=actor, reason=reason, where=str(file))
     say(f"wrote {path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 
@@ -65,6 +66,7 @@ def cli() -> None:
 
 def main() -> None:
     """The console script."""
+    gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
     try:
         code = cli.main(standalone_mode=False)
     except EvalkitError as error:

@@ -30,7 +30,7 @@ def replay(
 ) -> None:
     """Replay one case in its frozen world and judge it."""
     from evalkit.app.replay import replay_case, write_trace
-    from evalkit.app.showing import replay_json, replay_lines
+    from evalkit.app.show_runs import replay_json, replay_lines
 
     replays = replay_case(case, project(), timeout_s=timeout, **options)
     if as_json:
@@ -79,7 +79,7 @@ def run(
 ) -> None:
     """Run a suite: every case N times, judged, with a report."""
     from evalkit.app.run import exit_code, resume_suite, run_suite
-    from evalkit.app.showing import run_json, run_lines
+    from evalkit.app.show_runs import run_json, run_lines
 
     count = _workers(workers)
     with ProgressLine() as progress:
@@ -112,7 +112,7 @@ def gate(context: click.Context, run: Path, against: str, as_json: bool) -> None
     0 passed, 1 blocked, 3 inconclusive.
     """
     from evalkit.app.gate import gate_exit_code, gate_run
-    from evalkit.app.showing import decision_json, decision_lines
+    from evalkit.app.show_runs import decision_json, decision_lines
 
     done = gate_run(run, project(), against=against)
     if as_json:

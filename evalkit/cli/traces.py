@@ -21,7 +21,7 @@ _format = click.option("--format", "format", default=None, help="The traces' dia
 @as_json
 def inspect(trace: str, format: str | None, as_json: bool) -> None:
     """What is in a trace: its steps, and what it lacks. TRACE is a file, a folder, or - for stdin."""
-    from evalkit.app.showing import step_rows, trace_json
+    from evalkit.app.show_cases import step_rows, trace_json
     from evalkit.trace.evidence import evidence
     from evalkit.trace.read import load_traces
 
@@ -75,7 +75,7 @@ def ingest(
 ) -> None:
     """Make a case of each incident TRACE: pruned, sanitized, with checks that fail on it."""
     from evalkit.app.ingest import ingest_trace, load_one
-    from evalkit.app.showing import case_json, ingested_lines, read_json
+    from evalkit.app.show_cases import case_json, ingested_lines, read_json
     from evalkit.trace.read import load_traces
 
     if case_id and len(traces) > 1:
@@ -113,7 +113,7 @@ def ingest(
 def judge(context: click.Context, case: str, traces: tuple[str, ...], format: str | None, as_json: bool) -> None:
     """A case's checks against traces that already exist; 1 if a gating one fails."""
     from evalkit.app.judging import judge_traces
-    from evalkit.app.showing import result_json, result_lines
+    from evalkit.app.show_runs import result_json, result_lines
 
     judged = [one for source in traces for one in judge_traces(case, source, project(), format=format)]
     if as_json:

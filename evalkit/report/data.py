@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import orjson
@@ -18,8 +18,8 @@ SCHEMA = "evalkit.verdicts/1"
 
 def verdicts_json(verdicts: Sequence[CaseVerdict], decision: Decision) -> str:
     """The file's text: ``schema``, ``decision`` and ``cases`` in the order of the run; `n` and `rate` are added."""
-    cases = [{**asdict(verdict), "n": verdict.n, "rate": verdict.rate} for verdict in verdicts]
-    body = {"schema": SCHEMA, "decision": asdict(decision), "cases": cases}
+    cases = [{**_fields(verdict), "n": verdict.n, "rate": verdict.rate} for verdict in verdicts]
+    body = {"schema": SCHEMA, "decision": decision, "cases": cases}
     return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
@@ -36,6 +36,11 @@ def verdicts_from_json(text: str | bytes, where: str = "") -> tuple[list[CaseVer
         return [_verdict(case) for case in body["cases"]], _decision(body["decision"])
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"not the verdicts of a run: {error!r}", where, "evalkit report RUN") from None
+
+
+def _fields(verdict: CaseVerdict) -> dict[str, Any]:
+    """The fields as they are: orjson writes the dataclasses inside of them itself."""
+    return {field.name: getattr(verdict, field.name) for field in fields(CaseVerdict)}
 
 
 def _verdict(body: Mapping[str, Any]) -> CaseVerdict:

@@ -82,8 +82,8 @@ def write_results(folder: Path) -> None:
         written: set[str] = set()
         for chunk in _chunks(folder / JOURNAL_NAME):
             table = _parsed(chunk, folder)
-            sample_writer.write_table(_rows(table, "samples", _SAMPLE_SCHEMA))
-            trace_writer.write_table(_unwritten(_rows(table, "traces", _TRACE_SCHEMA), written))
+            sample_writer.write_table(_rows(table, "samples"))
+            trace_writer.write_table(_unwritten(_rows(table, "traces"), written))
     os.replace(traces, folder / TRACES_NAME)
     os.replace(samples, folder / SAMPLES_NAME)  # last: its presence says that the run is whole
 
@@ -99,7 +99,7 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
     try:
-        table = _read(path).cast(_SAMPLE_SCHEMA)
+        table = _read(path)
         columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
         columns["checks"] = _checks_of(table.column("checks").combine_chunks())
         columns["misses"] = [tuple(misses) for misses in columns["misses"]]
@@ -161,10 +161,10 @@ def _parsed(chunk: bytes, folder: Path) -> pa.Table:
         raise IntegrityError(f"the journal is broken: {error}", str(folder), "run the suite again") from None
 
 
-def _rows(table: pa.Table, name: str, schema: pa.Schema) -> pa.Table:
+def _rows(table: pa.Table, name: str) -> pa.Table:
     """The rows inside of a list column."""
     flat = table.column(name).combine_chunks().flatten()
-    return pa.Table.from_struct_array(flat).cast(schema)
+    return pa.Table.from_struct_array(flat)
 
 
 def _unwritten(traces: pa.Table, written: set[str]) -> pa.Table:

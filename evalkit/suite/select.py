@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit.canonical import parse_exact
-from evalkit.case.store import METADATA_KEY, case_versions, iter_case_ids
+from evalkit.case.store import METADATA_KEY, iter_cases
 from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError
 from evalkit.suite.model import Selection
@@ -39,8 +39,13 @@ class CaseRef:
     tags: tuple[str, ...]
     owner: str = ""
     link: str = ""
-    checks: tuple[Check, ...] = ()
     raw_hash: str = ""
+    check_bodies: tuple[Any, ...] = ()
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The case's checks; made when they are asked for, because selecting does not need them."""
+        return tuple(check_from_json(body, self.path) for body in self.check_bodies)
 
 
 def list_cases(root: str | Path) -> Iterator[CaseRef]:
@@ -49,8 +54,8 @@ def list_cases(root: str | Path) -> Iterator[CaseRef]:
     Raises:
         InputError: a file is no case.
     """
-    for case_id in iter_case_ids(root):
-        yield reference(case_versions(Path(root, case_id))[-1][1])
+    for _, versions in iter_cases(root):
+        yield reference(versions[-1][1])
 
 
 def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
@@ -86,7 +91,7 @@ def reference(path: Path) -> CaseRef:
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
             header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
-            tuple(check_from_json(check, str(path)) for check in header["checks"]), header["sanitization"]["raw_hash"],
+            header["sanitization"]["raw_hash"], tuple(header["checks"]),
         )  # fmt: skip
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None

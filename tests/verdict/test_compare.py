@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from evalkit.check.model import Check
+from evalkit.check.model import Check, check_json
 from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest
@@ -18,7 +18,7 @@ CHECK = Check("called", {"name": "refund", "max": 1})
 
 def ref(case_id: str = "c", state: str = "permanent") -> CaseRef:
     """A case's reference."""
-    return CaseRef("/p", case_id, 1, "digest", state, "title", "SIG", "", (), checks=(CHECK,))
+    return CaseRef("/p", case_id, 1, "digest", state, "title", "SIG", "", (), check_bodies=(check_json(CHECK),))
 
 
 def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:

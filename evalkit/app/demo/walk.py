@@ -17,7 +17,8 @@ from evalkit.app.keys import make_sanitizer
 from evalkit.app.life import move_case
 from evalkit.app.run import Run, run_suite
 from evalkit.app.settings import Settings
-from evalkit.app.showing import decision_lines, ingested_lines
+from evalkit.app.show_cases import ingested_lines
+from evalkit.app.show_runs import decision_lines
 from evalkit.capture.recording import record
 from evalkit.playback.environment import environment_of
 

@@ -1,46 +1,34 @@
-"""What the commands show, as lines for people and as JSON with stable keys."""
+"""What the commands on traces and cases show, as lines for people and as JSON with stable keys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from evalkit.app.ingest import Ingested
-from evalkit.app.run import Run
 from evalkit.app.settings import Settings
 from evalkit.canonical import exact_text
 from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.case.view import render_view
-from evalkit.check.model import CheckResult, check_json
+from evalkit.check.model import check_json
 from evalkit.check.registry import CHECKS
 from evalkit.errors import InputError
-from evalkit.playback.model import Replay
 from evalkit.trace.diff import compare
 from evalkit.trace.file import error_json, step_json
 from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.read import load_traces
 from evalkit.trace.visible import one_line, visible
-from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = [
     "case_json",
-    "decision_json",
-    "decision_lines",
     "diff_lines",
     "difference_json",
     "ingested_lines",
     "read_json",
-    "replay_json",
-    "replay_lines",
-    "result_json",
-    "result_lines",
-    "run_json",
-    "run_lines",
     "step_rows",
     "trace_json",
 ]
@@ -117,91 +105,6 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
         yield f"  fails on the incident: {visible(result.reason)}"
 
 
-def result_json(result: CheckResult) -> dict[str, Any]:
-    """A check's result."""
-    return {
-        "check": result.check.id,
-        "sentence": CHECKS.get(result.check.type).sentence(result.check.params),
-        "gating": result.gating,
-        "passed": result.passed,
-        "reason": result.reason,
-        "steps": list(result.steps),
-    }
-
-
-def result_lines(results: Iterable[CheckResult]) -> Iterator[str]:
-    """A line a result, failing ones first."""
-    for result in sorted(results, key=lambda one: (one.passed, not one.gating)):
-        word = "ok  " if result.passed else "FAIL" if result.gating else "note"
-        yield f"{word} {visible(result.reason)}"
-
-
-def replay_json(replay: Replay) -> dict[str, Any]:
-    """A replay: outcome, counts, results, misses."""
-    return {
-        "status": replay.status,
-        "reason": replay.reason,
-        "counts": {**asdict(replay.counts), "recorded": replay.recorded},
-        "results": [result_json(result) for result in replay.results],
-        "misses": [miss.sentence() for miss in replay.misses],
-        "output": replay.trace.output,
-        "duration_s": replay.duration_s,
-    }
-
-
-def replay_lines(replay: Replay) -> Iterator[str]:
-    """What `replay` says of one replay."""
-    counts = replay.counts
-    yield f"{replay.status}" + (f": {visible(replay.reason)}" if replay.reason else "")
-    yield (
-        f"  tool bodies executed {counts.tool_bodies}, live model attempts {counts.live_model}, "
-        f"recorded {replay.recorded}, substituted {counts.substituted}"
-    )
-    for line in result_lines(replay.results):
-        yield f"  {line}"
-    for miss in replay.misses:
-        yield f"  missed: {visible(miss.sentence())}"
-
-
-def run_json(run: Run) -> dict[str, Any]:
-    """A run: folder, decision, verdicts."""
-    return {
-        "run": str(run.folder),
-        "decision": decision_json(run.decision),
-        "cases": [_verdict_json(verdict) for verdict in run.verdicts],
-    }
-
-
-def run_lines(run: Run) -> Iterator[str]:
-    """What `run` says at its end: the cases that need a look, then where the report is."""
-    for verdict in run.verdicts:
-        if verdict.verdict != "PASS" or len(run.verdicts) <= 20:
-            gate = " [permanent gate]" if verdict.permanent else ""
-            yield f"{verdict.verdict:<12} {verdict.case_id}{gate}: {visible(verdict.reason)}"
-    words = [verdict.verdict for verdict in run.verdicts]
-    yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
-    yield f"run {run.folder}"
-    yield f"report {run.folder / 'report.html'}"
-
-
-def decision_json(decision: Decision) -> dict[str, Any]:
-    """The release decision."""
-    return {
-        "outcome": decision.outcome,
-        "reason": decision.reason,
-        "blocking": [{"case": case, "what": what} for case, what in decision.blocking],
-        "inconclusive": [{"case": case, "what": what} for case, what in decision.inconclusive],
-    }
-
-
-def decision_lines(decision: Decision) -> Iterator[str]:
-    """The decision, its reason first."""
-    yield f"{decision.outcome}: {visible(decision.reason)}"
-    for label, entries in (("blocks", decision.blocking), ("not measured", decision.inconclusive)):
-        for case, what in entries:
-            yield f"  {label}: {visible(case)}: {visible(what)}"
-
-
 def diff_lines(left: str, right: str, settings: Settings) -> Iterator[str]:
     """What differs, as lines: of two cases their views' differing lines, of two traces their comparison."""
     if _is_case(left) and _is_case(right):
@@ -247,10 +150,6 @@ def _trace_of(reference: str, settings: Settings) -> Trace:
 
 def _is_case(reference: str) -> bool:
     return reference.endswith(".parquet") or not Path(reference).exists()
-
-
-def _verdict_json(verdict: CaseVerdict) -> dict[str, Any]:
-    return {**asdict(verdict), "rate": verdict.rate, "n": verdict.n}
 
 
 def _what(step: Step) -> str:

@@ -1,0 +1,114 @@
+"""What the commands on runs show, as lines for people and as JSON with stable keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from evalkit.app.run import Run
+from evalkit.check.model import CheckResult
+from evalkit.check.registry import CHECKS
+from evalkit.playback.model import Replay
+from evalkit.trace.visible import visible
+from evalkit.verdict.model import CaseVerdict, Decision
+
+__all__ = [
+    "decision_json",
+    "decision_lines",
+    "replay_json",
+    "replay_lines",
+    "result_json",
+    "result_lines",
+    "run_json",
+    "run_lines",
+]
+
+
+def result_json(result: CheckResult) -> dict[str, Any]:
+    """A check's result."""
+    return {
+        "check": result.check.id,
+        "sentence": CHECKS.get(result.check.type).sentence(result.check.params),
+        "gating": result.gating,
+        "passed": result.passed,
+        "reason": result.reason,
+        "steps": list(result.steps),
+    }
+
+
+def result_lines(results: Iterable[CheckResult]) -> Iterator[str]:
+    """A line a result, failing ones first."""
+    for result in sorted(results, key=lambda one: (one.passed, not one.gating)):
+        word = "ok  " if result.passed else "FAIL" if result.gating else "note"
+        yield f"{word} {visible(result.reason)}"
+
+
+def replay_json(replay: Replay) -> dict[str, Any]:
+    """A replay: outcome, counts, results, misses."""
+    return {
+        "status": replay.status,
+        "reason": replay.reason,
+        "counts": {**asdict(replay.counts), "recorded": replay.recorded},
+        "results": [result_json(result) for result in replay.results],
+        "misses": [miss.sentence() for miss in replay.misses],
+        "output": replay.trace.output,
+        "duration_s": replay.duration_s,
+    }
+
+
+def replay_lines(replay: Replay) -> Iterator[str]:
+    """What `replay` says of one replay."""
+    counts = replay.counts
+    yield f"{replay.status}" + (f": {visible(replay.reason)}" if replay.reason else "")
+    yield (
+        f"  tool bodies executed {counts.tool_bodies}, live model attempts {counts.live_model}, "
+        f"recorded {replay.recorded}, substituted {counts.substituted}"
+    )
+    for line in result_lines(replay.results):
+        yield f"  {line}"
+    for miss in replay.misses:
+        yield f"  missed: {visible(miss.sentence())}"
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """A run: folder, decision, verdicts."""
+    return {
+        "run": str(run.folder),
+        "decision": decision_json(run.decision),
+        "cases": [_verdict_json(verdict) for verdict in run.verdicts],
+    }
+
+
+def run_lines(run: Run) -> Iterator[str]:
+    """What `run` says at its end: the cases that need a look, then where the report is."""
+    for verdict in run.verdicts:
+        if verdict.verdict != "PASS" or len(run.verdicts) <= 20:
+            gate = " [permanent gate]" if verdict.permanent else ""
+            yield f"{verdict.verdict:<12} {verdict.case_id}{gate}: {visible(verdict.reason)}"
+    words = [verdict.verdict for verdict in run.verdicts]
+    yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
+    yield f"run {run.folder}"
+    yield f"report {run.folder / 'report.html'}"
+
+
+def decision_json(decision: Decision) -> dict[str, Any]:
+    """The release decision."""
+    return {
+        "outcome": decision.outcome,
+        "reason": decision.reason,
+        "blocking": [{"case": case, "what": what} for case, what in decision.blocking],
+        "inconclusive": [{"case": case, "what": what} for case, what in decision.inconclusive],
+    }
+
+
+def decision_lines(decision: Decision) -> Iterator[str]:
+    """The decision, its reason first."""
+    yield f"{decision.outcome}: {visible(decision.reason)}"
+    for label, entries in (("blocks", decision.blocking), ("not measured", decision.inconclusive)):
+        for case, what in entries:
+            yield f"  {label}: {visible(case)}: {visible(what)}"
+
+
+def _verdict_json(verdict: CaseVerdict) -> dict[str, Any]:
+    return {**asdict(verdict), "rate": verdict.rate, "n": verdict.n}
