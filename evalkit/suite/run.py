@@ -24,6 +24,7 @@ from evalkit.suite.select import CaseRef
 __all__ = ["MANIFEST_NAME", "Progress", "execute", "read_manifest", "start_run", "suite_json"]
 
 MANIFEST_NAME = "run.json"
+LOCK_NAME = ".writing.lock"
 
 
 @dataclass(slots=True)
@@ -177,18 +178,23 @@ def _scratch() -> Iterator[Path]:
 
 @contextmanager
 def _sole_writer(folder: Path) -> Iterator[None]:
-    """Keeps a second process from writing the same run; the system lets go of the lock when this one dies."""
+    """Keeps a second process from writing the same run; the system lets go of the lock when this one dies.
+
+    A record lock: unlike `flock`'s it is not shared with forked workers, which may outlive a killed controller.
+    """
     try:
         import fcntl
     except ImportError:  # Windows: no such lock
         yield
         return
-    with open(folder / MANIFEST_NAME, "rb") as file:
+    path = folder / LOCK_NAME
+    with open(path, "wb") as file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
             raise InputError("another process is writing this run", str(folder), "wait for it, or stop it") from None
         yield
+        path.unlink()
 
 
 def _write_at_once(path: Path, data: bytes) -> None:
