@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from evalkit.app.environment import now_utc
+from evalkit.app.environment import acting, now_utc
 from evalkit.app.run import baseline_path, load_run
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
@@ -20,9 +19,9 @@ def set_baseline(folder: Path, settings: Settings, *, actor: str, reason: str, o
     Raises:
         InputError: the run is not finished, or nobody or no reason is named.
     """
-    actor = actor or settings.actor or os.environ.get("USER", "")
-    if not actor.strip() or not reason.strip():
-        raise InputError("actor and reason are empty", str(folder), "pass --actor and --reason")
+    actor = acting(actor, settings)
+    if not reason.strip():
+        raise InputError("the reason is empty", str(folder), "pass --reason")
     manifest, suite, cases, samples = load_run(folder, settings)
     info = BaselineInfo(manifest.run_id, suite.name, actor, reason, now_utc())
     path = out or baseline_path(settings.suites / f"{suite.name}.toml")

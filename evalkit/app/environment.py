@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import getpass
 import subprocess
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.capture import environment as process
 
-__all__ = ["environment", "git", "now_utc"]
+__all__ = ["acting", "environment", "git", "now_utc"]
 
 _PACKAGES = ("openai", "pyarrow", "pydantic", "pytest-xdist", "time-machine")
 
@@ -36,6 +38,16 @@ def git(root: Path, *arguments: str) -> str | None:
 def now_utc() -> str:
     """The time as ISO 8601 UTC with seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def acting(named: str, settings: Settings) -> str:
+    """Who acts: whom the command names, else ``EVALKIT_ACTOR``, else the system's user; empty when nobody is known."""
+    if named or settings.actor:
+        return named or settings.actor
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user without a name
+        return ""
 
 
 def _version(package: str) -> str | None:

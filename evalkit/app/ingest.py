@@ -139,7 +139,7 @@ def make_case(
     case = Case(
         id=check_case_id(case_id) if case_id else _slug(name, trace),
         version=1,
-        title=title or _title(failing, trace),
+        title=title or _title(name, trace),
         trace=SanitizedTrace.admitted(replace(pruned, gaps=found.gaps), incident.record),
         kept=sliced.kept,
         dropped=tuple(Dropped(seq, trace.step(seq).kind, trace.step(seq).name, why) for seq, why in sliced.dropped),
@@ -232,5 +232,7 @@ def _slug(name: str, trace: Trace) -> str:
     return f"{words}-{digest([trace.id, trace.input, trace.output])[:6]}"
 
 
-def _title(failing: Sequence[CheckResult], trace: Trace) -> str:
-    return f"{trace.name or 'agent'}: {failing[0].reason}"[:160]
+def _title(name: str, trace: Trace) -> str:
+    kind, _, detail = name.partition(":")
+    words = kind.replace("_", " ").lower()
+    return f"{trace.name or 'agent'}: {words}{f' ({detail})' if detail else ''}"[:160]

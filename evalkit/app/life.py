@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.environment import now_utc
+from evalkit.app.environment import acting, now_utc
 from evalkit.app.locks import refresh_lock
 from evalkit.app.settings import Settings
 from evalkit.case.model import Case, LifeEvent, State, check_case_id
@@ -43,7 +42,7 @@ def move_case(case_id: str, state: State, settings: Settings, *, actor: str, rea
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     if state == "permanent":
         _must_fail_on_incident(case)
-    event = LifeEvent(state, actor or settings.actor or os.environ.get("USER", ""), reason, now_utc())
+    event = LifeEvent(state, acting(actor, settings), reason, now_utc())
     return _write(case.moved(digest, event), settings)
 
 
@@ -59,7 +58,7 @@ def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reas
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     checks: Iterable[Check] = [check_from_json(check, where) for check in body]
     state: State = "permanent" if case.permanent else "proposed"
-    event = LifeEvent(state, actor or settings.actor or os.environ.get("USER", ""), reason, now_utc())
+    event = LifeEvent(state, acting(actor, settings), reason, now_utc())
     edited = case.revised(digest, checks=tuple(checks), life=(*case.life, event))
     _must_fail_on_incident(edited)
     return _write(edited, settings)

@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 _LONG = 400
+_SURE = 0.8
+"""Proposals below this confidence are pointed out: a healthy run may break them."""
 
 
 def read_json(path: Path) -> Any:
@@ -100,7 +102,8 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; not verified by replay: no target was run"
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
-        yield f"  {mark}: {visible(CHECKS.get(check.type).sentence(check.params))} [{check.rule}]"
+        sure = "" if check.confidence >= _SURE else f", {check.confidence:.0%} sure: review it"
+        yield f"  {mark}: {visible(CHECKS.get(check.type).sentence(check.params))} [{check.rule}{sure}]"
     for result in done.failing:
         yield f"  fails on the incident: {visible(result.reason)}"
 

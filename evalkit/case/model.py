@@ -143,8 +143,9 @@ class Case:
                 f"case {self.id}",
                 f"from {self.state}: {', '.join(_NEXT[self.state])}",
             )
-        if not event.actor.strip() or not event.reason.strip():
-            raise InputError("actor and reason are empty", f"case {self.id}", "pass --actor and --reason")
+        for name in ("actor", "reason"):
+            if not getattr(event, name).strip():
+                raise InputError(f"the {name} is empty", f"case {self.id}", f"pass --{name}")
         return self.revised(parent, life=(*self.life, event))
 
 

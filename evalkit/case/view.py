@@ -59,7 +59,9 @@ def _checks(case: Case) -> Iterator[str]:
         sentence = CHECKS.get(check.type).sentence(check.params)
         kind = "" if check.gating else " (observation)"
         yield f"- {_text(sentence)}{kind}"
-        yield f"  - {_code(check.id)}, from {_code(check.rule)}" + (f", {_text(check.note)}" if check.note else "")
+        sure = "" if check.confidence == 1.0 else f", {check.confidence:.0%} sure"
+        note = f", {_text(check.note)}" if check.note else ""
+        yield f"  - {_code(check.id)}, from {_code(check.rule)}{sure}{note}"
     yield ""
 
 
