@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import orjson
 import pytest
@@ -40,7 +38,7 @@ def run_xdist(task: Task) -> None:
         "-c", str(task.scratch / "pytest.ini"), "--rootdir", str(task.scratch), str(plan),
     ]  # fmt: skip
     output = io.StringIO()
-    with _no_plugin_autoload(), _importable_evalkit(), contextlib.redirect_stdout(output):
+    with _no_plugin_autoload(), contextlib.redirect_stdout(output):
         code = pytest.main(arguments, plugins=[controller])
     if controller.raised is not None:
         raise controller.raised
@@ -85,19 +83,3 @@ def _no_plugin_autoload() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-
-@contextlib.contextmanager
-def _importable_evalkit() -> Iterator[None]:
-    """The workers' processes find evalkit and the agent where this one does."""
-    before = os.environ.get("PYTHONPATH")
-    own = str(Path(__file__).parents[3])
-    paths = [own, os.getcwd(), *(before.split(os.pathsep) if before else [])]
-    os.environ["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(paths)) if own not in sys.prefix else before or ""
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop("PYTHONPATH", None)
-        else:
-            os.environ["PYTHONPATH"] = before
