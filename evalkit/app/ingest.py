@@ -132,7 +132,7 @@ def make_case(
     failing = tuple(result for result in results if result.gating and not result.passed)
     if not failing:
         raise CaseRefused(_why_refused(checks, healthy), f"trace {trace.id}", _cure_refused(expect, healthy))
-    sliced = slice_trace(trace, _failure_points(failing, trace, at), keep_all=keep_all)
+    sliced = _sliced(trace, checks, _failure_points(failing, trace, at), keep_all)
     pruned = _pruned(trace, sliced, _strangers(trace, healthy))
     name = signature(trace, failing)
     found = evidence(trace)
@@ -176,6 +176,15 @@ def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None
             raise InputError(f"there is no step {at}", f"trace {trace.id}", "evalkit inspect shows the steps")
         return [at]
     return sorted({seq for result in failing for seq in result.steps})
+
+
+def _sliced(trace: Trace, checks: Sequence[Check], failures: Sequence[int], keep_all: bool) -> Slice:
+    """The path to the failure; the whole trace where the checks would no longer fail on what is left."""
+    sliced = slice_trace(trace, failures, keep_all=keep_all)
+    left = judge_checks(checks, _pruned(trace, sliced, ()))
+    if any(result.gating and not result.passed for result in left):
+        return sliced
+    return slice_trace(trace, failures, keep_all=True)
 
 
 def _pruned(trace: Trace, sliced: Slice, strangers: Sequence[Step]) -> Trace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from evalkit.case.store import read_case
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
-from evalkit.trace.model import Trace
+from evalkit.trace.model import Step, Trace
 from tests.project import Project, healthy, incident
 
 
@@ -123,3 +124,22 @@ def test_a_leak_is_found_before_anything_is_written(project: Project, monkeypatc
     done = project.run("ingest", "incident.trace")
     assert (done.code, "kind email" in done.err, "lena.vogt" in done.err) == (2, True, False)
     assert not (project.root / "cases").exists()
+
+
+def test_pruning_never_prunes_the_failure(project: Project) -> None:
+    """Whatever is left out, the checks still fail on what is left; else the whole trace is kept."""
+    trace = incident()
+    note = Step(3, "other", "user_message", None, {"role": "user", "content": "thanks"})
+    project.write("incident.trace", replace(trace, steps=(*trace.steps, note)))
+    for at in ("0", "1", "2", "3"):
+        assert project.run("ingest", "incident.trace", "--id", f"at-{at}", "--at", at, "--dry-run").code == 0
+        (body,) = project.run("ingest", "incident.trace", "--dry-run", "--at", at, "--json").json()
+        assert [step["name"] for step in body["steps"]].count("refund") == 2
+
+
+def test_keep_all_keeps_all(project: Project) -> None:
+    """Nothing is set aside when a person says so."""
+    project.write("incident.trace", incident())
+    (body,) = project.run("ingest", "incident.trace", "--dry-run", "--keep-all", "--json").json()
+    assert body["dropped"] == []
+    assert all(step["kept"] for step in body["steps"])
