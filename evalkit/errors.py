@@ -9,7 +9,8 @@
     │   ├── ReplayRefused       2   the case lacks what the replay mode needs
     │   └── SanitizationFailed  2   a value that must not be written would have been
     ├── IntegrityError          4   a hash, a chain or a lock does not hold
-    └── MissingExtra            2   an optional package is not installed
+    ├── MissingExtra            2   an optional package is not installed
+    └── Interrupted             130 the user stopped a run; what was done is kept
 
 Outcomes are not errors: a failed check, a fixture miss, an infrastructure fault are values (see `suite.model.Sample`).
 """
@@ -26,6 +27,7 @@ __all__ = [
     "ExitCode",
     "InputError",
     "IntegrityError",
+    "Interrupted",
     "MissingExtra",
     "ReplayRefused",
     "SanitizationFailed",
@@ -111,3 +113,9 @@ class IntegrityError(EvalkitError):
 
 class MissingExtra(EvalkitError):
     """An optional package is not installed."""
+
+
+class Interrupted(EvalkitError):
+    """The user stopped a run; what was done is kept, and the cure continues it."""
+
+    exit_code = ExitCode.INTERRUPTED

@@ -16,7 +16,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ConfigError, ExitCode, InputError
+from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.model import LAYERS
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.executors.forked import can_fork
@@ -75,7 +75,7 @@ def run_suite(
 
     Raises:
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
-        KeyboardInterrupt: stopped; resume with the run's folder.
+        Interrupted: stopped; the message says how to continue.
     """
     suite = load_suite(path, overrides)
     suite = replace(suite, target=suite.target or settings.target, baseline=baseline or suite.baseline or _beside(path))
@@ -170,15 +170,18 @@ def _do(
 ) -> Run:
     count = workers or os.cpu_count() or 1
     chosen = executor or _executor(suite, len(cases) * suite.samples, workers, count)
-    execute(
-        folder,
-        manifest,
-        suite,
-        cases,
-        executor=chosen,
-        workers=1 if chosen == "serial" else count,
-        on_progress=on_progress,
-    )
+    try:
+        execute(
+            folder,
+            manifest,
+            suite,
+            cases,
+            executor=chosen,
+            workers=1 if chosen == "serial" else count,
+            on_progress=on_progress,
+        )
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
     return finish(folder, manifest, suite, cases, settings)
 
 
