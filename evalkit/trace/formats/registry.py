@@ -16,5 +16,9 @@ FORMATS: Registry[TraceFormat] = Registry(
         "tau-bench": "evalkit.trace.formats.tau_bench:FORMAT",
         "tau2-bench": "evalkit.trace.formats.tau2_bench:FORMAT",
         "otlp": "evalkit.trace.formats.otlp:FORMAT",
+        "trail": "evalkit.trace.formats.trail:FORMAT",
+        "swe-agent": "evalkit.trace.formats.swe_agent:FORMAT",
+        "mini-swe-agent": "evalkit.trace.formats.mini_swe_agent:FORMAT",
+        "who-and-when": "evalkit.trace.formats.who_and_when:FORMAT",
     },
 )
