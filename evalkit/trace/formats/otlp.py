@@ -1,22 +1,26 @@
 """OpenTelemetry traces as OTLP JSON: one export request, a list of them, or JSON Lines of them.
 
-Spans are grouped by trace id and ordered by start time. What a span means is a dialect's matter: one module each says
-which spans it claims and turns one into a step; this module joins the steps. Sources of other dialects are refused by
-name rather than read as if they held nothing.
+Spans are grouped by trace id and ordered by start time. What a span means is a dialect's matter, chosen span by span
+(one process may run instrumentations of several makers); this module joins the steps. Sources without a span of any
+dialect are refused by name rather than read as if they held nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats import otlp_messages
+from evalkit.trace.formats import otlp_events, otlp_genai
+from evalkit.trace.formats.answered_calls import with_answered_calls
+from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts, text_of
-from evalkit.trace.formats.otlp_spans import Batch, Span, decode, is_otlp
+from evalkit.trace.formats.openinference_attributes import SPAN_KIND, is_openinference, openinference_step
+from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, decode, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.json_input import parse_json, parse_json_lines
 from evalkit.trace.model import Step, Trace
@@ -30,7 +34,7 @@ class Dialect:
 
     Attributes:
         name: for messages.
-        claims: whether a span holds content in this convention.
+        claims: whether a span is of this convention.
         interpret: the span as a step; its number, parent and times are set afterwards.
     """
 
@@ -39,23 +43,24 @@ class Dialect:
     interpret: Callable[[Span], Step]
 
 
-DIALECTS: tuple[Dialect, ...] = (
-    Dialect("GenAI semantic conventions, message style", otlp_messages.claims, otlp_messages.interpret),
-)
-"""In the order in which they are asked; the first also reads GenAI spans whose content was not captured."""
+def _openinference(span: Span) -> Step:
+    taken = Attributes(span.attributes)
+    error = error_of(span, taken)
+    if taken.rest.get(SPAN_KIND) == "TOOL" and "tool.name" not in taken.rest and span.name.startswith("handoff to "):
+        taken.rest[SPAN_KIND] = "HANDOFF"  # OpenInference's tracer of OpenAI Agents has no kind for it
+    return openinference_step(taken.rest, span.name, error)
 
-_OPERATION = "gen_ai.operation.name"
+
+DIALECTS: tuple[Dialect, ...] = (
+    Dialect("OpenInference", lambda span: is_openinference(span.attributes), _openinference),
+    Dialect("GenAI semantic conventions", otlp_genai.claims, otlp_genai.interpret),
+)
+"""In the order in which they are asked; the last also takes the spans that none claims."""
+
 _UNREAD: dict[str, re.Pattern[str]] = {
-    "OpenInference": re.compile(r"openinference\.|llm\.(input|output)_messages\."),
-    "indexed attributes (gen_ai.prompt.N)": re.compile(r"gen_ai\.(prompt|completion)\.\d+\."),
     "Vercel AI SDK": re.compile(r"ai\.(prompt|response|toolCall|model)\b"),
     "Logfire": re.compile(r"logfire\."),
 }
-_EVENT_STYLE = "GenAI semantic conventions, event style"
-_EVENT_NAME = re.compile(
-    r"gen_ai\.((system|user|assistant|tool)\.message|choice|content\.(prompt|completion)|"
-    r"client\.inference\.operation\.details)$"
-)
 _STARTS_AS_OTLP = re.compile(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"\s*:\s*\[')
 
 
@@ -88,57 +93,91 @@ class OtlpFormat:
         document = source.document()
         lines = parse_json_lines(source.lines(), source.where) if document is None else [(source.where, document)]
         batch = decode(lines)
-        dialect = _dialect(batch, source.where)
-        _count_rest(batch, report)
-        count = _event_messages(batch)
-        gaps = (f"{count} messages stand in events, which are not read",) if count else ()
-        for spans in _grouped(batch.spans, report):
-            yield _trace(spans, dialect, report, gaps)
+        _refuse_others(batch, source.where)
+        spans, strays = _with_logs(batch)
+        _count_rest(batch, strays, report)
+        lost = sum(otlp_events.is_message(log) for log in strays)
+        gaps = (f"{lost} messages stand in log records of no span in the source",) if lost else ()
+        for group in _grouped(spans, report):
+            yield _trace(group, report, gaps)
 
 
 FORMAT = OtlpFormat()
 
 
-def _dialect(batch: Batch, where: str) -> Dialect:
-    for dialect in DIALECTS:
-        if any(dialect.claims(span) for span in batch.spans):
-            return dialect
-    others = _unread(batch)
+def _refuse_others(batch: Batch, where: str) -> None:
+    """Refuse a source in which no span is of a known dialect."""
+    if any(dialect.claims(span) for span in batch.spans for dialect in DIALECTS):
+        return
+    logs = [*map(otlp_events.is_message, batch.logs)]
+    if any(logs) and batch.spans:
+        return
+    keys = {key for span in batch.spans for key in span.attributes}
+    others = [name for name, pattern in _UNREAD.items() if any(pattern.match(key) for key in keys)]
     if others:
         raise UnreadableTrace(
             f"the spans are of a dialect that is not read: {', '.join(others)}",
             where,
-            f"export with {DIALECTS[0].name} (OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental)",
+            f"export with one of: {', '.join(dialect.name for dialect in DIALECTS)}",
         )
-    if not any(_OPERATION in span.attributes for span in batch.spans):
-        raise UnreadableTrace(
-            f"none of the {len(batch.spans)} spans is of a generative AI call", where, "export the agent's own traces"
-        )
-    return DIALECTS[0]
+    raise UnreadableTrace(
+        f"none of the {len(batch.spans)} spans is of a generative AI call", where, "export the agent's own traces"
+    )
 
 
-def _unread(batch: Batch) -> list[str]:
-    keys = {key for span in batch.spans for key in span.attributes}
-    found = [name for name, pattern in _UNREAD.items() if any(pattern.match(key) for key in keys)]
-    return [*found, _EVENT_STYLE] if _event_messages(batch) else found
+def _with_logs(batch: Batch) -> tuple[list[Span], list[SpanEvent]]:
+    """The spans, each with its log records among its events, and the log records that belong to none.
+
+    A record that names no span (it was written after the span's context had gone) belongs to the source's only span
+    that can hold it, where there is just one.
+    """
+    logs: defaultdict[tuple[str, str], list[SpanEvent]] = defaultdict(list)
+    for log in batch.logs:
+        logs[log.trace_id, log.span_id].append(log)
+    alone = [span for span in batch.spans if otlp_genai.asks_model(span)]
+    if len(alone) == 1 and ("", "") in logs:
+        unnamed = [log for log in logs.pop(("", "")) if otlp_events.is_message(log)]
+        logs[alone[0].trace_id, alone[0].span_id] += unnamed
+    known = {(span.trace_id, span.span_id) for span in batch.spans}
+    strays = [log for key, found in logs.items() if key not in known for log in found]
+    joined = [_joined(span, logs.get((span.trace_id, span.span_id), [])) for span in batch.spans]
+    return joined, strays
 
 
-def _event_messages(batch: Batch) -> int:
-    """How many log records and span events hold messages in the event style."""
-    events = [*batch.logs, *(event for span in batch.spans for event in span.events)]
-    return sum(1 for event in events if _EVENT_NAME.match(event.name))
+def _joined(span: Span, logs: list[SpanEvent]) -> Span:
+    events = (*span.events, *logs)
+    details = {
+        name: value
+        for event in events
+        if event.name == otlp_events.DETAILS
+        for name, value in event.attributes.items()
+        if name not in span.attributes
+    }
+    if not details and not logs:
+        return span
+    return replace(span, events=events, attributes={**span.attributes, **details})
 
 
-def _count_rest(batch: Batch, report: ReadReport) -> None:
-    report.skipped.update(f"log record {log.name[:60]}: not read" for log in batch.logs)
+def _count_rest(batch: Batch, strays: list[SpanEvent], report: ReadReport) -> None:
+    """Count what becomes no step and no part of one."""
+    report.skipped.update(f"log record {log.name[:60]}: its span is not in the source" for log in strays)
+    report.skipped.update(_unused(batch.logs, "log record") - _unused(strays, "log record"))
     for span in batch.spans:
-        report.skipped.update(
-            f"span event {event.name[:60]}: not read" for event in span.events if event.name != "exception"
-        )
+        report.skipped.update(_unused(span.events, "span event"))
         if span.links:
             report.skipped["span link: not read"] += span.links
     if batch.metrics:
         report.skipped["metrics: not read"] += batch.metrics
+
+
+def _unused(events: list[SpanEvent] | tuple[SpanEvent, ...], kind: str) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for event in events:
+        if event.name != "exception" and not otlp_events.is_message(event):
+            found[f"{kind} {event.name[:60]}: not read"] += 1
+        elif event.name != "exception" and not otlp_events.is_captured(event):
+            found[f"{kind} {event.name[:60]}: its content was not captured"] += 1
+    return found
 
 
 def _grouped(spans: list[Span], report: ReadReport) -> Iterator[list[Span]]:
@@ -166,9 +205,9 @@ def _depth(span_id: str, known: dict[str, Span]) -> int:
     return len(above)
 
 
-def _trace(spans: list[Span], dialect: Dialect, report: ReadReport, gaps: tuple[str, ...]) -> Trace:
+def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
     numbers = {span.span_id: seq for seq, span in enumerate(spans)}
-    steps = tuple(_step(span, seq, numbers, dialect) for seq, span in enumerate(spans))
+    steps = with_answered_calls([_step(span, seq, numbers) for seq, span in enumerate(spans)])
     report.steps.update(step.kind for step in steps)
     roots = [seq for seq, step in enumerate(steps) if step.parent is None]
     first, last = steps[roots[0] if roots else 0], steps[roots[-1] if roots else -1]
@@ -192,7 +231,8 @@ def _trace(spans: list[Span], dialect: Dialect, report: ReadReport, gaps: tuple[
     )
 
 
-def _step(span: Span, seq: int, numbers: dict[str, int], dialect: Dialect) -> Step:
+def _step(span: Span, seq: int, numbers: dict[str, int]) -> Step:
+    dialect = next((each for each in DIALECTS if each.claims(span)), DIALECTS[-1])
     step = dialect.interpret(span)
     parent = numbers.get(span.parent_id)
     attributes: dict[str, Any] = {"span_id": span.span_id, **step.attributes}

@@ -1,205 +1,79 @@
 """The GenAI semantic conventions in their message style: a span holds its messages as JSON in attributes.
 
 ``gen_ai.input.messages`` and ``gen_ai.output.messages`` are lists of ``{"role", "parts": [...]}``,
-``gen_ai.system_instructions`` is a list of parts. A span without them (content capture is off by default) is still
-read: its step names in ``attributes["missing"]`` what was not captured.
+``gen_ai.system_instructions`` is a list of parts. Older styles are brought into this form first, so that it is read
+in one place.
 Source: https://opentelemetry.io/docs/specs/semconv/gen-ai/ and its JSON schemas of the messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
-from evalkit.canonical import Json, same
-from evalkit.errors import UnreadableTrace
-from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import arguments_of, call_of, dicts, message_of, tool_definition
+from evalkit.canonical import Json
+from evalkit.trace.formats.attributes import Attributes
+from evalkit.trace.formats.chat import call_of, dicts, message_of
 from evalkit.trace.formats.otlp_spans import Span
-from evalkit.trace.json_input import json_or_text, parse_json
-from evalkit.trace.model import Step, StepError, Usage
 from evalkit.wire.body import dump_json
 
-__all__ = ["claims", "interpret"]
+__all__ = ["Content", "answer_of", "content", "messages_of", "part_of"]
 
-_CONTENT = ("gen_ai.input.messages", "gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
-_PARAMS = {
-    "gen_ai.request.temperature": "temperature",
-    "gen_ai.request.top_p": "top_p",
-    "gen_ai.request.top_k": "top_k",
-    "gen_ai.request.max_tokens": "max_tokens",
-    "gen_ai.request.seed": "seed",
-    "gen_ai.request.stop_sequences": "stop",
-    "gen_ai.request.presence_penalty": "presence_penalty",
-    "gen_ai.request.frequency_penalty": "frequency_penalty",
-    "gen_ai.request.choice.count": "n",
-}
-_ROLES = frozenset({"system", "user", "assistant", "tool"})
-
-
-def claims(span: Span) -> bool:
-    """Whether the span holds what a model or a tool was asked, in this dialect."""
-    return any(key in span.attributes for key in _CONTENT)
-
-
-def interpret(span: Span) -> Step:
-    """The span as a step; its number, parent and times are set by the caller."""
-    taken = _Attributes(span.attributes)
-    operation = taken.take("gen_ai.operation.name")
-    maker = _MAKERS.get(operation if isinstance(operation, str) else "", _other)
-    return maker(span, taken)
-
-
-class _Attributes:
-    """A span's attributes; what no field takes stays over for the step's own attributes."""
-
-    def __init__(self, attributes: dict[str, Json]) -> None:
-        self.rest = dict(attributes)
-        self.missing: list[Json] = []
-
-    def take(self, *names: str) -> Json:
-        """The first of some attributes that is there, taken out."""
-        for name in names:
-            if name in self.rest:
-                return self.rest.pop(name)
-        return None
-
-    def text(self, *names: str) -> str:
-        value = self.take(*names)
-        return value if isinstance(value, str) else ""
-
-    def count(self, *names: str) -> int | None:
-        value = self.take(*names)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-    def listed(self, name: str) -> list[dict[str, Any]] | None:
-        """A list of objects, given as such or as JSON text; None (and left where it is) when it is neither."""
-        value = self.rest.get(name)
-        if isinstance(value, str):
-            try:
-                value = parse_json(value.encode(), "")
-            except (UnreadableTrace, UnicodeEncodeError):  # an exporter's length limit cuts JSON in the middle
-                return None
-        if not isinstance(value, list):
-            return None
-        del self.rest[name]
-        return dicts(value)
-
-    def left(self) -> dict[str, Json]:
-        return {**self.rest, "missing": self.missing} if self.missing else self.rest
-
-
-def _model(span: Span, taken: _Attributes) -> Step:
-    given, answered = taken.listed("gen_ai.input.messages"), taken.listed("gen_ai.output.messages")
-    messages = [*_system(taken), *(message for raw in given or [] for message in _messages(raw))]
-    if len(messages) > 1 and messages[0]["role"] == messages[1]["role"] == "system" and same(*messages[:2]):
-        del messages[0]  # the instructions stand in both attributes
-    tools = [tool_definition(tool) for tool in taken.listed("gen_ai.tool.definitions") or []]
-    params = {name: taken.take(key) for key, name in _PARAMS.items() if key in taken.rest}
-    error = _error(span, taken)
-    choices = [_answer(raw) for raw in answered or []]
-    if not given:
-        taken.missing.append("input")
-    if not choices and error is None:
-        taken.missing.append("output")
-    if choices[1:]:
-        taken.rest["other_choices"] = [*choices[1:]]
-    asked = taken.take("gen_ai.request.model")
-    model = taken.take("gen_ai.response.model") or asked
-    return Step(
-        seq=0,
-        kind="model",
-        name="chat",
-        input={"messages": [*messages], "tools": tools, "params": params},
-        output=choices[0] if choices else None,
-        error=error,
-        model=model if isinstance(model, str) else None,
-        usage=_usage(taken),
-        attributes=taken.left(),
-    )
-
-
-def _tool(span: Span, taken: _Attributes) -> Step:
-    name = taken.text("gen_ai.tool.name") or span.name.removeprefix("execute_tool ")
-    given = taken.take("gen_ai.tool.call.arguments")
-    result = taken.take("gen_ai.tool.call.result")
-    error = _error(span, taken)
-    if given is None:
-        taken.missing.append("input")
-    if result is None and error is None:
-        taken.missing.append("output")
-    if "gen_ai.tool.call.id" in taken.rest:
-        taken.rest["tool_call_id"] = taken.take("gen_ai.tool.call.id")
-    return Step(
-        seq=0,
-        kind="tool",
-        name=name,
-        input=None if given is None else arguments_of(given),
-        output=json_or_text(result) if isinstance(result, str) else result,
-        error=error,
-        effect=guess_effect(name),
-        effect_source="guessed",
-        attributes=taken.left(),
-    )
-
-
-def _agent(span: Span, taken: _Attributes) -> Step:
-    given, answered = taken.listed("gen_ai.input.messages"), taken.listed("gen_ai.output.messages")
-    messages = [*_system(taken), *(message for raw in given or [] for message in _messages(raw))]
-    answers = [_answer(raw) for raw in answered or []]
-    return Step(
-        seq=0,
-        kind="agent",
-        name=taken.text("gen_ai.agent.name") or span.name.removeprefix("invoke_agent "),
-        input=[*messages] or None,
-        output=answers[-1] if answers else None,
-        error=_error(span, taken),
-        usage=_usage(taken),
-        attributes=taken.left(),
-    )
-
-
-def _retrieval(span: Span, taken: _Attributes) -> Step:
-    query = taken.take("gen_ai.retrieval.query.text")
-    documents = taken.listed("gen_ai.retrieval.documents")
-    error = _error(span, taken)
-    if query is None:
-        taken.missing.append("input")
-    if documents is None and error is None:
-        taken.missing.append("output")
-    return Step(
-        seq=0,
-        kind="retrieval",
-        name=taken.text("gen_ai.data_source.id") or span.name,
-        input={"query": query},
-        output=None if documents is None else [*documents],
-        error=error,
-        attributes=taken.left(),
-    )
-
-
-def _other(span: Span, taken: _Attributes) -> Step:
-    if "gen_ai.operation.name" in span.attributes:
-        taken.rest["gen_ai.operation.name"] = span.attributes["gen_ai.operation.name"]
-    return Step(seq=0, kind="other", name=span.name, error=_error(span, taken), attributes=taken.left())
-
-
-_MAKERS: dict[str, Callable[[Span, _Attributes], Step]] = {
-    "chat": _model,
-    "text_completion": _model,
-    "generate_content": _model,
-    "execute_tool": _tool,
-    "invoke_agent": _agent,
-    "retrieval": _retrieval,
+_ROLES = {
+    **{role: role for role in ("system", "user", "assistant", "tool")},
+    **{"developer": "system", "human": "user", "ai": "assistant", "model": "assistant", "function": "tool"},
 }
 
 
-def _system(taken: _Attributes) -> list[dict[str, Any]]:
-    parts = taken.listed("gen_ai.system_instructions")
-    return _messages({"role": "system", "parts": parts}) if parts else []
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a span says about a call, in the form of the conventions' JSON schemas.
+
+    Attributes:
+        given: the input messages, ``{"role", "parts"}``.
+        answered: the output messages, one a choice.
+        tools: definitions that stand among the messages.
+        system: parts of the developer's instructions.
+    """
+
+    given: list[dict[str, Any]] = field(default_factory=list)
+    answered: list[dict[str, Any]] = field(default_factory=list)
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    system: list[dict[str, Any]] = field(default_factory=list)
 
 
-def _messages(raw: dict[str, Any]) -> list[dict[str, Any]]:
+def content(span: Span, taken: Attributes) -> Content | None:
+    """The messages in a span's attributes; None when there are none."""
+    del span
+    given, answered = taken.listed("gen_ai.input.messages"), taken.listed("gen_ai.output.messages")
+    return Content(given or [], answered or []) if given or answered else None
+
+
+def part_of(block: Any) -> dict[str, Any]:
+    """A part of a message from a content block of OpenAI's or Anthropic's form; others stay as they are."""
+    if not isinstance(block, dict):
+        return {"type": "text", "content": block if isinstance(block, str) else dump_json(block).decode()}
+    kind = block.get("type")
+    if kind in ("text", "input_text", "output_text") and "text" in block:
+        return {"type": "text", "content": block["text"]}
+    if kind in ("thinking", "reasoning"):
+        return {"type": "reasoning", "content": block.get("thinking") or block.get("content") or block.get("text")}
+    if kind == "tool_use":
+        return {"type": "tool_call", "id": block.get("id"), "name": block.get("name"), "arguments": block.get("input")}
+    if kind == "tool_result":
+        return {"type": "tool_call_response", "id": block.get("tool_use_id"), "response": _plain(block.get("content"))}
+    return block
+
+
+def _plain(content: Any) -> Any:
+    """A tool result's text blocks as one text; anything else as it is."""
+    blocks = dicts(content)
+    if blocks and len(blocks) == len(content) and all(isinstance(block.get("text"), str) for block in blocks):
+        return "\n".join(block["text"] for block in blocks)
+    return content
+
+
+def messages_of(raw: dict[str, Any]) -> list[dict[str, Any]]:
     """The Messages of one source message: each tool response in it is a Message of its own, before the rest."""
     if not isinstance(raw.get("parts"), list):
         return [message_of(raw)]
@@ -209,7 +83,7 @@ def _messages(raw: dict[str, Any]) -> list[dict[str, Any]]:
     return [*answers, _message(_role(raw.get("role"), rest), rest)] if rest or not answers else answers
 
 
-def _answer(raw: dict[str, Any]) -> dict[str, Any]:
+def answer_of(raw: dict[str, Any]) -> dict[str, Any]:
     """An output message: an assistant's, whatever role the source gives it."""
     if not isinstance(raw.get("parts"), list):
         return message_of({**raw, "role": "assistant"})
@@ -246,31 +120,5 @@ def _tool_message(part: dict[str, Any]) -> dict[str, Any]:
 
 def _role(role: Any, parts: list[dict[str, Any]]) -> str:
     if isinstance(role, str) and role in _ROLES:
-        return role
+        return _ROLES[role]
     return "assistant" if any(part.get("type") == "tool_call" for part in parts) else "user"
-
-
-def _usage(taken: _Attributes) -> Usage | None:
-    usage = Usage(
-        input_tokens=taken.count("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"),
-        output_tokens=taken.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
-        cached_tokens=taken.count("gen_ai.usage.cache_read.input_tokens"),
-        reasoning_tokens=taken.count("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
-    )
-    return None if usage == Usage() else usage
-
-
-def _error(span: Span, taken: _Attributes) -> StepError | None:
-    """The error that failed the span: its exception event says most, then ``error.type``, then the status."""
-    code = taken.text("error.type")
-    if not span.failed and not code:
-        return None
-    raised = next((event.attributes for event in span.events if event.name == "exception"), {})
-    module, _, kind = str(raised.get("exception.type") or code or "Error").rpartition(".")
-    stack = raised.get("exception.stacktrace")
-    return StepError(
-        type=kind,
-        message=str(raised.get("exception.message") or span.status_message or taken.text("error.message")),
-        module=module or None,
-        stack=stack if isinstance(stack, str) else None,
-    )

@@ -12,9 +12,11 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts
+from evalkit.trace.model import StepError
 
-__all__ = ["Batch", "Span", "SpanEvent", "decode", "is_otlp"]
+__all__ = ["Batch", "Span", "SpanEvent", "decode", "error_of", "is_otlp"]
 
 _SIGNALS = ("resourceSpans", "resourceLogs", "resourceMetrics")
 _STATUS_ERROR = (2, "STATUS_CODE_ERROR")
@@ -22,10 +24,18 @@ _STATUS_ERROR = (2, "STATUS_CODE_ERROR")
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """An event of a span, or a log record that names one."""
+    """An event of a span, or a log record that names one.
+
+    Attributes:
+        body: a log record's body.
+        span_id: the span that a log record belongs to; empty where it names none, and for a span's own events.
+    """
 
     name: str
     attributes: dict[str, Json]
+    body: Json = None
+    trace_id: str = ""
+    span_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,22 @@ def decode(documents: Iterable[tuple[str, Json]]) -> Batch:
     return batch
 
 
+def error_of(span: Span, taken: Attributes) -> StepError | None:
+    """The error that failed the span: its exception event says most, then ``error.type``, then the status."""
+    code = taken.text("error.type")
+    if not span.failed and not code:
+        return None
+    raised = next((event.attributes for event in span.events if event.name == "exception"), {})
+    module, _, kind = str(raised.get("exception.type") or code or "Error").rpartition(".")
+    stack = raised.get("exception.stacktrace")
+    return StepError(
+        type=kind,
+        message=str(raised.get("exception.message") or span.status_message or taken.text("error.message")),
+        module=module or None,
+        stack=stack if isinstance(stack, str) else None,
+    )
+
+
 def _decode_request(request: dict[str, Any], where: str, batch: Batch) -> None:
     for resource in dicts(request.get("resourceSpans")):
         service = _service(resource)
@@ -136,7 +162,13 @@ def _event(raw: dict[str, Any]) -> SpanEvent:
 
 def _log(raw: dict[str, Any]) -> SpanEvent:
     attributes = _attributes(raw.get("attributes"))
-    return SpanEvent(_text(raw.get("eventName")) or _text(attributes.get("event.name")), attributes)
+    return SpanEvent(
+        name=_text(raw.get("eventName")) or _text(attributes.get("event.name")),
+        attributes=attributes,
+        body=_value(raw.get("body")),
+        trace_id=_text(raw.get("traceId")),
+        span_id=_text(raw.get("spanId")),
+    )
 
 
 def _attributes(pairs: Any) -> dict[str, Json]:

@@ -67,8 +67,7 @@ def _trace(document: dict[str, Any], source: Source, report: ReadReport) -> Trac
     model = object_of(config.get("model")).get("name")
     history = document["history"] if isinstance(document.get("history"), list) else []
     items = history if dicts(history) else _history(entries)
-    turns = _turns(messages_in(items, report), entries, model if isinstance(model, str) else None)
-    report.skipped["trajectory entry: merged into its model step"] += len(entries)
+    turns = _turns(messages_in(items, report), entries, model if isinstance(model, str) else None, report)
     steps = with_text_actions(conversation_steps(turns, report), report)
     ending, submission = info.get("exit_status"), info.get("submission")
     broken = isinstance(ending, str) and ending not in _FINISHED
@@ -97,9 +96,15 @@ def _history(entries: list[dict[str, Any]]) -> list[Json]:
     return messages
 
 
-def _turns(messages: list[tuple[int, dict[str, Any]]], entries: list[dict[str, Any]], model: str | None) -> list[Turn]:
+def _turns(
+    messages: list[tuple[int, dict[str, Any]]], entries: list[dict[str, Any]], model: str | None, report: ReadReport
+) -> list[Turn]:
     acting = [at for at, raw in messages if raw.get("role") == "assistant" and not raw.get("is_demo")]
-    paired = dict(zip(acting, entries, strict=True)) if len(acting) == len(entries) else {}
+    fits = len(acting) == len(entries)
+    if entries:
+        told = "merged into its model step" if fits else "the history, which has another length, is read instead"
+        report.skipped[f"trajectory entry: {told}"] += len(entries)
+    paired = dict(zip(acting, entries, strict=True)) if fits else {}
     return [_turn(at, raw, paired.get(at, {}), model) for at, raw in messages]
 
 
