@@ -49,7 +49,8 @@ class TrailFormat:
         if not isinstance(document, dict) or not _is_tree(document):
             raise UnreadableTrace("no tree of spans with child_spans", source.where, "pass a TRAIL trace")
         spans: list[SpanStep] = []
-        _gather(document["spans"], "", 0, source.where, spans, report)
+        for raw, above, depth in _spans(document["spans"], "", 0, source.where, report, {}):
+            spans.append(SpanStep(raw["span_id"], above, _step(raw, report), depth))
         service = next((each.get("service_name") for each in dicts(document["spans"])), None)
         trace_id = document.get("trace_id")
         yield trace_of_spans(
@@ -70,19 +71,22 @@ def _is_tree(document: Json) -> bool:
     return isinstance(first, dict) and isinstance(first.get("child_spans"), list) and "span_id" in first
 
 
-def _gather(raws: Any, parent: str, depth: int, where: str, spans: list[SpanStep], report: ReadReport) -> None:
-    """All spans below `raws`, each before its children; the parser's limit on nesting bounds the depth."""
+def _spans(
+    raws: Any, parent: str, depth: int, where: str, report: ReadReport, seen: dict[str, dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], str, int]]:
+    """All spans below `raws` with parent and depth, each before its children; the parser bounds the nesting."""
     found = dicts(raws)
     if isinstance(raws, list) and len(found) < len(raws):
         report.skipped["span: no object"] += len(raws) - len(found)
     for raw in found:
-        span_id = raw.get("span_id")
+        span_id, named = raw.get("span_id"), raw.get("parent_span_id")
         if not isinstance(span_id, str) or not span_id:
-            raise UnreadableTrace(f"span {len(spans)} lacks span_id", where, "export the trace again")
-        named = raw.get("parent_span_id")
-        above = parent or (named if isinstance(named, str) else "")
-        spans.append(SpanStep(span_id, above, _step(raw, report), depth))
-        _gather(raw.get("child_spans"), span_id, depth + 1, where, spans, report)
+            raise UnreadableTrace(f"span {len(seen)} lacks span_id", where, "export the trace again")
+        if seen.setdefault(span_id, raw) is not raw and seen[span_id] == raw:
+            report.skipped["span: stands there twice"] += 1
+            continue
+        yield raw, parent or (named if isinstance(named, str) else ""), depth
+        yield from _spans(raw.get("child_spans"), span_id, depth + 1, where, report, seen)
 
 
 def _step(raw: dict[str, Any], report: ReadReport) -> Step:

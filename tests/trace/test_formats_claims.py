@@ -1,0 +1,39 @@
+"""Which format claims which real file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalkit.trace.formats.protocol import Source
+from evalkit.trace.formats.registry import FORMATS
+from evalkit.trace.json_input import parse_json
+
+CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
+HOMES = {"trail", "swe-agent", "mini-swe-agent", "who-and-when"}
+"""Formats whose samples stand in the folder of the same name, and nowhere else."""
+
+
+def claims(path: Path) -> set[str]:
+    """The formats that claim a file that holds one JSON document."""
+    data = path.read_bytes()
+    document = parse_json(data, str(path))
+    source = Source(str(path), path, data[:65536], lambda: data, lambda: iter(data.splitlines(True)), lambda: document)
+    return {name for name, each in FORMATS.items() if each.detect(source)}
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(not CORPORA.is_dir(), reason="the corpora are not beside this checkout")
+def test_no_file_is_claimed_by_two_formats_or_by_a_stranger() -> None:
+    """At most one format says yes to any document, and these formats only to their own samples."""
+    found: dict[str, int] = dict.fromkeys(HOMES, 0)
+    for path in sorted(CORPORA.rglob("*.json")) + sorted(CORPORA.rglob("*.traj")):
+        if path.stat().st_size > 2_000_000 or "annotations" in path.parts:
+            continue
+        names = claims(path)
+        assert len(names) <= 1, path
+        for name in names & HOMES:
+            assert path.relative_to(CORPORA).parts[0] == name
+            found[name] += 1
+    assert all(found.values()), found
