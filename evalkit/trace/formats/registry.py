@@ -20,5 +20,8 @@ FORMATS: Registry[TraceFormat] = Registry(
         "swe-agent": "evalkit.trace.formats.swe_agent:FORMAT",
         "mini-swe-agent": "evalkit.trace.formats.mini_swe_agent:FORMAT",
         "who-and-when": "evalkit.trace.formats.who_and_when:FORMAT",
+        "langfuse": "evalkit.trace.formats.langfuse:FORMAT",
+        "langsmith": "evalkit.trace.formats.langsmith:FORMAT",
+        "openai-agents": "evalkit.trace.formats.openai_agents:FORMAT",
     },
 )
