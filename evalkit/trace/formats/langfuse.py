@@ -15,11 +15,11 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts, unix_seconds
+from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.langfuse_observation import Observation, decoded
 from evalkit.trace.formats.langfuse_steps import observation_step, once_a_call
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
-from evalkit.trace.json_input import parse_json, parse_json_lines
 from evalkit.trace.model import Trace
 
 __all__ = ["FORMAT"]
@@ -36,16 +36,7 @@ class LangfuseFormat:
 
     def detect(self, source: Source) -> bool:
         """Whether the document, its first item, or the first of the lines is a trace with Langfuse's observations."""
-        if not source.head.lstrip().startswith((b"{", b"[")):
-            return False
-        document = source.document()
-        if document is None:
-            first, newline, _ = source.head.partition(b"\n")
-            try:
-                document = parse_json(first, source.where) if newline else None
-            except UnreadableTrace:
-                return False
-        return any(_is_export(item) for item in _exports(document)[:1])
+        return any(_is_export(item) for item in _exports(first_document(source))[:1])
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
         """One trace for each exported one.
@@ -53,9 +44,7 @@ class LangfuseFormat:
         Raises:
             UnreadableTrace: an item is no export of a trace, or an observation lacks its id.
         """
-        document = source.document()
-        lines = parse_json_lines(source.lines(), source.where) if document is None else [(source.where, document)]
-        for where, line in lines:
+        for where, line in documents(source):
             for export in _exports(line):
                 if not isinstance(export, dict) or not _is_export(export):
                     raise UnreadableTrace("no Langfuse trace with observations", where, "export traces with them")

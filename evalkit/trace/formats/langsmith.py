@@ -15,10 +15,10 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts
+from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.langsmith_steps import run_step
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
-from evalkit.trace.json_input import parse_json, parse_json_lines
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["FORMAT"]
@@ -35,16 +35,7 @@ class LangSmithFormat:
 
     def detect(self, source: Source) -> bool:
         """Whether the document, or the first of the lines, holds a run."""
-        if not source.head.lstrip().startswith((b"{", b"[")):
-            return False
-        document = source.document()
-        if document is None:
-            first, newline, _ = source.head.partition(b"\n")
-            try:
-                document = parse_json(first, source.where) if newline else None
-            except UnreadableTrace:
-                return False
-        return any(_is_run(item) for item in _items(document)[:1])
+        return any(_is_run(item) for item in _items(first_document(source))[:1])
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
         """One trace for each trace id, in the order in which they appear.
@@ -52,10 +43,8 @@ class LangSmithFormat:
         Raises:
             UnreadableTrace: an item is no run, or has no id.
         """
-        document = source.document()
-        lines = parse_json_lines(source.lines(), source.where) if document is None else [(source.where, document)]
         runs: dict[str, dict[str, Any]] = {}
-        for where, line in lines:
+        for where, line in documents(source):
             for item in _items(line):
                 if not isinstance(item, dict):
                     raise UnreadableTrace("an item is no LangSmith run", where, "pass exported runs only")

@@ -16,10 +16,11 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition, unix_seconds
+from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.loose_messages import answer_in, messages_in
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
-from evalkit.trace.json_input import json_or_text, parse_json, parse_json_lines
+from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Step, StepError, Trace, Usage
 
 __all__ = ["FORMAT"]
@@ -35,16 +36,7 @@ class OpenAIAgentsFormat:
 
     def detect(self, source: Source) -> bool:
         """Whether the document, or the first of the lines, is an item of the SDK."""
-        if not source.head.lstrip().startswith((b"{", b"[")):
-            return False
-        document = source.document()
-        if document is None:
-            first, newline, _ = source.head.partition(b"\n")
-            try:
-                document = parse_json(first, source.where) if newline else None
-            except UnreadableTrace:
-                return False
-        return any(_is_item(item) for item in _items(document)[:1])
+        return any(_is_item(item) for item in _items(first_document(source))[:1])
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
         """One trace for each trace id, in the order in which they appear.
@@ -52,10 +44,8 @@ class OpenAIAgentsFormat:
         Raises:
             UnreadableTrace: an item is none of the SDK's.
         """
-        document = source.document()
-        lines = parse_json_lines(source.lines(), source.where) if document is None else [(source.where, document)]
         runs: dict[str, _Run] = {}
-        for where, line in lines:
+        for where, line in documents(source):
             for item in _items(line):
                 _sort_in(item, where, runs, report)
         for trace_id, run in runs.items():

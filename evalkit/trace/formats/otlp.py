@@ -19,10 +19,11 @@ from evalkit.trace.formats import otlp_events, otlp_genai
 from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts, text_of
+from evalkit.trace.formats.documents import documents
 from evalkit.trace.formats.openinference_attributes import SPAN_KIND, is_openinference, openinference_step
 from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, decode, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
-from evalkit.trace.json_input import parse_json, parse_json_lines
+from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["DIALECTS", "FORMAT", "Dialect"]
@@ -90,9 +91,7 @@ class OtlpFormat:
         Raises:
             UnreadableTrace: it is not OTLP, or no span is of a dialect that is read.
         """
-        document = source.document()
-        lines = parse_json_lines(source.lines(), source.where) if document is None else [(source.where, document)]
-        batch = decode(lines)
+        batch = decode(documents(source))
         _refuse_others(batch, source.where)
         spans, strays = _with_logs(batch)
         _count_rest(batch, strays, report)

@@ -15,10 +15,10 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts, message_of, text_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in
+from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.text_actions import ACTION, with_text_actions
-from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import StepError, Trace
 
 __all__ = ["FORMAT"]
@@ -42,8 +42,7 @@ class SweAgentFormat:
         Raises:
             UnreadableTrace: it has neither history nor trajectory.
         """
-        found = source.document()
-        document = parse_json(source.data(), source.where) if found is None else found
+        document = whole_document(source)
         if not isinstance(document, dict) or not _is_run(document):
             raise UnreadableTrace("neither history nor trajectory", source.where, "pass a SWE-agent .traj file")
         yield _trace(document, source, report)

@@ -16,8 +16,8 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts, message_of, text_of, tool_definition, unix_seconds, usage_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in, run_id
+from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
-from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import StepError, Trace
 
 __all__ = ["FORMAT"]
@@ -58,8 +58,7 @@ class Tau2BenchFormat:
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
         """One trace a simulation, in the file's order."""
-        found = source.document()
-        document = parse_json(source.data(), source.where) if found is None else found
+        document = whole_document(source)
         runs = _simulations(document)
         if not isinstance(document, dict) or not runs:
             raise UnreadableTrace("the document has no simulations", source.where, "pass a tau2-bench result file")

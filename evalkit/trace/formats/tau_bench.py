@@ -15,8 +15,8 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import message_of, text_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in, run_id
+from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
-from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import USER_MESSAGE, Trace
 
 __all__ = ["FORMAT"]
@@ -36,8 +36,7 @@ class TauBenchFormat:
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
         """One trace a run, in the file's order."""
-        document = source.document()
-        runs = parse_json(source.data(), source.where) if document is None else document
+        runs = whole_document(source)
         if not isinstance(runs, list):
             raise UnreadableTrace("the file is no JSON array of runs", source.where, "pass a tau-bench result file")
         seen: Counter[str] = Counter()

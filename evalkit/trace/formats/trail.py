@@ -17,11 +17,11 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts, unix_seconds
+from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.openinference_attributes import is_openinference, openinference_step
 from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
-from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import Step, StepError, Trace
 
 __all__ = ["FORMAT"]
@@ -44,8 +44,7 @@ class TrailFormat:
         Raises:
             UnreadableTrace: it is no tree of spans, or a span lacks its id.
         """
-        found = source.document()
-        document = parse_json(source.data(), source.where) if found is None else found
+        document = whole_document(source)
         if not isinstance(document, dict) or not _is_tree(document):
             raise UnreadableTrace("no tree of spans with child_spans", source.where, "pass a TRAIL trace")
         spans: list[SpanStep] = []

@@ -16,9 +16,9 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.conversation import messages_in
+from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import ReadReport, Source
-from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import USER_MESSAGE, Step, StepError, Trace
 
 __all__ = ["FORMAT"]
@@ -48,8 +48,7 @@ class WhoAndWhenFormat:
         Raises:
             UnreadableTrace: it has no question or no history.
         """
-        found = source.document()
-        document = parse_json(source.data(), source.where) if found is None else found
+        document = whole_document(source)
         if not isinstance(document, dict) or not _is_log(document):
             raise UnreadableTrace("no question with a history", source.where, "pass a Who&When log")
         report.skipped.update(f"label {key}: not part of the run" for key in _LABELS if key in document)
