@@ -1,10 +1,13 @@
-"""A span's attributes, taken one by one; lists that were flattened into numbered names are put together again.
+"""A span's attributes with dotted names, taken one by one.
 
-``llm.tools.10.x`` comes after ``llm.tools.9.x``: indexes sort as numbers.
+They come flat (``{"a.0.b": 1}``), nested (``{"a": [{"b": 1}]}``), or mixed. What was flattened is put together again, a
+list as `indexed` gives it or as `items_of` reads it from a `tree`. Indexes are numbers and sort as such:
+``llm.tools.10.x`` comes after ``llm.tools.9.x``.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +15,11 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts
-from evalkit.trace.json_input import parse_json
+from evalkit.trace.json_input import json_or_text, parse_json
 
-__all__ = ["Attributes", "grouped", "json_value"]
+__all__ = ["Attributes", "grouped", "items_of", "json_value", "number_of", "object_of", "spread", "text_at"]
 
+_MAX_LEVELS = 30
 _MAX_INDEX_DIGITS = 9
 
 
@@ -34,9 +38,13 @@ class Attributes:
         return None
 
     def text(self, *names: str) -> str:
-        """As `take`; empty for what is no text."""
-        value = self.take(*names)
-        return value if isinstance(value, str) else ""
+        """As `take`, for the first that is a text; others stay where they are. Empty when none is."""
+        for name in names:
+            value = self.rest.get(name)
+            if isinstance(value, str):
+                del self.rest[name]
+                return value
+        return ""
 
     def count(self, *names: str) -> int | None:
         """As `take`; None for what is no whole number."""
@@ -62,9 +70,27 @@ class Attributes:
             del self.rest[name]
         return items
 
+    def tree(self, name: str) -> Json:
+        """What stands at `name` or below it, taken out: a value, or an object of what is below. None when nothing.
+
+        A flattened list is an object with numbers for keys: see `items_of`.
+        """
+        if name in self.rest:
+            return self.rest.pop(name)
+        prefix = f"{name}."
+        below = [key for key in self.rest if key.startswith(prefix)]
+        return _gathered({key[len(prefix) :]: self.rest.pop(key) for key in below}) if below else None
+
     def left(self) -> dict[str, Json]:
         """What is left, with the list of what the span should have held and did not."""
         return {**self.rest, "missing": self.missing} if self.missing else self.rest
+
+
+def spread(attributes: Mapping[str, Json]) -> dict[str, Json]:
+    """Attributes that came nested, by their dotted names."""
+    flat: dict[str, Json] = {}
+    _spread(attributes, "", flat, _MAX_LEVELS)
+    return flat
 
 
 def grouped(attributes: Mapping[str, Json], prefix: str) -> list[dict[str, Json]]:
@@ -75,6 +101,39 @@ def grouped(attributes: Mapping[str, Json], prefix: str) -> list[dict[str, Json]
         (``prefix.0``) has the name ``""``.
     """
     return _grouped(attributes, prefix)[0]
+
+
+def items_of(value: Any) -> list[Any]:
+    """The items of a list: given as such, as an object of numbered items, or as JSON text."""
+    found = json_or_text(value) if isinstance(value, str) else value
+    if isinstance(found, list):
+        return found
+    if not isinstance(found, dict) or not all(isinstance(key, str) and _is_index(key) for key in found):
+        return []
+    return [found[key] for key in sorted(found, key=int)]
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """`value` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def text_at(value: Any, path: str) -> str:
+    """The text at a dotted path inside `value`, else empty."""
+    for name in path.split("."):
+        value = object_of(value).get(name)
+    return value if isinstance(value, str) else ""
+
+
+def number_of(value: Any) -> float | None:
+    """A finite number, also one written as text; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def json_value(text: str) -> Json:
@@ -92,7 +151,36 @@ def _grouped(attributes: Mapping[str, Json], prefix: str) -> tuple[list[dict[str
     for name, value in attributes.items():
         if name.startswith(start):
             number, _, inner = name[len(start) :].partition(".")
-            if number.isascii() and number.isdecimal() and len(number) <= _MAX_INDEX_DIGITS:
+            if _is_index(number):
                 items[int(number)][inner] = value
                 names.append(name)
     return [items[number] for number in sorted(items)], names
+
+
+def _is_index(key: str) -> bool:
+    return key.isascii() and key.isdecimal() and len(key) <= _MAX_INDEX_DIGITS
+
+
+def _spread(value: Mapping[str, Json], prefix: str, flat: dict[str, Json], levels: int) -> None:
+    for key, item in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(item, dict) and item and levels:
+            _spread(item, f"{name}.", flat, levels - 1)
+        else:
+            flat[name] = item
+
+
+def _gathered(flat: dict[str, Json]) -> dict[str, Json]:
+    """Flat names as an object of objects; a value that stands where others have parts keeps the name ``value``."""
+    root: dict[str, Any] = {}
+    for name in sorted(flat):
+        *way, last = name.split(".", _MAX_LEVELS)
+        holder = root
+        for part in way:
+            below = holder.get(part)
+            if not isinstance(below, dict):
+                below = {} if below is None else {"value": below}
+                holder[part] = below
+            holder = below
+        holder[last] = flat[name]
+    return root

@@ -150,7 +150,7 @@ def _trace(trace_id: str, members: dict[str, dict[str, Any]], report: ReadReport
         )
         plain = {key: value for key, value in run.items() if key not in _LABELS}
         step = run_step(plain, is_agent=not _parent(run))
-        spans.append(SpanStep(run["id"], _parent(run), step, _depth(run, members)))
+        spans.append(SpanStep(run["id"], _parent(run), step))
     trace = trace_of_spans(trace_id, LangSmithFormat.name, spans, report, gaps=_gaps(spans))
     root = next((run for run in ordered if run["id"] == trace_id), ordered[0])
     kept = {key: root[key] for key in ("session_name", "tags") if root.get(key)}
@@ -182,12 +182,3 @@ def _name(run: dict[str, Any]) -> str:
 def _order(run: dict[str, Any]) -> tuple[str, str]:
     order, start = run.get("dotted_order"), run.get("start_time")
     return (order if isinstance(order, str) else "", start if isinstance(start, str) else "")
-
-
-def _depth(run: dict[str, Any], known: dict[str, dict[str, Any]]) -> int:
-    above = {run["id"]}
-    parent = _parent(run)
-    while parent in known and parent not in above:
-        above.add(parent)
-        parent = _parent(known[parent])
-    return len(above)

@@ -94,7 +94,7 @@ def _sort_in(item: Json, where: str, runs: dict[str, _Run], report: ReadReport) 
 
 
 def _trace(trace_id: str, run: _Run, report: ReadReport) -> Trace:
-    spans = [_span(raw, run.spans) for raw in run.spans.values()]
+    spans = [_span(raw) for raw in run.spans.values()]
     hollow = any(span.step.kind == "model" and "response_id" in span.step.attributes for span in spans)
     hollow = hollow and any("input" in span.step.attributes.get("missing", ()) for span in spans)
     kept = {key: run.header[key] for key in ("group_id", "metadata") if run.header.get(key)}
@@ -108,7 +108,7 @@ def _trace(trace_id: str, run: _Run, report: ReadReport) -> Trace:
     return replace(trace, name=named) if isinstance(named, str) and named else trace
 
 
-def _span(raw: dict[str, Any], known: dict[str, dict[str, Any]]) -> SpanStep:
+def _span(raw: dict[str, Any]) -> SpanStep:
     data = raw["span_data"]
     left = {key: value for key, value in data.items() if value not in (None, [], {})}
     error = _error(raw.get("error"))
@@ -121,15 +121,7 @@ def _span(raw: dict[str, Any], known: dict[str, dict[str, Any]]) -> SpanStep:
     parent = raw.get("parent_id")
     parent = parent if isinstance(parent, str) else ""
     step = replace(step, started_at=started, ended_at=ended, attributes=attributes)
-    return SpanStep(str(raw["id"]), parent, step, _depth(parent, known))
-
-
-def _depth(span_id: Any, known: dict[str, dict[str, Any]]) -> int:
-    above: set[str] = set()
-    while isinstance(span_id, str) and span_id in known and span_id not in above:
-        above.add(span_id)
-        span_id = known[span_id].get("parent_id")
-    return len(above)
+    return SpanStep(str(raw["id"]), parent, step)
 
 
 def _agent(left: dict[str, Any], error: StepError | None) -> Step:

@@ -1,4 +1,4 @@
-"""OpenInference: what the attributes of one span mean, however the span was carried (OTLP, Phoenix, a nested tree).
+"""OpenInference: what the attributes of one span mean, however the span was carried (OTLP, Phoenix, a nested taken).
 
 Attributes come flat (``llm.input_messages.0.message.role``), nested (``{"llm": {"input_messages": [...]}}``), or mixed;
 indexes are numbers and sort as such. What no field of a step takes stays in the step's attributes, as it was given.
@@ -12,8 +12,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.trace.effect import guess_effect
+from evalkit.trace.formats.attributes import Attributes, items_of, number_of, object_of, spread, text_at
 from evalkit.trace.formats.chat import arguments_of, dicts, message_of, request_of, text_of, tool_definition
-from evalkit.trace.formats.openinference_tree import Tree, items_of, number_of, object_of, text_at
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Kind, Step, StepError, Usage
 
@@ -39,31 +39,31 @@ def openinference_step(attributes: Mapping[str, Json], span_name: str, error: St
         span_name: names the step where no attribute does.
         error: what failed the span, when its status says so.
     """
-    tree = Tree(attributes)
-    kind = tree.take(SPAN_KIND)
+    taken = Attributes(spread(attributes))
+    kind = taken.tree(SPAN_KIND)
     maker = _MAKERS.get(kind.upper() if isinstance(kind, str) else "", _other)
     if maker is _other and kind is not None:
-        tree.keep(SPAN_KIND, kind)
-    return maker(tree, span_name, error)
+        taken.rest[SPAN_KIND] = kind
+    return maker(taken, span_name, error)
 
 
-def _model(tree: Tree, span_name: str, error: StepError | None) -> Step:
+def _model(taken: Attributes, span_name: str, error: StepError | None) -> Step:
     del span_name
-    request, response = _value(tree, "input"), _value(tree, "output")
-    messages = [_message(item) for item in items_of(tree.take("llm.input_messages"))]
-    answers = [_message(item, "assistant") for item in items_of(tree.take("llm.output_messages"))]
-    params = object_of(_parsed(tree.take("llm.invocation_parameters")))
-    given = _request(request, messages, params, items_of(tree.take("llm.tools")), tree)
-    answer = answers[0] if answers else _answer(response, tree)
+    request, response = _value(taken, "input"), _value(taken, "output")
+    messages = [_message(item) for item in items_of(taken.tree("llm.input_messages"))]
+    answers = [_message(item, "assistant") for item in items_of(taken.tree("llm.output_messages"))]
+    params = object_of(_parsed(taken.tree("llm.invocation_parameters")))
+    given = _request(request, messages, params, items_of(taken.tree("llm.tools")), taken)
+    answer = answers[0] if answers else _answer(response, taken)
     if response is not None and not _says(answer, response):
-        tree.keep("output.value", response)
+        taken.rest["output.value"] = response
     if answers[1:]:
-        tree.keep("other_choices", [*answers[1:]])
+        taken.rest["other_choices"] = [*answers[1:]]
     if not given["messages"]:
-        tree.missing("input")
+        taken.missing.append("input")
     if answer is None and error is None:
-        tree.missing("output")
-    model = tree.take("llm.model_name") or params.get("model")
+        taken.missing.append("output")
+    model = taken.tree("llm.model_name") or params.get("model")
     return Step(
         seq=0,
         kind="model",
@@ -72,13 +72,13 @@ def _model(tree: Tree, span_name: str, error: StepError | None) -> Step:
         output=answer,
         error=error,
         model=model if isinstance(model, str) else None,
-        usage=_usage(tree),
-        attributes=tree.left(),
+        usage=_usage(taken),
+        attributes=taken.left(),
     )
 
 
 def _request(
-    request: Json, messages: list[dict[str, Any]], params: dict[str, Any], tools: list[Any], tree: Tree
+    request: Json, messages: list[dict[str, Any]], params: dict[str, Any], tools: list[Any], taken: Attributes
 ) -> dict[str, Json]:
     """The normal input of a model step from the message attributes, else from the raw request in ``input.value``."""
     defined = [tool_definition(_parsed(_schema(tool))) for tool in tools]
@@ -94,34 +94,34 @@ def _request(
             "params": sampling or body.get("params", {}),
         }
     if not messages:
-        messages = _prompts(tree)
+        messages = _prompts(taken)
     if not messages and isinstance(request, str) and request:
         messages = [{"role": "user", "content": request}]
     elif request is not None:
-        _keep_rest(request, listed, messages, tree)
+        _keep_rest(request, listed, messages, taken)
     return {"messages": [*messages], "tools": [*defined], "params": sampling}
 
 
-def _keep_rest(request: Json, listed: list[dict[str, Any]], messages: list[dict[str, Any]], tree: Tree) -> None:
+def _keep_rest(request: Json, listed: list[dict[str, Any]], messages: list[dict[str, Any]], taken: Attributes) -> None:
     """Keep of a raw request what the message attributes do not say."""
     twice = len(listed) == len(messages) and all(
         text_of(message_of(raw)) == text_of(message) for raw, message in zip(listed, messages, strict=True)
     )
     if not twice or not listed:
-        tree.keep("input.value", request)
+        taken.rest["input.value"] = request
     elif isinstance(request, dict) and len(request) > 1:
-        tree.keep("input.value", {key: value for key, value in request.items() if key != "messages"})
+        taken.rest["input.value"] = {key: value for key, value in request.items() if key != "messages"}
 
 
-def _prompts(tree: Tree) -> list[dict[str, Any]]:
+def _prompts(taken: Attributes) -> list[dict[str, Any]]:
     """The prompts of a text completion, as user messages."""
-    texts = [text_at(item, "prompt.text") for item in items_of(tree.take("llm.prompts"))]
+    texts = [text_at(item, "prompt.text") for item in items_of(taken.tree("llm.prompts"))]
     return [{"role": "user", "content": text} for text in texts if text]
 
 
-def _answer(response: Json, tree: Tree) -> dict[str, Any] | None:
+def _answer(response: Json, taken: Attributes) -> dict[str, Any] | None:
     """The answer where no message attribute holds it: a completion's text, a response body, or plain text."""
-    texts = [text_at(item, "completion.text") for item in items_of(tree.take("llm.choices"))]
+    texts = [text_at(item, "completion.text") for item in items_of(taken.tree("llm.choices"))]
     if texts:
         return {"role": "assistant", "content": texts[0]}
     if isinstance(response, str):
@@ -186,31 +186,31 @@ def _schema(raw: Any) -> Any:
     return tool.get("json_schema", tool)
 
 
-def _tool(tree: Tree, span_name: str, error: StepError | None) -> Step:
-    name = tree.text("tool.name") or tree.text("tool_call.function.name") or span_name
-    call_id = tree.text("tool_call.id") or tree.text("tool.id")
-    given, output = _value(tree, "input"), _value(tree, "output")
-    given = tree.take("tool_call.function.arguments") if given is None else given
+def _tool(taken: Attributes, span_name: str, error: StepError | None) -> Step:
+    name = taken.text("tool.name") or taken.text("tool_call.function.name") or span_name
+    call_id = taken.text("tool_call.id") or taken.text("tool.id")
+    given, output = _value(taken, "input"), _value(taken, "output")
+    given = taken.tree("tool_call.function.arguments") if given is None else given
     if given is None:
-        tree.missing("input")
+        taken.missing.append("input")
     if output is None and error is None:
-        tree.missing("output")
+        taken.missing.append("output")
     if call_id:
-        tree.keep("tool_call_id", call_id)
+        taken.rest["tool_call_id"] = call_id
     return Step(
         seq=0,
         kind="tool",
         name=name,
-        input=None if given is None else _unwrapped(arguments_of(given), tree),
+        input=None if given is None else _unwrapped(arguments_of(given), taken),
         output=output,
         error=error,
         effect=guess_effect(name),
         effect_source="guessed",
-        attributes=tree.left(),
+        attributes=taken.left(),
     )
 
 
-def _unwrapped(given: Json, tree: Tree) -> Json:
+def _unwrapped(given: Json, taken: Attributes) -> Json:
     """The arguments inside the call of a Python function: keywords, and positions by the names of its parameters."""
     if not isinstance(given, dict) or "kwargs" not in given or not set(given) <= _TOOL_WRAPPER:
         return given
@@ -219,32 +219,32 @@ def _unwrapped(given: Json, tree: Tree) -> Json:
         return given
     if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
         return args[0]
-    names = [*object_of(_parsed(tree.peek("tool.parameters")))]
+    names = [*object_of(_parsed(taken.rest.get("tool.parameters")))]
     if len(args) > len(names):
         return given if args else kwargs
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
-def _agent(tree: Tree, span_name: str, error: StepError | None) -> Step:
-    name = tree.text("agent.name") or span_name
-    asked, answered = _value(tree, "input"), _value(tree, "output")
-    return Step(0, "agent", name, asked, answered, error, usage=_usage(tree), attributes=tree.left())
+def _agent(taken: Attributes, span_name: str, error: StepError | None) -> Step:
+    name = taken.text("agent.name") or span_name
+    asked, answered = _value(taken, "input"), _value(taken, "output")
+    return Step(0, "agent", name, asked, answered, error, usage=_usage(taken), attributes=taken.left())
 
 
-def _retrieval(tree: Tree, span_name: str, error: StepError | None) -> Step:
-    query, answered = _value(tree, "input"), _value(tree, "output")
-    ranked = tree.take("reranker.query")
+def _retrieval(taken: Attributes, span_name: str, error: StepError | None) -> Step:
+    query, answered = _value(taken, "input"), _value(taken, "output")
+    ranked = taken.tree("reranker.query")
     query = query if ranked is None else ranked
-    found = items_of(tree.take("retrieval.documents")) or items_of(tree.take("reranker.output_documents"))
+    found = items_of(taken.tree("retrieval.documents")) or items_of(taken.tree("reranker.output_documents"))
     documents = [_document(item) for item in found]
     if query is None:
-        tree.missing("input")
+        taken.missing.append("input")
     if not found and answered is None and error is None:
-        tree.missing("output")
+        taken.missing.append("output")
     if found and answered is not None:
-        tree.keep("output.value", answered)
+        taken.rest["output.value"] = answered
     output: Json = [*documents] if found else answered
-    return Step(0, "retrieval", span_name, {"query": query}, output, error, attributes=tree.left())
+    return Step(0, "retrieval", span_name, {"query": query}, output, error, attributes=taken.left())
 
 
 def _document(raw: Any) -> Json:
@@ -253,20 +253,20 @@ def _document(raw: Any) -> Json:
     return {**document, "metadata": _parsed(document["metadata"])} if "metadata" in document else document
 
 
-def _policy(tree: Tree, span_name: str, error: StepError | None) -> Step:
-    return _plain("policy", tree, span_name, error)
+def _policy(taken: Attributes, span_name: str, error: StepError | None) -> Step:
+    return _plain("policy", taken, span_name, error)
 
 
-def _other(tree: Tree, span_name: str, error: StepError | None) -> Step:
-    return _plain("other", tree, span_name, error)
+def _other(taken: Attributes, span_name: str, error: StepError | None) -> Step:
+    return _plain("other", taken, span_name, error)
 
 
-def _plain(kind: Kind, tree: Tree, span_name: str, error: StepError | None) -> Step:
-    asked, answered = _value(tree, "input"), _value(tree, "output")
-    return Step(0, kind, span_name, asked, answered, error, attributes=tree.left())
+def _plain(kind: Kind, taken: Attributes, span_name: str, error: StepError | None) -> Step:
+    asked, answered = _value(taken, "input"), _value(taken, "output")
+    return Step(0, kind, span_name, asked, answered, error, attributes=taken.left())
 
 
-_MAKERS: dict[str, Callable[[Tree, str, StepError | None], Step]] = {
+_MAKERS: dict[str, Callable[[Attributes, str, StepError | None], Step]] = {
     "LLM": _model,
     "TOOL": _tool,
     "AGENT": _agent,
@@ -276,10 +276,10 @@ _MAKERS: dict[str, Callable[[Tree, str, StepError | None], Step]] = {
 }
 
 
-def _value(tree: Tree, side: str) -> Json:
+def _value(taken: Attributes, side: str) -> Json:
     """``input.value`` or ``output.value``; objects and arrays in a string are parsed unless it is said to be text."""
-    value = tree.take(f"{side}.value")
-    mime = tree.take(f"{side}.mime_type")
+    value = taken.tree(f"{side}.value")
+    mime = taken.tree(f"{side}.mime_type")
     return value if mime == "text/plain" else _parsed(value)
 
 
@@ -287,14 +287,14 @@ def _parsed(value: Any) -> Any:
     return json_or_text(value) if isinstance(value, str) else value
 
 
-def _usage(tree: Tree) -> Usage | None:
+def _usage(taken: Attributes) -> Usage | None:
     count = "llm.token_count"
     usage = Usage(
-        input_tokens=_int(tree.take(f"{count}.prompt")),
-        output_tokens=_int(tree.take(f"{count}.completion")),
-        cached_tokens=_int(tree.take(f"{count}.prompt_details.cache_read")),
-        reasoning_tokens=_int(tree.take(f"{count}.completion_details.reasoning")),
-        cost_usd=number_of(tree.take("llm.cost.total")),
+        input_tokens=_int(taken.tree(f"{count}.prompt")),
+        output_tokens=_int(taken.tree(f"{count}.completion")),
+        cached_tokens=_int(taken.tree(f"{count}.prompt_details.cache_read")),
+        reasoning_tokens=_int(taken.tree(f"{count}.completion_details.reasoning")),
+        cost_usd=number_of(taken.tree("llm.cost.total")),
     )
     return None if usage == Usage() else usage
 

@@ -13,17 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats import otlp_events, otlp_genai
-from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.attributes import Attributes
-from evalkit.trace.formats.chat import dicts, text_of
-from evalkit.trace.formats.documents import documents
+from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.openinference_attributes import SPAN_KIND, is_openinference, openinference_step
 from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, decode, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
-from evalkit.trace.json_input import parse_json
+from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["DIALECTS", "FORMAT", "Dialect"]
@@ -74,16 +71,7 @@ class OtlpFormat:
         """Whether the document, or the first of the lines, is an export request."""
         if _STARTS_AS_OTLP.match(source.head):
             return True
-        document = source.document()
-        if document is not None:
-            return is_otlp(document)
-        first, newline, _ = source.head.partition(b"\n")
-        if not newline or not first.lstrip().startswith(b"{"):
-            return False
-        try:
-            return is_otlp(parse_json(first, source.where))
-        except UnreadableTrace:
-            return False
+        return is_otlp(first_document(source))
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
         """One trace for each trace id, in the order in which they appear.
@@ -187,85 +175,32 @@ def _grouped(spans: list[Span], report: ReadReport) -> Iterator[list[Span]]:
             report.skipped["span: sent twice"] += 1
         known.setdefault(span.span_id, span)
     for known in traces.values():
-        yield _ordered(known)
-
-
-def _ordered(known: dict[str, Span]) -> list[Span]:
-    # a parent may start in the same nanosecond as its child, and is exported after it
-    depths = {span_id: _depth(span_id, known) for span_id in known}
-    return sorted(known.values(), key=lambda span: (span.start_ns, depths[span.span_id], span.position))
-
-
-def _depth(span_id: str, known: dict[str, Span]) -> int:
-    above: set[str] = set()
-    while span_id in known and span_id not in above:
-        above.add(span_id)
-        span_id = known[span_id].parent_id
-    return len(above)
+        yield [*known.values()]
 
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
-    numbers = {span.span_id: seq for seq, span in enumerate(spans)}
-    steps = with_answered_calls([_step(span, seq, numbers) for seq, span in enumerate(spans)])
-    report.steps.update(step.kind for step in steps)
-    roots = [seq for seq, step in enumerate(steps) if step.parent is None]
-    first, last = steps[roots[0] if roots else 0], steps[roots[-1] if roots else -1]
-    agent = next((step for step in steps if step.kind == "agent"), None)
-    orphans = sum(1 for span in spans if span.parent_id and span.parent_id not in numbers)
-    starts = [step.started_at for step in steps if step.started_at is not None]
-    ends = [step.ended_at for step in steps if step.ended_at is not None]
-    return Trace(
-        id=spans[0].trace_id,
-        name=agent.name if agent else first.name,
-        dialect=OtlpFormat.name,
-        steps=steps,
-        input=_asked(agent, steps),
-        output=_answered(agent, steps),
-        error=last.error,
-        status="failed" if last.error else "completed",
-        started_at=min(starts, default=None),
-        ended_at=max(ends, default=None),
+    return trace_of_spans(
+        spans[0].trace_id,
+        OtlpFormat.name,
+        [SpanStep(span.span_id, span.parent_id, _step(span), span.start_ns or None) for span in spans],
+        report,
         attributes={"service": spans[0].service} if spans[0].service else {},
-        gaps=(*gaps, f"the parents of {orphans} spans are not in the source") if orphans else gaps,
+        gaps=gaps,
+        calls_in_messages=True,
     )
 
 
-def _step(span: Span, seq: int, numbers: dict[str, int]) -> Step:
+def _step(span: Span) -> Step:
     dialect = next((each for each in DIALECTS if each.claims(span)), DIALECTS[-1])
     step = dialect.interpret(span)
-    parent = numbers.get(span.parent_id)
-    attributes: dict[str, Any] = {"span_id": span.span_id, **step.attributes}
+    attributes: dict[str, Any] = {**step.attributes}
     if step.kind != "other":
         attributes["span_name"] = span.name
     if not span.end_ns and span.start_ns:
         attributes["unfinished"] = True
     return replace(
         step,
-        seq=seq,
-        parent=None if parent == seq else parent,
         started_at=span.start_ns / 1e9 if span.start_ns else None,
         ended_at=span.end_ns / 1e9 if span.end_ns else None,
         attributes=attributes,
     )
-
-
-def _asked(agent: Step | None, steps: tuple[Step, ...]) -> Json:
-    """What the run was started with: the agent's input, else the first user message of the first model call."""
-    if agent is not None and agent.input is not None:
-        return agent.input
-    for step in steps:
-        if step.kind == "model" and isinstance(step.input, dict):
-            users = [item for item in dicts(step.input.get("messages")) if item.get("role") == "user"]
-            if users:
-                return text_of(users[0])
-    return None
-
-
-def _answered(agent: Step | None, steps: tuple[Step, ...]) -> Json:
-    """What the run came to: the agent's output, else the text of the last model answer that has one."""
-    if agent is not None and agent.output is not None:
-        return text_of(agent.output) if isinstance(agent.output, dict) else agent.output
-    for step in reversed(steps):
-        if step.kind == "model" and isinstance(step.output, dict) and text_of(step.output):
-            return text_of(step.output)
-    return None

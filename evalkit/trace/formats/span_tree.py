@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.chat import dicts, text_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Step, Trace
@@ -20,13 +21,13 @@ class SpanStep:
 
     Attributes:
         parent_id: empty for a root.
-        depth: how deep it lies in the tree: of two that start at once, the outer comes first.
+        start_ns: nanoseconds since 1970 UTC where the source has them: a step's seconds can't tell neighbours apart.
     """
 
     span_id: str
     parent_id: str
     step: Step
-    depth: int = 0
+    start_ns: int | None = None
 
 
 def trace_of_spans(
@@ -37,28 +38,42 @@ def trace_of_spans(
     *,
     attributes: dict[str, Any] | None = None,
     gaps: tuple[str, ...] = (),
+    calls_in_messages: bool = False,
 ) -> Trace:
-    """The spans of one run as a trace, ordered by their start; one without a start stands where the source has it."""
-    ordered = _ordered(spans)
+    """The spans of one run as a trace.
+
+    They are ordered by their start, of two that start at once the outer first; one without a start stands where the
+    source has it. A span that lies inside itself (broken sources have such circles) has no parent.
+
+    Args:
+        calls_in_messages: whether tool calls that only the messages tell of become steps: see `answered_calls`.
+    """
+    above = {span.span_id: span.parent_id for span in reversed(spans)}
+    depths, circles = _climbed(above)
+    ordered = _ordered(spans, depths)
     numbers = {span.span_id: seq for seq, span in reversed([*enumerate(ordered)])}
-    above = {span.span_id: span.parent_id for span in reversed(ordered)}
-    steps = tuple(_numbered(span, seq, numbers, above) for seq, span in enumerate(ordered))
+    steps = tuple(
+        _numbered(span, seq, None if span.span_id in circles else numbers.get(span.parent_id))
+        for seq, span in enumerate(ordered)
+    )
+    if calls_in_messages:
+        steps = with_answered_calls(steps)
     report.steps.update(step.kind for step in steps)
     agent = next((step for step in steps if step.kind == "agent"), None)
     outermost = [step for step in steps if step.parent is None]
-    last = outermost[-1] if outermost else None
+    error = outermost[-1].error if outermost else None
     orphans = sum(1 for span in spans if span.parent_id and span.parent_id not in numbers)
     if orphans:
         gaps = (*gaps, f"the parents of {orphans} spans are not in the source")
     return Trace(
         id=trace_id,
-        name=agent.name if agent else steps[0].name if steps else "",
+        name=agent.name if agent else outermost[0].name if outermost else "",
         dialect=dialect,
         steps=steps,
         input=_asked(agent, steps),
         output=_answered(agent, steps),
-        error=last.error if last else None,
-        status="failed" if last and last.error else "completed",
+        error=error,
+        status="failed" if error else "completed",
         started_at=min((step.started_at for step in steps if step.started_at is not None), default=None),
         ended_at=max((step.ended_at for step in steps if step.ended_at is not None), default=None),
         attributes=attributes or {},
@@ -66,36 +81,41 @@ def trace_of_spans(
     )
 
 
-def _ordered(spans: Sequence[SpanStep]) -> list[SpanStep]:
+def _ordered(spans: Sequence[SpanStep], depths: Mapping[str, int]) -> list[SpanStep]:
     times: list[tuple[float, int, int]] = []
     before = float("-inf")
     for at, span in enumerate(spans):
-        before = before if span.step.started_at is None else span.step.started_at
-        times.append((before, span.depth, at))
+        start = span.step.started_at if span.start_ns is None else span.start_ns
+        before = before if start is None else start
+        times.append((before, depths[span.span_id], at))
     return [spans[at] for _, _, at in sorted(times)]
 
 
-def _numbered(span: SpanStep, seq: int, numbers: dict[str, int], above: dict[str, str]) -> Step:
-    parent = None if _inside_itself(span, above) else numbers.get(span.parent_id)
-    return replace(
-        span.step,
-        seq=seq,
-        parent=None if parent == seq else parent,
-        attributes={"span_id": span.span_id, **span.step.attributes},
-    )
+def _climbed(above: Mapping[str, str]) -> tuple[dict[str, int], set[str]]:
+    """How many spans each lies inside of (as far as the source has them), and which lie inside themselves."""
+    depths: dict[str, int] = {}
+    circles: set[str] = set()
+    for span_id in above:
+        way: dict[str, None] = {}
+        at = span_id
+        while at in above and at not in depths and at not in way:
+            way[at] = None
+            at = above[at]
+        if at in way:
+            circles.update(list(way)[list(way).index(at) :])
+        depth = depths.get(at, -1)
+        for passed in reversed(way):
+            depth += 1
+            depths[passed] = depth
+    return depths, circles
 
 
-def _inside_itself(span: SpanStep, above: dict[str, str]) -> bool:
-    """Whether the way up from a span comes back to it: broken sources have such circles."""
-    passed: set[str] = set()
-    at = span.parent_id
-    while at in above and at not in passed:
-        passed.add(at)
-        at = above[at]
-    return span.span_id in passed
+def _numbered(span: SpanStep, seq: int, parent: int | None) -> Step:
+    return replace(span.step, seq=seq, parent=parent, attributes={"span_id": span.span_id, **span.step.attributes})
 
 
 def _asked(agent: Step | None, steps: tuple[Step, ...]) -> Json:
+    """What the run was started with: the agent's input, else the first user message of the first model call."""
     if agent is not None and agent.input is not None:
         return agent.input
     for step in steps:
@@ -107,8 +127,10 @@ def _asked(agent: Step | None, steps: tuple[Step, ...]) -> Json:
 
 
 def _answered(agent: Step | None, steps: tuple[Step, ...]) -> Json:
+    """What the run came to: the agent's output, else the text of the last model answer that has one."""
     if agent is not None and agent.output is not None:
-        return agent.output
+        said = text_of(agent.output) if isinstance(agent.output, dict) and "role" in agent.output else None
+        return agent.output if said is None else said
     for step in reversed(steps):
         if step.kind == "model" and isinstance(step.output, dict) and text_of(step.output):
             return text_of(step.output)

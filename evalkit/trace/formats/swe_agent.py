@@ -13,10 +13,10 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.formats.attributes import object_of
 from evalkit.trace.formats.chat import dicts, message_of, text_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in
 from evalkit.trace.formats.documents import whole_document
-from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.text_actions import ACTION, with_text_actions
 from evalkit.trace.model import StepError, Trace

@@ -16,10 +16,10 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.formats.attributes import object_of
 from evalkit.trace.formats.chat import dicts, unix_seconds
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.openinference_attributes import is_openinference, openinference_step
-from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.model import Step, StepError, Trace
@@ -48,8 +48,8 @@ class TrailFormat:
         if not isinstance(document, dict) or not _is_tree(document):
             raise UnreadableTrace("no tree of spans with child_spans", source.where, "pass a TRAIL trace")
         spans: list[SpanStep] = []
-        for raw, above, depth in _spans(document["spans"], "", 0, source.where, report, {}):
-            spans.append(SpanStep(raw["span_id"], above, _step(raw, report), depth))
+        for raw, above in _spans(document["spans"], "", source.where, report, {}):
+            spans.append(SpanStep(raw["span_id"], above, _step(raw, report)))
         service = next((each.get("service_name") for each in dicts(document["spans"])), None)
         trace_id = document.get("trace_id")
         yield trace_of_spans(
@@ -71,9 +71,9 @@ def _is_tree(document: Json) -> bool:
 
 
 def _spans(
-    raws: Any, parent: str, depth: int, where: str, report: ReadReport, seen: dict[str, dict[str, Any]]
-) -> Iterator[tuple[dict[str, Any], str, int]]:
-    """All spans below `raws` with parent and depth, each before its children; the parser bounds the nesting."""
+    raws: Any, parent: str, where: str, report: ReadReport, seen: dict[str, dict[str, Any]]
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """All spans below `raws` with their parent, each before its children; the parser bounds the nesting."""
     found = dicts(raws)
     if isinstance(raws, list) and len(found) < len(raws):
         report.skipped["span: no object"] += len(raws) - len(found)
@@ -84,8 +84,8 @@ def _spans(
         if seen.setdefault(span_id, raw) is not raw and seen[span_id] == raw:
             report.skipped["span: stands there twice"] += 1
             continue
-        yield raw, parent or (named if isinstance(named, str) else ""), depth
-        yield from _spans(raw.get("child_spans"), span_id, depth + 1, where, report, seen)
+        yield raw, parent or (named if isinstance(named, str) else "")
+        yield from _spans(raw.get("child_spans"), span_id, where, report, seen)
 
 
 def _step(raw: dict[str, Any], report: ReadReport) -> Step:

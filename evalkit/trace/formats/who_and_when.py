@@ -14,10 +14,10 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.formats.attributes import object_of
 from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.conversation import messages_in
 from evalkit.trace.formats.documents import whole_document
-from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.model import USER_MESSAGE, Step, StepError, Trace
 
