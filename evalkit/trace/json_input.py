@@ -20,7 +20,7 @@ __all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines"]
 BOM = b"\xef\xbb\xbf"
 MAX_DEPTH = 200
 
-_BEYOND_64_BIT = re.compile(rb"-\d{19}|\d{20}")
+_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 _CURE = "export the trace again as standard JSON in UTF-8"
 
 
@@ -38,7 +38,7 @@ def parse_json(data: bytes, where: str) -> Json:
         raise _refusal(body, start, error, where) from None
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
         raise _too_deep(where)
-    if _BEYOND_64_BIT.search(body):
+    if _may_exceed_64_bits(body):
         value = json.loads(body)  # orjson makes such integers floats; it has checked all the rest
     return value
 
@@ -67,6 +67,12 @@ def json_or_text(text: str) -> Json:
     except (UnreadableTrace, UnicodeEncodeError):
         return text
     return value
+
+
+def _may_exceed_64_bits(body: bytes) -> bool:
+    """Whether a run of digits is as long as an integer beyond 64 bits; many times faster than a search by pattern."""
+    digits = body.translate(_DIGITS)
+    return b"0" * 20 in digits or b"-" + b"0" * 19 in digits
 
 
 def _refusal(body: bytes, start: int, error: orjson.JSONDecodeError, where: str) -> UnreadableTrace:

@@ -18,7 +18,7 @@ import orjson
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.protocol import ReadReport, Source, TraceFormat
+from evalkit.trace.formats.protocol import KnownByHead, ReadReport, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
 from evalkit.trace.json_input import BOM, parse_json
 from evalkit.trace.model import Trace
@@ -27,6 +27,7 @@ from evalkit.trace.visible import visible
 __all__ = ["load_traces"]
 
 _HEAD_BYTES = 64 * 1024
+_BLOCK_BYTES = 1024**2
 _MAX_DOCUMENT_BYTES = 2 * 1024**3
 _MAX_LINE_BYTES = 256 * 1024**2
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -115,6 +116,13 @@ class _Content:
                 yield line.removeprefix(BOM) if first else line
                 first = False
 
+    def blocks(self) -> Iterator[bytes]:
+        with _readable(self.where), self._stream() as stream:
+            block = stream.read(_BLOCK_BYTES).removeprefix(BOM)
+            while block:
+                yield block
+                block = stream.read(_BLOCK_BYTES)
+
     def document(self) -> Json:
         if not self._parsed:
             self._parsed = True
@@ -142,7 +150,8 @@ def _open(where: str, path: Path | None, kept: io.BytesIO | None = None) -> tupl
         return io.BytesIO(kept.getbuffer()) if kept is not None else cast(Path, path).open("rb")
 
     content = _Content(where, opened)
-    return Source(where, path, content.head, content.data, content.lines, content.document), content
+    held = content.head, content.data, content.lines, content.document, content.blocks
+    return Source(where, path, *held), content
 
 
 def _bundle(folder: Path) -> tuple[Source, _Content]:
@@ -151,7 +160,10 @@ def _bundle(folder: Path) -> tuple[Source, _Content]:
 
 
 def _detected(source: Source, content: _Content) -> TraceFormat:
-    fitting = {name: each for name, each in FORMATS.items() if each.detect(source)}
+    known: dict[str, TraceFormat] = {
+        name: each for name, each in FORMATS.items() if isinstance(each, KnownByHead) and each.begins(source.head)
+    }
+    fitting = known or {name: each for name, each in FORMATS.items() if each.detect(source)}
     if len(fitting) == 1:
         return next(iter(fitting.values()))
     if fitting:

@@ -1,4 +1,4 @@
-"""OpenTelemetry traces as OTLP JSON: one export request, a list of them, or JSON Lines of them.
+"""OpenTelemetry traces as OTLP, in JSON or protobuf: see `otlp_source` for the shapes.
 
 Spans are grouped by trace id and ordered by start time. What a span means is a dialect's matter, chosen span by span
 (one process may run instrumentations of several makers); this module joins the steps. Sources without a span of any
@@ -8,17 +8,19 @@ dialect are refused by name rather than read as if they held nothing.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats import otlp_events, otlp_genai
+from evalkit.trace.formats import otlp_events, otlp_genai, otlp_logs
 from evalkit.trace.formats.attributes import Attributes
-from evalkit.trace.formats.documents import documents, first_document
+from evalkit.trace.formats.documents import first_document
 from evalkit.trace.formats.openinference_attributes import SPAN_KIND, is_openinference, openinference_step
-from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, decode, error_of, is_otlp
+from evalkit.trace.formats.otlp_protobuf import is_protobuf
+from evalkit.trace.formats.otlp_source import batches
+from evalkit.trace.formats.otlp_spans import Batch, Span, error_of, is_otlp
+from evalkit.trace.formats.otlp_store import TraceStore
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.model import Step, Trace
@@ -59,7 +61,7 @@ _UNREAD: dict[str, re.Pattern[str]] = {
     "Vercel AI SDK": re.compile(r"ai\.(prompt|response|toolCall|model)\b"),
     "Logfire": re.compile(r"logfire\."),
 }
-_STARTS_AS_OTLP = re.compile(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"\s*:\s*\[')
+_BEGINS = re.compile(rb'\s*(?:\[\s*)?\{\s*"resource(?:Spans|Logs|Metrics)"\s*:\s*\[')
 
 
 class OtlpFormat:
@@ -67,115 +69,103 @@ class OtlpFormat:
 
     name = "otlp"
 
+    def begins(self, head: bytes) -> bool:
+        """Whether an export request starts here."""
+        return _BEGINS.match(head) is not None
+
     def detect(self, source: Source) -> bool:
-        """Whether the document, or the first of the lines, is an export request."""
-        if _STARTS_AS_OTLP.match(source.head):
-            return True
-        return is_otlp(first_document(source))
+        """Whether the document, or the first of the lines or messages, is an export request."""
+        return self.begins(source.head) or is_protobuf(source) or is_otlp(first_document(source))
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
-        """One trace for each trace id, in the order in which they appear.
+        """One trace for each trace id, in the order in which they appear; the first when all of the source was read.
 
         Raises:
             UnreadableTrace: it is not OTLP, or no span is of a dialect that is read.
         """
-        batch = decode(documents(source))
-        _refuse_others(batch, source.where)
-        spans, strays = _with_logs(batch)
-        _count_rest(batch, strays, report)
-        lost = sum(otlp_events.is_message(log) for log in strays)
-        gaps = (f"{lost} messages stand in log records of no span in the source",) if lost else ()
-        for group in _grouped(spans, report):
-            yield _trace(group, report, gaps)
+        with TraceStore(source.where) as store:
+            seen = _Seen()
+            for batch in batches(source):
+                seen.add(batch)
+                store.add(batch)
+            seen.refuse_others(source.where)
+            if seen.metrics:
+                report.skipped["metrics: not read"] += seen.metrics
+            yield from _traces(store, seen.only_asking, report)
 
 
 FORMAT = OtlpFormat()
 
 
-def _refuse_others(batch: Batch, where: str) -> None:
-    """Refuse a source in which no span is of a known dialect."""
-    if any(dialect.claims(span) for span in batch.spans for dialect in DIALECTS):
-        return
-    logs = [*map(otlp_events.is_message, batch.logs)]
-    if any(logs) and batch.spans:
-        return
-    keys = {key for span in batch.spans for key in span.attributes}
-    others = [name for name, pattern in _UNREAD.items() if any(pattern.match(key) for key in keys)]
-    if others:
-        raise UnreadableTrace(
-            f"the spans are of a dialect that is not read: {', '.join(others)}",
-            where,
-            f"export with one of: {', '.join(dialect.name for dialect in DIALECTS)}",
-        )
-    raise UnreadableTrace(
-        f"none of the {len(batch.spans)} spans is of a generative AI call", where, "export the agent's own traces"
-    )
+@dataclass(slots=True)
+class _Seen:
+    """What must be known of a whole source before its first trace is made.
 
-
-def _with_logs(batch: Batch) -> tuple[list[Span], list[SpanEvent]]:
-    """The spans, each with its log records among its events, and the log records that belong to none.
-
-    A record that names no span (it was written after the span's context had gone) belongs to the source's only span
-    that can hold it, where there is just one.
+    Attributes:
+        known: whether a span is of a dialect, or a log record holds a message.
+        unread: the dialects that are known by name only.
+        asking: the first spans that ask a model, two at most.
     """
-    logs: defaultdict[tuple[str, str], list[SpanEvent]] = defaultdict(list)
-    for log in batch.logs:
-        logs[log.trace_id, log.span_id].append(log)
-    alone = [span for span in batch.spans if otlp_genai.asks_model(span)]
-    if len(alone) == 1 and ("", "") in logs:
-        unnamed = [log for log in logs.pop(("", "")) if otlp_events.is_message(log)]
-        logs[alone[0].trace_id, alone[0].span_id] += unnamed
-    known = {(span.trace_id, span.span_id) for span in batch.spans}
-    strays = [log for key, found in logs.items() if key not in known for log in found]
-    joined = [_joined(span, logs.get((span.trace_id, span.span_id), [])) for span in batch.spans]
-    return joined, strays
+
+    known: bool = False
+    unread: set[str] = field(default_factory=set)
+    asking: list[Span] = field(default_factory=list)
+    spans: int = 0
+    message_logs: bool = False
+    metrics: int = 0
+
+    def add(self, batch: Batch) -> None:
+        """Note what a batch holds."""
+        self.spans += len(batch.spans)
+        self.metrics += batch.metrics
+        self.message_logs = self.message_logs or any(map(otlp_events.is_message, batch.logs))
+        for span in batch.spans:
+            if self.known and len(self.asking) > 1:
+                break
+            self._look_at(span)
+
+    def _look_at(self, span: Span) -> None:
+        if len(self.asking) < 2 and otlp_genai.asks_model(span):
+            self.asking.append(span)
+        if not self.known:
+            self.known = any(dialect.claims(span) for dialect in DIALECTS)
+            self.unread |= {name for name, pattern in _UNREAD.items() if any(map(pattern.match, span.attributes))}
+
+    @property
+    def only_asking(self) -> Span | None:
+        """The span that asks a model, where there is just one."""
+        return self.asking[0] if len(self.asking) == 1 else None
+
+    def refuse_others(self, where: str) -> None:
+        """Refuse a source in which no span is of a known dialect."""
+        if self.known or (self.message_logs and self.spans):
+            return
+        if self.unread:
+            raise UnreadableTrace(
+                f"the spans are of a dialect that is not read: {', '.join(sorted(self.unread))}",
+                where,
+                f"export with one of: {', '.join(dialect.name for dialect in DIALECTS)}",
+            )
+        raise UnreadableTrace(
+            f"none of the {self.spans} spans is of a generative AI call", where, "export the agent's own traces"
+        )
 
 
-def _joined(span: Span, logs: list[SpanEvent]) -> Span:
-    events = (*span.events, *logs)
-    details = {
-        name: value
-        for event in events
-        if event.name == otlp_events.DETAILS
-        for name, value in event.attributes.items()
-        if name not in span.attributes
-    }
-    if not details and not logs:
-        return span
-    return replace(span, events=events, attributes={**span.attributes, **details})
-
-
-def _count_rest(batch: Batch, strays: list[SpanEvent], report: ReadReport) -> None:
-    """Count what becomes no step and no part of one."""
-    report.skipped.update(f"log record {log.name[:60]}: its span is not in the source" for log in strays)
-    report.skipped.update(_unused(batch.logs, "log record") - _unused(strays, "log record"))
-    for span in batch.spans:
-        report.skipped.update(_unused(span.events, "span event"))
-        if span.links:
-            report.skipped["span link: not read"] += span.links
-    if batch.metrics:
-        report.skipped["metrics: not read"] += batch.metrics
-
-
-def _unused(events: list[SpanEvent] | tuple[SpanEvent, ...], kind: str) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for event in events:
-        if event.name != "exception" and not otlp_events.is_message(event):
-            found[f"{kind} {event.name[:60]}: not read"] += 1
-        elif event.name != "exception" and not otlp_events.is_captured(event):
-            found[f"{kind} {event.name[:60]}: its content was not captured"] += 1
-    return found
-
-
-def _grouped(spans: list[Span], report: ReadReport) -> Iterator[list[Span]]:
-    traces: dict[str, dict[str, Span]] = {}
-    for span in spans:
-        known = traces.setdefault(span.trace_id, {})
-        if span.span_id in known:
-            report.skipped["span: sent twice"] += 1
-        known.setdefault(span.span_id, span)
-    for known in traces.values():
-        yield [*known.values()]
+def _traces(store: TraceStore, only_asking: Span | None, report: ReadReport) -> Iterator[Trace]:
+    """The traces of a store. A log record that names no span belongs to the only span that asks a model, if any."""
+    unnamed = [log for log in store.logs("") if not log.span_id]
+    messages = [log for log in unnamed if otlp_events.is_message(log)]
+    for trace_id, spans, logs in store.traces():
+        if trace_id == "" and only_asking is not None:
+            report.skipped.update(otlp_logs.unused(unnamed, "log record"))
+            logs = [log for log in logs if log.span_id]
+        if only_asking is not None and only_asking.trace_id == trace_id:
+            logs = [*logs, *(replace(log, trace_id=trace_id, span_id=only_asking.span_id) for log in messages)]
+        joined, strays = otlp_logs.joined(spans, logs, report)
+        lost = sum(map(otlp_events.is_message, strays)) + (0 if only_asking else len(messages))
+        gaps = (f"{lost} messages stand in log records of no span in the source",) if lost else ()
+        if joined:
+            yield _trace(joined, report, gaps)
 
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:

@@ -48,7 +48,6 @@ class Span:
         failed: whether the status is ERROR.
         status_message: the status' text.
         service: ``service.name`` of the resource.
-        position: the span's place in the source.
     """
 
     trace_id: str
@@ -62,7 +61,6 @@ class Span:
     failed: bool
     status_message: str
     service: str
-    position: int
     links: int = 0
 
 
@@ -74,6 +72,10 @@ class Batch:
     logs: list[SpanEvent] = field(default_factory=list)
     metrics: int = 0
 
+    def is_empty(self) -> bool:
+        """Whether it holds nothing at all."""
+        return not self.spans and not self.logs and not self.metrics
+
 
 def is_otlp(document: Json) -> bool:
     """Whether a value is an OTLP export request, or a list that starts with one."""
@@ -82,11 +84,12 @@ def is_otlp(document: Json) -> bool:
     return isinstance(document, dict) and any(isinstance(document.get(key), list) for key in _SIGNALS)
 
 
-def decode(documents: Iterable[tuple[str, Json]]) -> Batch:
+def decode(documents: Iterable[tuple[str, Json]], spans_before: int = 0) -> Batch:
     """All spans and log records of some export requests.
 
     Args:
         documents: each request, or list of requests, with its place for messages.
+        spans_before: how many spans of the source were decoded before; messages count them.
 
     Raises:
         UnreadableTrace: a request or a span breaks the protocol's form.
@@ -96,7 +99,7 @@ def decode(documents: Iterable[tuple[str, Json]]) -> Batch:
         for request in document if isinstance(document, list) else [document]:
             if not isinstance(request, dict) or not is_otlp(request):
                 raise UnreadableTrace("no OTLP export request: it lacks resourceSpans", where, "pass OTLP JSON only")
-            _decode_request(request, where, batch)
+            _decode_request(request, where, batch, spans_before)
     return batch
 
 
@@ -116,12 +119,12 @@ def error_of(span: Span, taken: Attributes) -> StepError | None:
     )
 
 
-def _decode_request(request: dict[str, Any], where: str, batch: Batch) -> None:
+def _decode_request(request: dict[str, Any], where: str, batch: Batch, before: int) -> None:
     for resource in dicts(request.get("resourceSpans")):
         service = _service(resource)
         for scope in dicts(resource.get("scopeSpans")):
             for raw in dicts(scope.get("spans")):
-                batch.spans.append(_span(raw, service, where, len(batch.spans)))
+                batch.spans.append(_span(raw, service, where, before + len(batch.spans)))
     for resource in dicts(request.get("resourceLogs")):
         for scope in dicts(resource.get("scopeLogs")):
             batch.logs += [_log(raw) for raw in dicts(scope.get("logRecords"))]
@@ -145,7 +148,6 @@ def _span(raw: dict[str, Any], service: str, where: str, position: int) -> Span:
         failed=status.get("code") in _STATUS_ERROR,
         status_message=_text(status.get("message")),
         service=service,
-        position=position,
         links=len(dicts(raw.get("links"))),
     )
 

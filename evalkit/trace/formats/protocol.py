@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from evalkit.canonical import Json
 from evalkit.trace.model import Trace
 
-__all__ = ["ReadReport", "Source", "TraceFormat"]
+__all__ = ["KnownByHead", "ReadReport", "Source", "TraceFormat"]
 
 
 @dataclass(slots=True)
@@ -43,6 +43,7 @@ class Source:
         lines: gives the content line by line, without reading the whole file. For JSON Lines.
         document: the content parsed as one JSON value; None when it is not one (JSON Lines, a folder, binary).
             Parsed once and kept for whichever format reads the file.
+        blocks: gives the content block by block, without reading the whole file. For what is large and has no lines.
     """
 
     where: str
@@ -51,6 +52,7 @@ class Source:
     data: Callable[[], bytes]
     lines: Callable[[], Iterator[bytes]]
     document: Callable[[], Json]
+    blocks: Callable[[], Iterator[bytes]] = lambda: iter(())
 
 
 class TraceFormat(Protocol):
@@ -69,4 +71,13 @@ class TraceFormat(Protocol):
         Raises:
             UnreadableTrace: the content breaks the format's rules; `where` names file and line or path.
         """
+        ...
+
+
+@runtime_checkable
+class KnownByHead(Protocol):
+    """What a `TraceFormat` may have besides, so that nobody has to parse a large document to find its format."""
+
+    def begins(self, head: bytes) -> bool:
+        """Whether the first bytes leave no doubt that this dialect wrote them: no other format is asked then."""
         ...
