@@ -20,7 +20,9 @@ __all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines"]
 BOM = b"\xef\xbb\xbf"
 MAX_DEPTH = 200
 
-_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+_BEYOND_64_BIT = 2.0**63
+"""Floats from here on may be integers that orjson could not hold."""
+_PLAIN = frozenset({str, int, bool, type(None)})
 _CURE = "export the trace again as standard JSON in UTF-8"
 
 
@@ -36,10 +38,8 @@ def parse_json(data: bytes, where: str) -> Json:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _refusal(body, start, error, where) from None
-    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
-        raise _too_deep(where)
-    if _may_exceed_64_bits(body):
-        value = json.loads(body)  # orjson makes such integers floats; it has checked all the rest
+    if _holds_huge_number(value, where):
+        value = json.loads(body)  # orjson makes integers beyond 64 bits floats; it has checked all the rest
     return value
 
 
@@ -69,12 +69,6 @@ def json_or_text(text: str) -> Json:
     return value
 
 
-def _may_exceed_64_bits(body: bytes) -> bool:
-    """Whether a run of digits is as long as an integer beyond 64 bits; many times faster than a search by pattern."""
-    digits = body.translate(_DIGITS)
-    return b"0" * 20 in digits or b"-" + b"0" * 19 in digits
-
-
 def _refusal(body: bytes, start: int, error: orjson.JSONDecodeError, where: str) -> UnreadableTrace:
     try:
         text = body.decode()
@@ -95,16 +89,21 @@ def _too_deep(where: str) -> UnreadableTrace:
     return UnreadableTrace(f"nested deeper than {MAX_DEPTH} levels", where, "flatten the value")
 
 
-def _deeper_than(value: Json, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        below: list[Json] = []
-        for item in level:
-            if isinstance(item, dict):
-                below += item.values()
-            elif isinstance(item, list):
-                below += item
-        level = [item for item in below if isinstance(item, dict | list)]
-        if not level:
-            return False
-    return True
+def _holds_huge_number(value: Json, where: str) -> bool:
+    """Whether a number may be an integer beyond 64 bits. Looks at all values, level by level.
+
+    Raises:
+        UnreadableTrace: there are more levels than are allowed.
+    """
+    huge = False
+    level: list[Json] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        others = [item for item in level if type(item) not in _PLAIN]
+        inner = [item for item in others if isinstance(item, dict | list)]
+        huge = huge or any(isinstance(item, float) and abs(item) >= _BEYOND_64_BIT for item in others)
+        if not inner:
+            return huge
+        level = []
+        for item in inner:
+            level += item.values() if isinstance(item, dict) else item
+    raise _too_deep(where)

@@ -78,7 +78,11 @@ class JsonReader:
         """
         self.peek()
         end = self._end()
-        value = parse_json(self._text[self._at : end].encode(), self.place())
+        try:
+            value = parse_json(self._text[self._at : end].encode(), self.where)
+        except (UnreadableTrace, UnicodeEncodeError) as error:
+            what = error.what if isinstance(error, UnreadableTrace) else "a lone surrogate in a string"
+            raise UnreadableTrace(what, self.place(), _CURE) from None
         self._at = end
         return value
 
@@ -119,8 +123,10 @@ class JsonReader:
             except RecursionError:
                 raise UnreadableTrace("nested too deeply", self.place(), "flatten the value") from None
             else:
-                if end < len(self._text) or not self._more():  # a number may go on in the next block
+                whole = self._text[end - 1] in '}]"' or end + _LONGEST_TOKEN < len(self._text)
+                if whole or self._ended:  # a number may go on in the next block
                     return end
+                self._more()
 
     def _more(self) -> bool:
         """Read at least as much as is held already, so that a long value is not begun too often."""

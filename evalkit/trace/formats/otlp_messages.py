@@ -77,9 +77,13 @@ def messages_of(raw: dict[str, Any]) -> list[dict[str, Any]]:
     """The Messages of one source message: each tool response in it is a Message of its own, before the rest."""
     if not isinstance(raw.get("parts"), list):
         return [message_of(raw)]
-    parts = dicts(raw["parts"])
-    answers = [_tool_message(part) for part in parts if part.get("type") == "tool_call_response"]
-    rest = [part for part in parts if part.get("type") != "tool_call_response"]
+    answers: list[dict[str, Any]] = []
+    rest: list[dict[str, Any]] = []
+    for part in dicts(raw["parts"]):
+        if part.get("type") == "tool_call_response":
+            answers.append(_tool_message(part))
+        else:
+            rest.append(part)
     return [*answers, _message(_role(raw.get("role"), rest), rest)] if rest or not answers else answers
 
 
@@ -91,25 +95,30 @@ def answer_of(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _message(role: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": role, "content": _content(parts)}
-    calls = [call_of(part) for part in parts if part.get("type") == "tool_call"]
+    said: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
+    apart: dict[str, list[str]] = {}
+    for part in parts:
+        kind = part.get("type")
+        if kind == "tool_call":
+            calls.append(call_of(part))
+        elif kind in ("reasoning", "refusal"):
+            apart.setdefault(kind, []).append(str(part.get("content") or ""))
+        else:
+            said.append(part)
+    message: dict[str, Any] = {"role": role, "content": _content(said)}
     if calls:
         message["tool_calls"] = calls
-    for kind in ("reasoning", "refusal"):
-        texts = [str(part.get("content") or "") for part in parts if part.get("type") == kind]
-        if texts:
-            message[kind] = "\n".join(texts)
-    return message
+    return {**message, **{kind: "\n".join(apart[kind]) for kind in sorted(apart)}} if apart else message
 
 
 def _content(parts: list[dict[str, Any]]) -> Json:
     """The content: a string for one text part, None for none, else the list of parts."""
-    kept = [part for part in parts if part.get("type") not in ("tool_call", "reasoning", "refusal")]
-    if not kept:
+    if not parts:
         return None
-    if len(kept) == 1 and kept[0].get("type") == "text" and isinstance(kept[0].get("content"), str):
-        return str(kept[0]["content"])
-    return [{"type": "text", "text": part.get("content")} if part.get("type") == "text" else part for part in kept]
+    if len(parts) == 1 and parts[0].get("type") == "text" and isinstance(parts[0].get("content"), str):
+        return str(parts[0]["content"])
+    return [{"type": "text", "text": part.get("content")} if part.get("type") == "text" else part for part in parts]
 
 
 def _tool_message(part: dict[str, Any]) -> dict[str, Any]:

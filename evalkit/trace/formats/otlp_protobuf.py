@@ -53,7 +53,10 @@ def batches(source: Source) -> Iterator[Batch]:
         )
     before = 0
     for frame in framing(source.blocks(), source.where):
-        batch = _batch(frame, before)
+        batch = _batch(frame)
+        for at, span in enumerate(batch.spans, before):
+            if not _has_ids(span):
+                raise UnreadableTrace(f"span {at} lacks its ids (16 and 8 bytes)", frame.where, _CURE)
         before += len(batch.spans)
         yield batch
 
@@ -63,23 +66,23 @@ def _framing(source: Source) -> Callable[[Iterable[bytes], str], Iterator[Frame]
     for framing in FRAMINGS:
         try:
             first = next((frame for frame in framing(source.blocks(), source.where) if frame.data), None)
-            if first is not None and not _batch(first, 0).is_empty():
+            if first is not None and not _batch(first).is_empty():
                 return framing
         except UnreadableTrace:
             continue
     return None
 
 
-def _batch(frame: Frame, before: int) -> Batch:
+def _batch(frame: Frame) -> Batch:
     """What a message holds, read as the signal whose form it has."""
     for signal in (_traces, _logs, _metrics):
-        batch = signal(frame, before)
+        batch = signal(frame)
         if batch is not None:
             return batch
     raise UnreadableTrace("no OTLP message: damaged, or of another format", frame.where, _CURE)
 
 
-def _traces(frame: Frame, before: int) -> Batch | None:
+def _traces(frame: Frame) -> Batch | None:
     from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
     message = _parsed(TracesData(), frame.data)
@@ -90,19 +93,13 @@ def _traces(frame: Frame, before: int) -> Batch | None:
         service = _service(resource)
         for scope in resource.scope_spans:
             for raw in scope.spans:
-                if len(raw.trace_id) != _TRACE_ID_BYTES or len(raw.span_id) != _SPAN_ID_BYTES:
-                    if not batch.spans:
-                        return None
-                    at = before + len(batch.spans)
-                    raise UnreadableTrace(f"span {at} lacks its ids (16 and 8 bytes)", frame.where, _CURE)
                 batch.spans.append(_span(raw, service))
-    return batch if batch.spans or not any(resource.scope_spans for resource in message.resource_spans) else None
+    return batch if all(map(_has_ids, batch.spans[:1])) else None
 
 
-def _logs(frame: Frame, before: int) -> Batch | None:
+def _logs(frame: Frame) -> Batch | None:
     from opentelemetry.proto.logs.v1.logs_pb2 import LogsData
 
-    del before
     message = _parsed(LogsData(), frame.data)
     records = [] if message is None else [raw for each in message.resource_logs for raw in _records(each)]
     ids = {(len(raw.trace_id), len(raw.span_id)) for raw in records}
@@ -112,16 +109,19 @@ def _logs(frame: Frame, before: int) -> Batch | None:
     return Batch(logs=[_log(raw) for raw in records])
 
 
-def _metrics(frame: Frame, before: int) -> Batch | None:
+def _metrics(frame: Frame) -> Batch | None:
     from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 
-    del before
     message = _parsed(MetricsData(), frame.data)
     found = [] if message is None else [each for scope in message.resource_metrics for each in scope.scope_metrics]
     metrics = [metric for scope in found for metric in scope.metrics]
     if message is None or not metrics or not all(each.name and each.WhichOneof("data") for each in metrics):
         return None
     return Batch(metrics=len(message.resource_metrics))
+
+
+def _has_ids(span: Span) -> bool:
+    return len(span.trace_id) == 2 * _TRACE_ID_BYTES and len(span.span_id) == 2 * _SPAN_ID_BYTES
 
 
 def _parsed(message: Any, data: bytes) -> Any:

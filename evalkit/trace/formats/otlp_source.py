@@ -15,7 +15,7 @@ from evalkit.trace.formats import otlp_protobuf
 from evalkit.trace.formats.documents import documents
 from evalkit.trace.formats.otlp_spans import Batch, decode, is_otlp
 from evalkit.trace.formats.protocol import Source
-from evalkit.trace.json_input import parse_json_lines
+from evalkit.trace.json_input import parse_json, parse_json_lines
 from evalkit.trace.json_reader import JsonReader
 
 __all__ = ["batches"]
@@ -42,9 +42,10 @@ def batches(source: Source) -> Iterator[Batch]:
 
 
 def _documents(source: Source) -> Iterator[tuple[str, Json]]:
-    if _is_small(source):
+    start = _start(source)
+    if len(start) <= _SMALL_BYTES:
         yield from documents(source)
-    elif _has_lines(source):
+    elif _has_lines(start, source.where):
         yield from parse_json_lines(source.lines(), source.where)
     else:
         reader = JsonReader(source.blocks(), source.where)
@@ -52,20 +53,21 @@ def _documents(source: Source) -> Iterator[tuple[str, Json]]:
             yield from _walked(reader)
 
 
-def _is_small(source: Source) -> bool:
-    size = 0
+def _start(source: Source) -> bytes:
+    """The whole of a small source; somewhat more than `_SMALL_BYTES` of another."""
+    start = bytearray()
     for block in source.blocks():
-        size += len(block)
-        if size > _SMALL_BYTES:
-            return False
-    return True
+        start += block
+        if len(start) > _SMALL_BYTES:
+            break
+    return bytes(start)
 
 
-def _has_lines(source: Source) -> bool:
-    """Whether the first line of a large source is a request of its own."""
-    lines = source.lines()
+def _has_lines(start: bytes, where: str) -> bool:
+    """Whether the first line is a request of its own: then it is likely that each is."""
+    first, newline, _ = start.partition(b"\n")
     try:
-        return is_otlp(next(parse_json_lines(lines, source.where))[1]) and next(lines, None) is not None
+        return bool(newline) and is_otlp(parse_json(first, where))
     except UnreadableTrace:
         return False
 

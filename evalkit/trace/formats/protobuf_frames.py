@@ -14,7 +14,8 @@ __all__ = ["FRAMINGS", "Frame"]
 
 _FIRST_FIELD = 0x0A
 """The tag of a message's field 1, written with its length: what every message of OTLP consists of."""
-_MAX_FRAME_BYTES = 256 * 1024**2
+_MAX_FRAME_BYTES = 128 * 1024**2
+"""No message that starts with the tag of field 1 can be taken for a length in four bytes then."""
 _MAX_VARINT_BYTES = 5
 
 
