@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import orjson
 
@@ -99,11 +100,12 @@ def _holds_huge_number(value: Json, where: str) -> bool:
     level: list[Json] = [value]
     for _ in range(MAX_DEPTH + 1):
         others = [item for item in level if type(item) not in _PLAIN]
-        inner = [item for item in others if isinstance(item, dict | list)]
-        huge = huge or any(isinstance(item, float) and abs(item) >= _BEYOND_64_BIT for item in others)
+        inner: list[Any] = [item for item in others if type(item) is not float]
+        if len(inner) < len(others):
+            huge = huge or any(type(item) is float and abs(item) >= _BEYOND_64_BIT for item in others)
         if not inner:
             return huge
         level = []
         for item in inner:
-            level += item.values() if isinstance(item, dict) else item
+            level += item.values() if type(item) is dict else item
     raise _too_deep(where)

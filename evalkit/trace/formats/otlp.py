@@ -172,7 +172,7 @@ def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trac
     return trace_of_spans(
         spans[0].trace_id,
         OtlpFormat.name,
-        [SpanStep(span.span_id, span.parent_id, _step(span), span.start_ns or None) for span in spans],
+        [*map(_span_step, spans)],
         report,
         attributes={"service": spans[0].service} if spans[0].service else {},
         gaps=gaps,
@@ -180,17 +180,10 @@ def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trac
     )
 
 
-def _step(span: Span) -> Step:
+def _span_step(span: Span) -> SpanStep:
     dialect = next((each for each in DIALECTS if each.claims(span)), DIALECTS[-1])
     step = dialect.interpret(span)
-    attributes: dict[str, Any] = {**step.attributes}
-    if step.kind != "other":
-        attributes["span_name"] = span.name
+    about: dict[str, Any] = {} if step.kind == "other" else {"span_name": span.name}
     if not span.end_ns and span.start_ns:
-        attributes["unfinished"] = True
-    return replace(
-        step,
-        started_at=span.start_ns / 1e9 if span.start_ns else None,
-        ended_at=span.end_ns / 1e9 if span.end_ns else None,
-        attributes=attributes,
-    )
+        about["unfinished"] = True
+    return SpanStep(span.span_id, span.parent_id, step, span.start_ns, span.end_ns, about)

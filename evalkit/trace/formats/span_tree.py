@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.canonical import Json
@@ -17,17 +17,21 @@ __all__ = ["SpanStep", "trace_of_spans"]
 
 @dataclass(frozen=True, slots=True)
 class SpanStep:
-    """A span and its step, which has its times, but neither number nor parent.
+    """A span and its step, which has neither number nor parent.
 
     Attributes:
         parent_id: empty for a root.
-        start_ns: nanoseconds since 1970 UTC where the source has them: a step's seconds can't tell neighbours apart.
+        start_ns, end_ns: nanoseconds since 1970 UTC where the source has them (a step's seconds can't tell neighbours
+            apart); 0 where it does not know. None where the step has its times already.
+        about: what the step's attributes shall tell of the span besides.
     """
 
     span_id: str
     parent_id: str
     step: Step
     start_ns: int | None = None
+    end_ns: int | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 def trace_of_spans(
@@ -85,7 +89,7 @@ def _ordered(spans: Sequence[SpanStep], depths: Mapping[str, int]) -> list[SpanS
     times: list[tuple[float, int, int]] = []
     before = float("-inf")
     for at, span in enumerate(spans):
-        start = span.step.started_at if span.start_ns is None else span.start_ns
+        start = span.step.started_at if span.start_ns is None else span.start_ns or None
         before = before if start is None else start
         times.append((before, depths[span.span_id], at))
     return [spans[at] for _, _, at in sorted(times)]
@@ -111,7 +115,19 @@ def _climbed(above: Mapping[str, str]) -> tuple[dict[str, int], set[str]]:
 
 
 def _numbered(span: SpanStep, seq: int, parent: int | None) -> Step:
-    return replace(span.step, seq=seq, parent=parent, attributes={"span_id": span.span_id, **span.step.attributes})
+    step = span.step
+    return replace(
+        step,
+        seq=seq,
+        parent=parent,
+        started_at=step.started_at if span.start_ns is None else _seconds(span.start_ns),
+        ended_at=step.ended_at if span.end_ns is None else _seconds(span.end_ns),
+        attributes={"span_id": span.span_id, **step.attributes, **span.about},
+    )
+
+
+def _seconds(nanoseconds: int) -> float | None:
+    return nanoseconds / 1e9 if nanoseconds else None
 
 
 def _asked(agent: Step | None, steps: tuple[Step, ...]) -> Json:
