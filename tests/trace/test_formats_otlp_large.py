@@ -6,6 +6,7 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,20 @@ def long_span(trace: int, number: int) -> dict[str, Any]:
     return span(number, attributes, trace, parent=1 if number > 1 else 0)
 
 
-def requests() -> Iterator[dict[str, Any]]:
+@cache
+def requests() -> list[dict[str, Any]]:
     """Each round has the next span of each trace: no trace is whole before the last."""
-    for number in range(1, ROUNDS + 1):
-        for trace in range(1, TRACES, 2):
-            yield request(long_span(trace, number), long_span(trace + 1, number))
+    return [
+        request(long_span(trace, number), long_span(trace + 1, number))
+        for number in range(1, ROUNDS + 1)
+        for trace in range(1, TRACES, 2)
+    ]
+
+
+@cache
+def in_protobuf() -> list[bytes]:
+    """The same in protobuf."""
+    return [packed(each) for each in requests()]
 
 
 def as_lines() -> Iterator[bytes]:
@@ -73,12 +83,12 @@ def as_one_resource() -> Iterator[bytes]:
 
 def as_protobuf() -> Iterator[bytes]:
     """The collector's file in protobuf."""
-    return (by_four_bytes([packed(each)]) for each in requests())
+    return (by_four_bytes([each]) for each in in_protobuf())
 
 
 def as_one_message() -> Iterator[bytes]:
     """One message in protobuf."""
-    return map(packed, requests())
+    return iter(in_protobuf())
 
 
 @pytest.mark.parametrize("written", [as_lines, as_list, as_document, as_one_resource, as_protobuf, as_one_message])
@@ -142,8 +152,7 @@ def test_a_large_document_is_read_as_a_small_one(tmp_path: Path, resource_last: 
 )
 def test_a_mistake_in_a_large_document_has_its_place(tmp_path: Path, end: str, said: str) -> None:
     """What breaks at the end of a large file is refused with the byte from which on it is wrong."""
-    *_, last = as_one_resource()
-    half = [each for at, each in enumerate(as_one_resource()) if at <= TRACES * 2 and each is not last]
+    half = [each for at, each in enumerate(as_one_resource()) if at <= TRACES * 2]
     (tmp_path / "x").write_bytes(b"".join(half) + b"," + end.encode())
     with pytest.raises(UnreadableTrace, match=said) as refused:
         list(load_traces(tmp_path / "x"))
