@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from evalkit.canonical import Json
@@ -20,6 +21,7 @@ from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.loose_messages import answer_in, messages_in
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
+from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Step, StepError, Trace, Usage
 
@@ -27,6 +29,7 @@ __all__ = ["FORMAT"]
 
 _OBJECTS = ("trace", "trace.span")
 _ONLY_ID = "model steps hold only a response id: messages can't be rebuilt"
+_ITEMS_AT_ONCE = 256
 
 
 class OpenAIAgentsFormat:
@@ -44,12 +47,13 @@ class OpenAIAgentsFormat:
         Raises:
             UnreadableTrace: an item is none of the SDK's.
         """
-        runs: dict[str, _Run] = {}
-        for where, line in documents(source):
-            for item in _items(line):
-                _sort_in(item, where, runs, report)
-        for trace_id, run in runs.items():
-            yield _trace(trace_id, run, report)
+        store: TraceStore[dict[str, Any]] = TraceStore(source.where)
+        with store:
+            found = (_sorted(item, where) for where, line in documents(source) for item in _items(line))
+            while items := [*islice(found, _ITEMS_AT_ONCE)]:
+                store.add(items)
+            for trace_id, held in store.traces():
+                yield _trace(trace_id, _run(held, report), report)
 
 
 FORMAT = OpenAIAgentsFormat()
@@ -76,21 +80,27 @@ def _is_item(item: Json) -> bool:
     return "workflow_name" in item or isinstance(item.get("span_data"), dict)
 
 
-def _sort_in(item: Json, where: str, runs: dict[str, _Run], report: ReadReport) -> None:
+def _sorted(item: Json, where: str) -> tuple[str, dict[str, Any]]:
+    """An item with the id of its trace."""
     if not isinstance(item, dict) or not _is_item(item):
         raise UnreadableTrace("no item of the OpenAI Agents SDK", where, "pass what the SDK's exporter wrote")
-    if item["object"] == "trace":
-        run = runs.setdefault(str(item["id"]), _Run())
-        report.skipped["trace item: it is the trace's header"] += 1
-        run.header = run.header or item
-        return
-    trace_id, span_id = item.get("trace_id"), str(item["id"])
+    trace_id = item["id"] if item["object"] == "trace" else item.get("trace_id")
     if not isinstance(trace_id, str):
         raise UnreadableTrace("a span lacks trace_id", where, "export the trace again")
-    known = runs.setdefault(trace_id, _Run()).spans
-    if span_id in known:
-        report.skipped["span: sent twice, the last one is kept"] += 1
-    known[span_id] = item
+    return trace_id, item
+
+
+def _run(items: list[dict[str, Any]], report: ReadReport) -> _Run:
+    run = _Run()
+    for item in items:
+        if item["object"] == "trace":
+            report.skipped["trace item: it is the trace's header"] += 1
+            run.header = run.header or item
+            continue
+        if item["id"] in run.spans:
+            report.skipped["span: sent twice, the last one is kept"] += 1
+        run.spans[item["id"]] = item
+    return run
 
 
 def _trace(trace_id: str, run: _Run, report: ReadReport) -> Trace:

@@ -19,10 +19,10 @@ from evalkit.trace.formats.documents import first_document
 from evalkit.trace.formats.openinference_attributes import SPAN_KIND, is_openinference, openinference_step
 from evalkit.trace.formats.otlp_protobuf import is_protobuf
 from evalkit.trace.formats.otlp_source import batches
-from evalkit.trace.formats.otlp_spans import Batch, Span, error_of, is_otlp
-from evalkit.trace.formats.otlp_store import TraceStore
+from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
+from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["DIALECTS", "FORMAT", "Dialect"]
@@ -83,11 +83,12 @@ class OtlpFormat:
         Raises:
             UnreadableTrace: it is not OTLP, or no span is of a dialect that is read.
         """
-        with TraceStore(source.where) as store:
+        store: TraceStore[Span | SpanEvent] = TraceStore(source.where)
+        with store:
             seen = _Seen()
             for batch in batches(source):
                 seen.add(batch)
-                store.add(batch)
+                store.add((part.trace_id, part) for parts in (batch.spans, batch.logs) for part in parts)
             seen.refuse_others(source.where)
             if seen.metrics:
                 report.skipped["metrics: not read"] += seen.metrics
@@ -151,11 +152,13 @@ class _Seen:
         )
 
 
-def _traces(store: TraceStore, only_asking: Span | None, report: ReadReport) -> Iterator[Trace]:
+def _traces(store: TraceStore[Span | SpanEvent], only_asking: Span | None, report: ReadReport) -> Iterator[Trace]:
     """The traces of a store. A log record that names no span belongs to the only span that asks a model, if any."""
-    unnamed = [log for log in store.logs("") if not log.span_id]
+    unnamed = [log for log in store.items("") if isinstance(log, SpanEvent) and not log.span_id]
     messages = [log for log in unnamed if otlp_events.is_message(log)]
-    for trace_id, spans, logs in store.traces():
+    for trace_id, parts in store.traces():
+        spans = [part for part in parts if isinstance(part, Span)]
+        logs = [part for part in parts if isinstance(part, SpanEvent)]
         if trace_id == "" and only_asking is not None:
             report.skipped.update(otlp_logs.unused(unnamed, "log record"))
             logs = [log for log in logs if log.span_id]
