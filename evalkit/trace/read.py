@@ -28,6 +28,7 @@ __all__ = ["load_traces"]
 
 _HEAD_BYTES = 64 * 1024
 _BLOCK_BYTES = 1024**2
+_FIRST_LINE_BYTES = 8 * 1024**2
 _MAX_DOCUMENT_BYTES = 2 * 1024**3
 _MAX_LINE_BYTES = 256 * 1024**2
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -126,12 +127,26 @@ class _Content:
     def document(self) -> Json:
         if not self._parsed:
             self._parsed = True
-            if not _is_json_lines(self.head):
+            if not self._is_json_lines():
                 try:
                     self._document = parse_json(self.data(), self.where)
                 except UnreadableTrace as problem:
                     self.problem = problem
         return self._document
+
+    def _is_json_lines(self) -> bool:
+        """Whether the first line is a whole JSON object and more follows: so that a long file isn't read to see it."""
+        if not self.head.lstrip().startswith(b"{"):
+            return False
+        with _readable(self.where), self._stream() as stream:
+            first = stream.readline(_FIRST_LINE_BYTES).removeprefix(BOM)
+            if not first.endswith(b"\n") or not stream.read(_HEAD_BYTES).strip():
+                return False
+        try:
+            orjson.loads(first)
+        except orjson.JSONDecodeError:
+            return False
+        return True
 
     @contextmanager
     def _stream(self) -> Iterator[IO[bytes]]:
@@ -180,18 +195,6 @@ def _detected(source: Source, content: _Content) -> TraceFormat:
         source.where,
         "pass --format NAME if it is one of these, or convert it",
     )
-
-
-def _is_json_lines(head: bytes) -> bool:
-    """Whether the first line is a whole JSON object and another follows: so that a long file isn't read to see it."""
-    first, _, rest = head.partition(b"\n")
-    if not rest.strip() or not first.lstrip().startswith(b"{"):
-        return False
-    try:
-        orjson.loads(first)
-    except orjson.JSONDecodeError:
-        return False
-    return True
 
 
 def _read_all(stream: IO[bytes], where: str) -> bytes:

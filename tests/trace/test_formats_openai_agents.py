@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +143,24 @@ def test_real_exports_lose_no_span() -> None:
         traces = list(load_traces(path))
         assert sorted(step.attributes["span_id"] for trace in traces for step in trace.steps) == ids
         assert all(any("only a response id" in gap for gap in trace.gaps) for trace in traces)
+
+
+def test_a_large_file_is_read_in_little_memory(tmp_path: Path) -> None:
+    """Traces whose spans are spread over all of a file come out whole, one at a time, and the file is not held."""
+    traces, rounds = 40, 15
+    path = tmp_path / "traces.jsonl"
+    with path.open("w") as file:
+        for number in range(1, rounds + 1):
+            for trace in range(traces):
+                item = span(number, 0, type="function", name=f"f{trace}", input="{}", output="x" * 100_000)
+                file.write(json.dumps({**item, "trace_id": f"t{trace}"}) + "\n")
+    assert path.stat().st_size > 60e6
+    tracemalloc.start()
+    try:
+        for at, found in enumerate(load_traces(path)):
+            assert [step.name for step in found.steps] == [f"f{at}"] * rounds
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert at == traces - 1
+    assert peak < 50 * 1024**2

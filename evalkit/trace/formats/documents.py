@@ -19,9 +19,8 @@ def first_document(source: Source) -> Json:
     document = source.document()
     if document is not None:
         return document
-    first, newline, _ = source.head.partition(b"\n")
     try:
-        return parse_json(first, source.where) if newline else None
+        return parse_json(next(source.lines(), b""), source.where)
     except UnreadableTrace:
         return None
 

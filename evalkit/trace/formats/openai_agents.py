@@ -29,7 +29,7 @@ __all__ = ["FORMAT"]
 
 _OBJECTS = ("trace", "trace.span")
 _ONLY_ID = "model steps hold only a response id: messages can't be rebuilt"
-_ITEMS_AT_ONCE = 256
+_ITEMS_AT_ONCE = 64
 
 
 class OpenAIAgentsFormat:
