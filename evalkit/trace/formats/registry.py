@@ -23,5 +23,6 @@ FORMATS: Registry[TraceFormat] = Registry(
         "langfuse": "evalkit.trace.formats.langfuse:FORMAT",
         "langsmith": "evalkit.trace.formats.langsmith:FORMAT",
         "openai-agents": "evalkit.trace.formats.openai_agents:FORMAT",
+        "inspect": "evalkit.trace.formats.inspect_ai:FORMAT",
     },
 )
