@@ -109,17 +109,20 @@ def text_of(message: dict[str, Any]) -> str | None:
 
 
 def usage_of(raw: Any, cost_usd: Any = None) -> Usage | None:
-    """Token counts from OpenAI's or LangChain's usage object; None when nothing is known.
+    """Token counts from OpenAI's (chat or Responses) or LangChain's usage object; None when nothing is known.
 
-    Sources: https://platform.openai.com/docs/api-reference/chat/object (``usage``) and LangChain's ``UsageMetadata``.
+    Sources: https://platform.openai.com/docs/api-reference/chat/object (``usage``), .../responses/object, and
+    LangChain's ``UsageMetadata``.
     """
     raw = raw if isinstance(raw, dict) else {}
     usage = Usage(
         input_tokens=_first_count(raw, "prompt_tokens", "input_tokens"),
         output_tokens=_first_count(raw, "completion_tokens", "output_tokens"),
         cached_tokens=_first_count(raw.get("prompt_tokens_details"), "cached_tokens")
+        or _first_count(raw.get("input_tokens_details"), "cached_tokens")
         or _first_count(raw.get("input_token_details"), "cache_read"),
         reasoning_tokens=_first_count(raw.get("completion_tokens_details"), "reasoning_tokens")
+        or _first_count(raw.get("output_tokens_details"), "reasoning_tokens")
         or _first_count(raw.get("output_token_details"), "reasoning"),
         cost_usd=float(cost_usd) if isinstance(cost_usd, int | float) else None,
     )

@@ -53,6 +53,11 @@ class Turn:
     scripted: bool = False
     attributes: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether a model call gave no message: it failed, or the record stops before its answer."""
+        return self.error is not None or ("unfinished", True) in self.attributes
+
 
 def conversation_steps(
     turns: Iterable[Turn],
@@ -124,13 +129,13 @@ class _Conversation:
             self._add(turn, Step(0, "other", "assistant_message", output=turn.message, attributes={"scripted": True}))
         else:
             self._add(turn, self._model(turn))
-        if turn.error is None:
+        if not turn.is_silent:
             self._history.append(turn.message)
             self._calls(turn)
 
     def _model(self, turn: Turn) -> Step:
         given: dict[str, Json] = {"messages": [*self._history], "tools": self._tools, "params": self._params}
-        output = None if turn.error else turn.message
+        output = None if turn.is_silent else turn.message
         asked = given if turn.asked is None else turn.asked
         return Step(0, "model", "chat", asked, output, turn.error, model=turn.model, usage=turn.usage)
 

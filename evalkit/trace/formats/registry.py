@@ -24,5 +24,10 @@ FORMATS: Registry[TraceFormat] = Registry(
         "langsmith": "evalkit.trace.formats.langsmith:FORMAT",
         "openai-agents": "evalkit.trace.formats.openai_agents:FORMAT",
         "inspect": "evalkit.trace.formats.inspect_ai:FORMAT",
+        "openai-chat": "evalkit.trace.formats.openai_chat_log:FORMAT",
+        "anthropic": "evalkit.trace.formats.anthropic_log:FORMAT",
+        "anthropic-session": "evalkit.trace.formats.anthropic_sessions:FORMAT",
+        "gemini": "evalkit.trace.formats.gemini_log:FORMAT",
+        "bedrock": "evalkit.trace.formats.bedrock_log:FORMAT",
     },
 )
