@@ -12,14 +12,23 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.inspect_archive import is_archive, opened
-from evalkit.trace.formats.inspect_events import EVENTS
 from evalkit.trace.formats.inspect_sample import DIALECT, Log, sample_trace
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.model import Trace
 
 __all__ = ["FORMAT"]
+
+_OWN = {
+    "model": ("model", "input", "output"),
+    "tool": ("function", "arguments"),
+    "span_begin": ("id", "name"),
+    "step": ("action", "name"),
+    "sample_init": ("sample",),
+}
+"""What events that only Inspect writes hold."""
 
 
 class InspectFormat:
@@ -94,9 +103,10 @@ def _is_sample(document: Json) -> bool:
 
 
 def _events(document: Json) -> list[Any]:
-    """The events of a transcript that stands alone; none when an item is no event of Inspect."""
+    """The events of a transcript that stands alone; none for other logs, many of which have events with times."""
     held = document.get("events") if isinstance(document, dict) else document
-    if not isinstance(held, list) or not held:
+    events = dicts(held)
+    if not isinstance(held, list) or len(events) < len(held) or not all("timestamp" in each for each in events):
         return []
-    known = all(isinstance(each, dict) and each.get("event") in EVENTS and "timestamp" in each for each in held)
-    return held if known else []
+    ours = any(all(key in each for key in _OWN.get(str(each.get("event")), ("",))) for each in events)
+    return [*events] if ours else []

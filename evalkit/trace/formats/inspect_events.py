@@ -32,12 +32,8 @@ from evalkit.trace.formats.openinference_tree import number_of, object_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import USER_MESSAGE, Kind, Step, StepError
 
-__all__ = ["EVENTS", "error_of", "event_steps"]
+__all__ = ["error_of", "event_steps"]
 
-EVENTS = frozenset(
-    "sample_init sample_limit sandbox state store model tool anchor approval branch checkpoint compaction input "
-    "interrupt score score_edit error logger info span_begin span_end step subtask".split()
-)
 _COMMON = frozenset("event uuid span_id timestamp working_start completed working_time pending".split())
 _SCORERS = ("scorer", "scorers")
 _NOT_STATE = ("messages", "output", "tools", "tool_choice", "completed")

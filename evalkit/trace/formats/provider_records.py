@@ -92,12 +92,14 @@ class _Sides:
     response: _Found | None
     said: dict[str, Any] | None = None
     is_whole: bool = False
+    failed_for: Provider | None = None
 
     @property
     def name(self) -> str | None:
         """The dialect's name: the response's, which a gateway doesn't disguise, else the request's."""
         found = self.response or self.request
-        return found[0].name if found else None
+        provider = found[0] if found else self.failed_for
+        return provider.name if provider else None
 
 
 def dialect_of(item: Json) -> str | None:
@@ -157,7 +159,16 @@ def _sides(item: Json) -> _Sides | None:
     said = _said(item) if request is not None and response is None else None
     if response is None and said is None and _failure(item) is None and "custom_id" not in item:
         return _run(request[1]) if request is not None and is_own else None
-    return _Sides(request, response, said) if request is not None or response is not None else None
+    if request is None and response is None:
+        return _failed_in_a_batch(item)
+    return _Sides(request, response, said)
+
+
+def _failed_in_a_batch(item: dict[str, Any]) -> _Sides | None:
+    """A batch's line for a request that failed: neither side is in it."""
+    if "custom_id" not in item or _failure(item) is None:
+        return None
+    return _Sides(None, None, failed_for=MESSAGES if "result" in item else CHAT)
 
 
 def _run(body: dict[str, Any]) -> _Sides | None:
