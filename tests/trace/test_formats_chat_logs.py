@@ -28,7 +28,7 @@ CALL = {
 RESULT = {"role": "tool", "tool_call_id": "c1", "content": '{"t": 3}'}
 SAID = {"role": "assistant", "content": "3 degrees."}
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}]
-RUN = [SYSTEM, ASK, CALL, RESULT, SAID]
+RUN: list[dict[str, Any]] = [SYSTEM, ASK, CALL, RESULT, SAID]
 PLAIN_CALL = {
     "role": "assistant",
     "content": None,
@@ -257,6 +257,15 @@ def test_responses_are_read_and_joined(tmp_path: Path) -> None:
         assert (trace.steps[2].output, trace.output) == ({"t": 3}, "3 degrees.")
 
 
+def test_items_kept_for_the_next_turn_are_a_run(tmp_path: Path) -> None:
+    """The OpenAI Agents SDK keeps a conversation as items of the Responses API."""
+    call = {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": '{"city": "Oslo"}'}
+    told = {"type": "function_call_output", "call_id": "c1", "output": '{"t": 3}'}
+    said = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "3 degrees."}]}
+    (trace,) = read(tmp_path, [ASK, call, told, said])
+    assert (shape(trace), trace.output) == (SHAPE, "3 degrees.")
+
+
 def test_generate_content_is_read(tmp_path: Path) -> None:
     """Google's contents: calls have no ids, and are answered in order."""
     ask = {"role": "user", "parts": [{"text": "Weather in Oslo?"}]}
@@ -345,6 +354,7 @@ def test_labels_around_a_record_never_enter_a_trace(tmp_path: Path) -> None:
         {"input": [ASK], "ideal": "3"},
         {"input": "a", "output": "b"},
         [{"role": "user", "content": "a", "name": "bob"}, {"role": "assistant", "content": "b", "name": "amy"}],
+        [{"role": "user", "content": "a"}, {"role": "tool", "content": "", "tool_responses": []}, SAID],
         [{"type": "TextMessage", "source": "user", "role": "user", "content": "a"}, SAID],
         {"messages": RUN, "info": {}, "trajectory_format": "other-1"},
         {"messages": 5},

@@ -353,6 +353,16 @@ def test_zstandard_entries_are_read(tmp_path: Path) -> None:
         read(tmp_path, zstandard_archive(damage=True))
 
 
+@pytest.mark.parametrize("packed", [False, True], ids=["json", "archive"])
+def test_scores_that_are_not_a_number_do_not_hide_a_log(tmp_path: Path, packed: bool) -> None:
+    """Inspect writes NaN as such; scores are labels anyway, and the word in a text stays."""
+    raw = sample(scores={"match": {"value": float("nan"), "answer": float("-inf")}}, output={"completion": "NaN, \\"})
+    (trace,) = read(tmp_path, archive({"a/b_epoch_1.json": raw}) if packed else log(raw))
+    assert (trace.id, len(trace.steps)) == ("s1/epoch-1", 12)
+    with pytest.raises(UnreadableTrace):
+        read(tmp_path, b'{"version": 2, "status": "success", "eval": {"task": NaN')
+
+
 def test_broken_logs_are_refused(tmp_path: Path) -> None:
     """A cut archive, a pointer outside the pool, and a sample that is none."""
     data = archive({"s1_epoch_1.json": sample()})

@@ -120,9 +120,9 @@ def _history(record: Record) -> list[dict[str, Any]]:
 
 def _sharing(asked: Asked, history: list[dict[str, Any]]) -> Asked:
     """The request with the message objects of its history, so that a long chat is held once."""
-    known = iter(history)
-    shared = [old if (old := next(known, None)) == new else new for new in asked.messages]
-    return replace(asked, messages=[each for each in shared if each is not None])
+    count = len(history)
+    shared = [history[at] if at < count and history[at] == new else new for at, new in enumerate(asked.messages)]
+    return replace(asked, messages=shared)
 
 
 def _marks(messages: list[dict[str, Any]], *, with_system: bool = False) -> list[bytes]:

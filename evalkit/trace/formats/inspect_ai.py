@@ -13,14 +13,14 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts
-from evalkit.trace.formats.documents import whole_document
-from evalkit.trace.formats.inspect_archive import is_archive, opened
+from evalkit.trace.formats.inspect_archive import inspect_json, is_archive, opened
 from evalkit.trace.formats.inspect_sample import DIALECT, Log, sample_trace
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.model import Trace
 
 __all__ = ["FORMAT"]
 
+_HEAD = (b'"version"', b'"status"', b'"eval"')
 _OWN = {
     "model": ("model", "input", "output"),
     "tool": ("function", "arguments"),
@@ -42,7 +42,7 @@ class InspectFormat:
             return True
         if not source.head.lstrip().startswith((b"{", b"[")):
             return False
-        document = source.document()
+        document = _document(source)
         return _is_log(document) or _is_sample(document) or bool(_events(document))
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
@@ -54,7 +54,7 @@ class InspectFormat:
         if is_archive(source):
             yield from _archived(source, report)
             return
-        document = whole_document(source)
+        document = _document(source)
         if isinstance(document, dict) and _is_log(document):
             yield from _logged(document, source.where, report)
         elif isinstance(document, dict) and _is_sample(document):
@@ -66,6 +66,17 @@ class InspectFormat:
 
 
 FORMAT = InspectFormat()
+
+
+def _document(source: Source) -> Json:
+    """The document, also where NaN in it keeps it from being JSON; None when it is none."""
+    document = source.document()
+    if document is not None or not all(mark in source.head for mark in _HEAD):
+        return document
+    try:
+        return inspect_json(source.data(), source.where)
+    except UnreadableTrace:
+        return None
 
 
 def _archived(source: Source, report: ReadReport) -> Iterator[Trace]:

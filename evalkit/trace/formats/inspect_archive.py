@@ -10,6 +10,7 @@ Source: https://github.com/UKGovernmentBEIS/inspect_ai (``log/_recorders/eval.py
 from __future__ import annotations
 
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -21,14 +22,16 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import Source
-from evalkit.trace.json_input import parse_json
+from evalkit.trace.json_input import parse_json, without_constants
 
-__all__ = ["Archive", "is_archive", "opened"]
+__all__ = ["Archive", "inspect_json", "is_archive", "opened"]
 
 _MAGIC = b"PK\x03\x04"
 _HEADERS = ("header.json", "_journal/start.json")
 _ZSTANDARD = 93
 _MAX_ENTRY_BYTES = 2 * 1024**3
+_WHOLE = re.compile(r"samples/.*_epoch_\d+\.json", re.DOTALL)
+_SHELL = re.compile(r"(samples/.*_epoch_\d+)/sample\.json", re.DOTALL)
 _LOCAL_HEADER = struct.Struct("<26xHH")
 _SEQUENCES = ("messages", "events", "attachments")
 
@@ -42,6 +45,21 @@ def is_archive(source: Source) -> bool:
             return archive.is_log
     except UnreadableTrace:
         return False
+
+
+def inspect_json(data: bytes, where: str) -> Json:
+    """A document that Inspect wrote: it writes NaN and infinity, in scores and metrics, as such.
+
+    Raises:
+        UnreadableTrace: it is not JSON apart from these.
+    """
+    try:
+        return parse_json(data, where)
+    except UnreadableTrace:
+        plain, count = without_constants(data)
+        if not count:
+            raise
+    return parse_json(plain, where)
 
 
 class Archive:
@@ -65,13 +83,10 @@ class Archive:
     def samples(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each sample with its place, in the archive's order."""
         for name in dict.fromkeys(self._zip.namelist()):
-            parts = name.split("/")
-            if parts[0] != "samples" or not name.endswith(".json"):
-                continue
-            if len(parts) == 2:
+            if _WHOLE.fullmatch(name):  # a sample's id may hold slashes
                 yield f"{self._where}/{name}", object_of(self._json(name))
-            elif parts[-1] == "sample.json":
-                yield f"{self._where}/{name}", self._joined(name.removesuffix("/sample.json"), name)
+            elif shell := _SHELL.fullmatch(name):
+                yield f"{self._where}/{name}", self._joined(shell[1], name)
 
     def _joined(self, prefix: str, shell_name: str) -> dict[str, Any]:
         sample = object_of(self._json(shell_name))
@@ -101,7 +116,7 @@ class Archive:
         return items
 
     def _json(self, name: str) -> Json:
-        return parse_json(self._bytes(self._zip.getinfo(name)), f"{self._where}/{name}")
+        return inspect_json(self._bytes(self._zip.getinfo(name)), f"{self._where}/{name}")
 
     def _bytes(self, entry: zipfile.ZipInfo) -> bytes:
         spot = f"{self._where}/{entry.filename}"

@@ -149,7 +149,7 @@ def _is_message(item: Any) -> bool:
 
 
 def _is_own_block(block: dict[str, Any]) -> bool:
-    kind = block.get("type")
+    kind = str(block.get("type"))
     if kind in _SOURCES:
         return isinstance(block.get("source"), dict)
     return kind in _OWN_BLOCKS or "cache_control" in block

@@ -98,7 +98,7 @@ RESPONSES = _Responses()
 
 def is_chat_message(item: Any) -> bool:
     """Whether `item` is a message of the chat API."""
-    if not isinstance(item, dict) or item.get("role") not in ROLES:
+    if not isinstance(item, dict) or str(item.get("role")) not in ROLES:
         return False
     return "content" in item or bool(item.get("tool_calls") or item.get("function_call"))
 
@@ -125,7 +125,7 @@ def _joined(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Items as Messages: what the model said in one go (reasoning, text, calls) is one Message."""
     found: list[dict[str, Any]] = []
     for item in items:
-        kind = item.get("type") or "message"
+        kind = str(item.get("type") or "message")
         if kind.endswith("_output"):
             output = item.get("output")
             text = output if isinstance(output, str) else _content(output)

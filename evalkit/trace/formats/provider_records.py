@@ -55,6 +55,10 @@ _FOREIGN = frozenset(
     "trajectory_format trajectory traj history run_type dotted_order resourceSpans resourceLogs simulations "
     "observations traceId span_data samples eval question_ID parentUuid mini_version events".split()
 )
+_AUTOGEN = frozenset({"source", "type", "tool_responses"})
+"""Keys of AutoGen's messages, whose roles are seen from one of the agents."""
+_ITEMS = frozenset({"function_call", "function_call_output", "reasoning"})
+"""Types of items of the Responses API that are no messages: a list with any of them is a list of items."""
 _MILLISECONDS = 1e11
 _MAX_NAME = 60
 
@@ -141,7 +145,7 @@ def record_of(item: Json, report: ReadReport) -> Record | None:
 
 def _sides(item: Json) -> _Sides | None:
     if isinstance(item, list):
-        return _run({"messages": item}) or _run({"contents": item})
+        return _run({"messages": item}) or _run({"contents": item}) or _run_of_items(item)
     if not isinstance(item, dict) or item.keys() & _FOREIGN or isinstance(item.get("info"), dict):
         return None
     response = _first(item, _RESPONSES, _answers) or _recognised(item, _answers)
@@ -177,13 +181,23 @@ def _run(body: dict[str, Any]) -> _Sides | None:
     if found is None or "input" in body:
         return None
     messages = dicts(body.get("messages", body.get("contents")))
-    roles = {message.get("role") for message in messages}
-    if not roles & {"user", "system", "developer"} or not roles & {"assistant", "model"}:
+    asking = any(message.get("role") in ("user", "system", "developer") for message in messages)
+    spoken = [message for message in messages if message.get("role") in ("assistant", "model")]
+    if not asking or not spoken or all(message.get("name") for message in spoken):
         return None
-    named = roles <= {"user", "assistant"} and all(message.get("name") for message in messages)
-    if named or any("source" in message or "type" in message for message in messages):  # AutoGen's, old and new
+    if any(message.keys() & _AUTOGEN for message in messages):
         return None
     return _Sides(found, None, is_whole=True)
+
+
+def _run_of_items(items: list[Json]) -> _Sides | None:
+    """Items of the Responses API that are a whole run, as the OpenAI Agents SDK keeps them for the next turn."""
+    body: dict[str, Any] = {"input": items}
+    kinds = {str(item.get("type")) for item in dicts(items)}
+    asking = any(item.get("role") == "user" for item in dicts(items))
+    return (
+        _Sides((RESPONSES, body), None, is_whole=True) if asking and kinds & _ITEMS and RESPONSES.asks(body) else None
+    )
 
 
 def _first(
