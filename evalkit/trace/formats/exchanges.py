@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
-from evalkit.canonical import Json, canonical
-from evalkit.errors import InputError
+import orjson
+
 from evalkit.trace.formats.chat import dicts, text_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps
 from evalkit.trace.formats.protocol import ReadReport
@@ -72,43 +72,47 @@ class _Conversations:
     def __init__(self) -> None:
         self.all: list[_Conversation] = []
         self._ends: defaultdict[bytes, list[_Conversation]] = defaultdict(list)
+        self._failed: defaultdict[bytes, list[_Conversation]] = defaultdict(list)
         self._by_response: dict[str, _Conversation] = {}
 
     def take(self, record: Record) -> None:
-        if record.asked is None or record.is_whole:
+        asked = record.asked
+        if asked is None or record.is_whole:
             self.all.append(_Conversation([record], [0]))
             return
-        record, conversation, known = self._place(record, record.asked)
-        if conversation is None:
-            conversation = _Conversation()
-            self.all.append(conversation)
-        conversation.records.append(record)
-        conversation.known.append(known)
-        self._expect(record, conversation)
-
-    def _place(self, record: Record, asked: Asked) -> tuple[Record, _Conversation | None, int]:
-        """The conversation that a record goes on with (None for a new one), and how many of its messages are known."""
         former = self._by_response.get(asked.follows or "")
         if former is not None:
             history = _history(former.records[-1])
-            whole = replace(asked, messages=[*history, *asked.messages])
-            return replace(record, asked=whole), former, len(history)
-        whole_mark = b"failed" + _marks(asked.messages, with_system=True)[-1]
-        if self._ends.get(whole_mark):
-            return record, self._ends[whole_mark].pop(), len(asked.messages)
-        marks = _marks(asked.messages)
-        for count in range(len(marks) - 1, 0, -1):
-            if self._ends.get(marks[count]) and marks[count] != marks[count - 1]:
-                found = self._ends[marks[count]].pop()
-                return replace(record, asked=_sharing(asked, _history(found.records[-1]))), found, count
-        return record, None, 0
-
-    def _expect(self, record: Record, conversation: _Conversation) -> None:
-        asked = record.asked or Asked()
-        if record.answered is None:
-            self._ends[b"failed" + _marks(asked.messages, with_system=True)[-1]].append(conversation)
+            asked = replace(asked, messages=[*history, *asked.messages])
+            self._put(replace(record, asked=asked), former, len(history), _Said(asked.messages))
             return
-        self._ends[_marks(_history(record))[-1]].append(conversation)
+        said = _Said(asked.messages)
+        conversation, known = self._place(asked.messages, said)
+        if conversation.records:
+            record = replace(record, asked=_sharing(asked, _history(conversation.records[-1])))
+        self._put(record, conversation, known, said)
+
+    def _place(self, messages: list[dict[str, Any]], said: _Said) -> tuple[_Conversation, int]:
+        """The conversation that a request goes on with, and how many of its messages are known there."""
+        failed = _failed_mark(messages) if self._failed else b""
+        if self._failed.get(failed):
+            return self._failed[failed].pop(), len(messages)
+        for count in range(len(messages), 0, -1):
+            mark = said.marks[count - 1]
+            if self._ends.get(mark) and messages[count - 1]["role"] != "system":
+                return self._ends[mark].pop(), count
+        fresh = _Conversation()
+        self.all.append(fresh)
+        return fresh, 0
+
+    def _put(self, record: Record, conversation: _Conversation, known: int, said: _Said) -> None:
+        """Add a record to a conversation, and note by which messages it would be gone on with."""
+        conversation.records.append(record)
+        conversation.known.append(known)
+        if record.answered is None:
+            self._failed[_failed_mark(record.asked.messages if record.asked else [])].append(conversation)
+            return
+        self._ends[said.with_answer(record.answered.message)].append(conversation)
         if record.answered.id:
             self._by_response[record.answered.id] = conversation
 
@@ -125,26 +129,38 @@ def _sharing(asked: Asked, history: list[dict[str, Any]]) -> Asked:
     return replace(asked, messages=shared)
 
 
-def _marks(messages: list[dict[str, Any]], *, with_system: bool = False) -> list[bytes]:
-    """For each number of messages from the start, a digest of what they say."""
-    state = blake2b(digest_size=16)
-    marks = [state.digest()]
-    for message in messages:
-        if with_system or message["role"] != "system":
-            state.update(_essence(message))
-        marks.append(state.digest())
-    return marks
+class _Said:
+    """What messages say, as digests: of the first, of the first two, and so on."""
+
+    def __init__(self, messages: list[dict[str, Any]]) -> None:
+        self.marks: list[bytes] = []
+        self._state = blake2b(digest_size=16)
+        for message in messages:
+            if message["role"] != "system":
+                self._state.update(_essence(message))
+            self.marks.append(self._state.digest())
+
+    def with_answer(self, message: dict[str, Any]) -> bytes:
+        """The digest of all the messages and their answer."""
+        state = self._state.copy()
+        state.update(_essence(message))
+        return state.digest()
+
+
+def _failed_mark(messages: list[dict[str, Any]]) -> bytes:
+    """A digest of a whole request, instructions and all: what repeats a failed call is the very same."""
+    return blake2b(b"".join(map(_essence, messages)), digest_size=16).digest()
 
 
 def _essence(message: dict[str, Any]) -> bytes:
     """What makes a message the same when an agent sends back what it was answered."""
     content = message.get("content")
     content = content.strip() if isinstance(content, str) else content
-    calls: list[Json] = [[call["id"], call["name"], call["arguments"]] for call in dicts(message.get("tool_calls"))]
-    said: list[Json] = [message["role"], content or None, calls, message.get("tool_call_id")]
+    calls = [[call["id"], call["name"], call["arguments"]] for call in dicts(message.get("tool_calls"))]
+    said = [message["role"], content or None, calls, message.get("tool_call_id")]
     try:
-        return canonical(said)
-    except InputError:
+        return orjson.dumps(said, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # an integer beyond 64 bits
         return repr(said).encode("utf-8", "replace")
 
 
