@@ -49,14 +49,14 @@ def sample_trace(raw: dict[str, Any], log: Log, where: str, report: ReadReport) 
     """
     sample = _whole(raw)
     report.skipped.update(f"{label}: a label, not part of the run" for label in _LABELS if sample.get(label))
-    if isinstance(sample.get("error_retries"), list):
+    if isinstance(sample.get("error_retries"), list) and sample["error_retries"]:
         report.skipped["error retry: an earlier attempt, not part of the run"] += len(sample["error_retries"])
     events = sample["events"] if isinstance(sample.get("events"), list) else []
     from_events = any(event.get("event") == "model" for event in dicts(events)) or not sample.get("messages")
     if from_events:
         steps = event_steps(events, dicts(sample["pool"]), where, report)
     else:
-        report.skipped["event: without any model event"] += len(events)
+        report.skipped.update(["event: without any model event"] * len(events))
         steps = _from_messages(sample, report)
     error = error_of(sample.get("error")) or _limit(sample.get("limit"))
     times = [at for step in steps for at in (step.started_at, step.ended_at) if at is not None]
