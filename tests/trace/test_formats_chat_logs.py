@@ -353,9 +353,6 @@ def test_labels_around_a_record_never_enter_a_trace(tmp_path: Path) -> None:
         {"messages": [SYSTEM, ASK]},
         {"input": [ASK], "ideal": "3"},
         {"input": "a", "output": "b"},
-        [{"role": "user", "content": "a", "name": "bob"}, {"role": "assistant", "content": "b", "name": "amy"}],
-        [{"role": "user", "content": "a"}, {"role": "tool", "content": "", "tool_responses": []}, SAID],
-        [{"type": "TextMessage", "source": "user", "role": "user", "content": "a"}, SAID],
         {"messages": RUN, "info": {}, "trajectory_format": "other-1"},
         {"messages": 5},
         [],
@@ -366,6 +363,24 @@ def test_what_is_no_plain_log_is_not_claimed(tmp_path: Path, document: Any) -> N
     """Prompts, data sets, and the messages of other frameworks are refused, not misread."""
     with pytest.raises(UnreadableTrace, match="no format reads it"):
         read(tmp_path, document)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [{"role": "user", "content": "a", "name": "bob"}, {"role": "assistant", "content": "b", "name": "amy"}],
+        [{"role": "user", "content": "a"}, {"role": "tool", "content": "", "tool_responses": []}, SAID],
+        [{"type": "TextMessage", "source": "user", "role": "user", "content": "a"}, SAID],
+    ],
+)
+def test_messages_of_a_framework_are_left_to_its_reader(tmp_path: Path, document: Any) -> None:
+    """AutoGen's roles are seen from one of its agents, so that a plain reading would be wrong."""
+    try:
+        dialects = {trace.dialect for trace in read(tmp_path, document)}
+    except UnreadableTrace as refusal:
+        assert "no format reads it" in str(refusal)
+    else:
+        assert "openai-chat" not in dialects
 
 
 def test_a_record_without_a_call_is_counted(tmp_path: Path) -> None:

@@ -374,6 +374,16 @@ def test_broken_logs_are_refused(tmp_path: Path) -> None:
         read(tmp_path, {**log(), "samples": [5]})
 
 
+def test_another_zip_is_not_claimed(tmp_path: Path) -> None:
+    """A ``header.json`` alone makes no log."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as file:
+        file.writestr("header.json", '{"a": 1}')
+    with pytest.raises(UnreadableTrace) as refusal:
+        read(tmp_path, packed.getvalue())
+    assert "Inspect" not in refusal.value.what
+
+
 def test_a_log_without_samples_is_counted(tmp_path: Path) -> None:
     """Its header is valid: nothing ran."""
     report = ReadReport()

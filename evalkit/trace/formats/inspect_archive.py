@@ -73,7 +73,7 @@ class Archive:
     @property
     def is_log(self) -> bool:
         """Whether a log's header or start stands in it."""
-        return any(name in self._names for name in _HEADERS)
+        return "task" in object_of(self.header().get("eval"))
 
     def header(self) -> dict[str, Any]:
         """The log without its samples."""
