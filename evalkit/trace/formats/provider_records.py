@@ -240,6 +240,8 @@ def _said(item: dict[str, Any]) -> dict[str, Any] | None:
         value = item.get(name)
         value = json_or_text(value) if isinstance(value, str) else value
         value = value[-1] if isinstance(value, list) and value else value
+        if _http_failure(value) is not None:
+            return None
         if (
             isinstance(value, dict)
             and value.get("role", "assistant") == "assistant"
@@ -266,8 +268,22 @@ def _failure(item: dict[str, Any]) -> StepError | None:
             said = next((value[name] for name in ("message", "error_message") if isinstance(value.get(name), str)), "")
             if kind or said:
                 return StepError(kind or "Error", said)
+    broken = next((found for key in _RESPONSES if (found := _http_failure(item.get(key)))), None)
+    if broken is not None:
+        return broken
     kind = object_of(item.get("result")).get("type")
     return StepError(kind, "the batch did not run it") if kind in ("canceled", "expired") else None
+
+
+def _http_failure(response: Any) -> StepError | None:
+    """The error that the status of a logged HTTP response tells of."""
+    held = object_of(response)
+    status = next((held[key] for key in ("status_code", "status", "statusCode") if isinstance(held.get(key), int)), 0)
+    if not 400 <= status < 600:
+        return None
+    return StepError(
+        f"http_{status}", next((held[key] for key in ("content", "body") if isinstance(held.get(key), str)), "")
+    )
 
 
 def _first_text(item: dict[str, Any], names: tuple[str, ...]) -> str | None:
