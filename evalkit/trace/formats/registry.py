@@ -29,5 +29,6 @@ FORMATS: Registry[TraceFormat] = Registry(
         "anthropic-session": "evalkit.trace.formats.anthropic_sessions:FORMAT",
         "gemini": "evalkit.trace.formats.gemini_log:FORMAT",
         "bedrock": "evalkit.trace.formats.bedrock_log:FORMAT",
+        "claude-code": "evalkit.trace.formats.claude_code:FORMAT",
     },
 )
