@@ -30,5 +30,7 @@ FORMATS: Registry[TraceFormat] = Registry(
         "gemini": "evalkit.trace.formats.gemini_log:FORMAT",
         "bedrock": "evalkit.trace.formats.bedrock_log:FORMAT",
         "claude-code": "evalkit.trace.formats.claude_code:FORMAT",
+        "codex": "evalkit.trace.formats.codex:FORMAT",
+        "autogen": "evalkit.trace.formats.autogen:FORMAT",
     },
 )
