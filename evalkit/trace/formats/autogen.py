@@ -20,7 +20,7 @@ from evalkit.trace.formats.autogen_steps import chat_steps, context_steps, recor
 from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.conversation import messages_in
 from evalkit.trace.formats.documents import documents, first_document
-from evalkit.trace.formats.openinference_tree import object_of
+from evalkit.trace.formats.openinference_tree import object_of, text_at
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.model import Step, StepError, Trace
 
@@ -87,7 +87,7 @@ def _is_list_of_ours(items: list[Any]) -> bool:
     if not found:
         return False
     first = found[0]
-    recorded = first.get("mode") in _MODES and all(is_typed(each) for each in dicts(first.get("messages")))
+    recorded = text_at(first, "mode") in _MODES and all(is_typed(each) for each in dicts(first.get("messages")))
     return is_typed(first) or (recorded and "stream" in first) or any(_has_results(each) for each in found)
 
 
@@ -118,10 +118,10 @@ def _contexts(state: Any, name: str, depth: int) -> Iterator[tuple[str, str, lis
 def _trace(run_id: str, items: list[Any], document: Json, report: ReadReport) -> Trace:
     held = object_of(document)
     messages = messages_in(items, report)
-    kinds = {raw.get("type") for _, raw in messages}
+    kinds = {text_at(raw, "type") for _, raw in messages}
     gaps = [_NO_PROMPTS]
     steps: Iterable[Step]
-    if any(raw.get("mode") in _MODES for _, raw in messages):
+    if any(text_at(raw, "mode") in _MODES for _, raw in messages):
         steps, gaps = recorded_steps(messages), ["the recorder writes no definitions of tools, and no times"]
     elif kinds & MODEL_MESSAGES:
         steps = context_steps(messages, report)

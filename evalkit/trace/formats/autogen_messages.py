@@ -47,11 +47,10 @@ def is_typed(item: Any) -> bool:
 
 def content_of(raw: Any) -> Any:
     """A Message's content: texts and images in a list become parts, a structured content its JSON text."""
+    if isinstance(raw, list) and len(raw) == 1 and isinstance(raw[0], str):
+        return raw[0]
     if isinstance(raw, list):
-        return [
-            {"type": "text", "text": each} if isinstance(each, str) else {"type": "image", **object_of(each)}
-            for each in raw
-        ]
+        return [_part(each) for each in raw]
     return dump_json(raw).decode() if isinstance(raw, dict) else raw
 
 
@@ -89,3 +88,7 @@ def usage_of(raw: Any) -> Usage | None:
 def _call(raw: dict[str, Any]) -> Json:
     call_id, name = str(raw.get("id") or ""), str(raw.get("name") or "")
     return {"id": call_id, "name": name, "arguments": arguments_of(raw.get("arguments"))}
+
+
+def _part(raw: Any) -> dict[str, Any]:
+    return {"type": "text", "text": raw} if isinstance(raw, str) else {"type": "image", **object_of(raw)}

@@ -14,7 +14,7 @@ from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import unix_seconds
 from evalkit.trace.formats.codex_exec import ExecSteps, is_exec_event, is_old_event
 from evalkit.trace.formats.codex_rollout import RolloutSteps
-from evalkit.trace.formats.openinference_tree import object_of
+from evalkit.trace.formats.openinference_tree import object_of, text_at
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.session_lines import first_lines, session_lines
 from evalkit.trace.model import StepError, Trace
@@ -61,7 +61,7 @@ FORMAT = CodexFormat()
 
 
 def _is_line(line: dict[str, Any]) -> bool:
-    if line.get("type") in _ROLLOUT:
+    if text_at(line, "type") in _ROLLOUT:
         return isinstance(line.get("payload"), dict) and "timestamp" in line
     return is_exec_event(line) or is_old_event(line)
 

@@ -15,15 +15,13 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.codex_items import usage_of
-from evalkit.trace.formats.openinference_tree import object_of
+from evalkit.trace.formats.openinference_tree import object_of, text_at
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.formats.session_steps import SessionSteps
 from evalkit.trace.model import Step, StepError, Usage
 
 __all__ = ["ExecSteps", "is_exec_event", "is_old_event"]
 
-_EVENTS = ("thread.", "turn.", "item.")
-_RUNNING = frozenset({"in_progress", None})
 _BROKEN = frozenset({"failed", "declined"})
 _TOOLS = {"command_execution": "shell", "file_change": "apply_patch", "web_search": "web_search"}
 _GIVEN = ("command", "changes", "query", "arguments", "prompt", "receiver_thread_ids", "action")
@@ -137,7 +135,7 @@ class ExecSteps:
         self.ending = error or "completed"
 
     def _completed(self, at: int, item: dict[str, Any]) -> None:
-        kind, text = item.get("type"), item.get("text")
+        kind, text = text_at(item, "type"), item.get("text")
         if kind in ("agent_message", "assistant_message", "reasoning") and isinstance(text, str):
             if self._calls or (kind == "reasoning" and self._said):
                 self._flush()
@@ -158,7 +156,7 @@ class ExecSteps:
 
     def _result(self, item: dict[str, Any]) -> None:
         told = item.get("error")
-        status = item.get("status")
+        status = text_at(item, "status")
         output = {key: value for key, value in item.items() if key not in _NOT_OUTPUT and value is not None}
         error: StepError | None = None
         if told or status in _BROKEN:
@@ -191,12 +189,12 @@ class ExecSteps:
 
 def _call_of(item: dict[str, Any]) -> dict[str, Any] | None:
     """The tool call that an item is; None for an item of another kind."""
-    kind = item.get("type")
+    kind = text_at(item, "type")
     if kind == "mcp_tool_call":
         name, given = f"mcp__{item.get('server')}__{item.get('tool')}", item.get("arguments") or {}
     elif kind == "collab_tool_call":
         name, given = str(item.get("tool")), {key: item[key] for key in _GIVEN if item.get(key)}
-    elif isinstance(kind, str) and kind in _TOOLS:
+    elif kind in _TOOLS:
         name, given = _TOOLS[kind], {key: item[key] for key in _GIVEN if item.get(key)}
     else:
         return None

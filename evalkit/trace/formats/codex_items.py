@@ -12,7 +12,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.trace.formats.chat import arguments_of, dicts
-from evalkit.trace.formats.openinference_tree import object_of
+from evalkit.trace.formats.openinference_tree import object_of, text_at
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import StepError, Usage
@@ -37,7 +37,7 @@ def answer_of(items: Sequence[dict[str, Any]], report: ReadReport) -> dict[str, 
     thoughts: list[str] = []
     calls: list[Json] = []
     for item in items:
-        kind = item.get("type")
+        kind = text_at(item, "type")
         if kind == "message":
             content = content_of(item.get("content"))
             parts += content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
@@ -117,4 +117,4 @@ def _exit_code(output: Json) -> int | None:
 
 
 def _is_text(part: Any) -> bool:
-    return isinstance(part, dict) and part.get("type") in _TEXTS and isinstance(part.get("text"), str)
+    return isinstance(part, dict) and text_at(part, "type") in _TEXTS and isinstance(part.get("text"), str)

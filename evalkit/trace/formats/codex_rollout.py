@@ -17,7 +17,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.trace.formats.chat import dicts, text_of, tool_definition, unix_seconds
 from evalkit.trace.formats.codex_items import CALLS, HOSTED, RESULTS, answer_of, content_of, result_of_item, usage_of
-from evalkit.trace.formats.openinference_tree import object_of
+from evalkit.trace.formats.openinference_tree import object_of, text_at
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.formats.session_steps import SessionSteps
 from evalkit.trace.model import Step, StepError, Usage
@@ -41,7 +41,7 @@ def item_of(line: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """A line's type and what it holds; the bare items of the oldest versions are ``response_item``."""
     if isinstance(line.get("payload"), dict) and isinstance(line.get("type"), str):
         return line["type"], line["payload"]
-    if line.get("type") in _ITEM_KINDS:
+    if text_at(line, "type") in _ITEM_KINDS:
         return "response_item", line
     return ("state" if "record_type" in line else "session_meta" if "timestamp" in line else "line"), line
 
@@ -117,7 +117,7 @@ class RolloutSteps:
         self.made.tools = [tool_definition(tool) for tool in dicts(item.get("dynamic_tools"))]
 
     def _item(self, at: int, item: dict[str, Any], when: float | None) -> None:
-        kind = item.get("type")
+        kind = text_at(item, "type")
         role = item.get("role")
         if kind in CALLS or kind == "reasoning" or kind in HOSTED or (kind == "message" and role == "assistant"):
             self._items.append(item)
@@ -181,7 +181,7 @@ class RolloutSteps:
         if self._held is not None:
             self._held = self._open = None
         for item in items:
-            if item.get("type") in HOSTED:
+            if text_at(item, "type") in HOSTED:
                 self._hosted(item, at)
         if len(items) > 1:
             self._report.skipped["response item: merged into its answer"] += len(items) - 1
@@ -214,7 +214,7 @@ class RolloutSteps:
 
     def _kept(self, item: dict[str, Any]) -> list[Json]:
         """An item of the history after a compaction as Messages."""
-        kind = item.get("type")
+        kind = text_at(item, "type")
         if kind in RESULTS:
             content, _, _ = result_of_item(item, None)
             return [{"role": "tool", "content": content, "tool_call_id": str(item.get("call_id") or "")}]
