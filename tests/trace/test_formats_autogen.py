@@ -250,7 +250,7 @@ def test_every_real_file_is_read() -> None:
         assert trace.dialect == "autogen"
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
     """Nothing but a typed error comes out of a damaged document; what is read can be judged and written."""

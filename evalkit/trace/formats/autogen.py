@@ -28,6 +28,7 @@ __all__ = ["FORMAT"]
 
 _NO_PROMPTS = "the agents' system messages and tools are not in the file"
 _FACTS = ("stop_reason", "summary", "cost", "human_input", "chat_id", "version")
+_MAX_DEPTH = 50
 _MODES = frozenset({"create", "create_stream"})
 
 
@@ -103,16 +104,16 @@ def _of_state(state: dict[str, Any], name: str) -> Iterator[tuple[str, list[Json
 
 
 def _contexts(state: Any, name: str, depth: int) -> Iterator[tuple[str, str, list[Json]]]:
-    state = object_of(state)
+    if not isinstance(state, dict) or depth > _MAX_DEPTH:
+        return
     context = object_of(state.get("llm_context")).get("messages")
     for kind, items in (("llm_context", context), ("message_thread", state.get("message_thread"))):
         if isinstance(items, list) and any(is_typed(each) for each in items):
             yield name, kind, items
-    if depth < 20:
-        for key in ("agent_state", "inner_team_state"):
-            yield from _contexts(state.get(key), name, depth + 1)
-        for inner, each in object_of(state.get("agent_states")).items():
-            yield from _contexts(each, f"{name}.{inner}" if name else inner, depth + 1)
+    for key in ("agent_state", "inner_team_state"):
+        yield from _contexts(state.get(key), name, depth + 1)
+    for inner, each in object_of(state.get("agent_states")).items():
+        yield from _contexts(each, f"{name}.{inner}" if name else inner, depth + 1)
 
 
 def _trace(run_id: str, items: list[Any], document: Json, report: ReadReport) -> Trace:
