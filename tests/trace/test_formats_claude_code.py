@@ -521,3 +521,44 @@ def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -
             assert b"".join(encode_trace(trace)).endswith(b"\n")
     except EvalkitError:
         return
+
+
+def written(lines: Lines, path: Path) -> None:
+    """Lines as a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines), "utf-8")
+
+
+@pytest.mark.parametrize("place", ["agent-abc.jsonl", "s-1/subagents/agent-abc.jsonl"])
+def test_a_folder_of_sessions_has_sub_agents_below_their_calls(tmp_path: Path, place: str) -> None:
+    """A sub-agent's own file belongs to its session, beside it or in its folder; other sessions stay apart."""
+    written(with_task([], toolUseResult={"agentId": "abc"}), tmp_path / "s-1.jsonl")
+    written(agent_lines(agentId="abc"), tmp_path / place)
+    written([{**each, "sessionId": "s-9"} for each in SIMPLE[1:]], tmp_path / "s-9.jsonl")
+    report = ReadReport()
+    first, second = load_traces(tmp_path, report=report)
+    assert outline(first) == BELOW
+    assert (first.id, second.id) == ("s-1", "s-9")
+
+
+def test_the_file_beside_a_sub_agents_names_its_call(tmp_path: Path) -> None:
+    """``.meta.json`` ties the two where no line does; what else stands in the session's folder is counted."""
+    lines = with_task([])
+    lines[1]["message"]["content"] = [call("t1", "Agent", prompt="another prompt", subagent_type="explorer")]
+    written(lines, tmp_path / "s-1.jsonl")
+    inside = tmp_path / "s-1" / "subagents"
+    written(agent_lines(agentId="abc"), inside / "agent-abc.jsonl")
+    (inside / "agent-abc.meta.json").write_text(json.dumps({"agentType": "explorer", "toolUseId": "t1"}), "utf-8")
+    report = ReadReport()
+    (trace,) = load_traces(tmp_path, report=report)
+    assert [step.name for step in trace.steps][2:5] == ["Agent", "explorer", "user_message"]
+    assert report.skipped["file in a session's folder: no part of the conversation"] == 1
+
+
+def test_a_folder_with_another_file_is_read_file_by_file(tmp_path: Path) -> None:
+    """A stranger among the sessions is never passed over: it is read by its own format, or refused."""
+    written(with_task([], toolUseResult={"agentId": "abc"}), tmp_path / "s-1.jsonl")
+    written(agent_lines(agentId="abc"), tmp_path / "agent-abc.jsonl")
+    (tmp_path / "z.json").write_text('{"who": "knows"}', "utf-8")
+    with pytest.raises(UnreadableTrace, match="no format reads it"):
+        list(load_traces(tmp_path))

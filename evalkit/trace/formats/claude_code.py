@@ -17,6 +17,7 @@ from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts, unix_seconds
 from evalkit.trace.formats.claude_code_agents import run_of, side_talks, told_by_progress, with_agents
 from evalkit.trace.formats.claude_code_lines import Branch, Line, branches, linked
+from evalkit.trace.formats.claude_code_project import call_told_beside, project_in
 from evalkit.trace.formats.claude_code_steps import BranchSteps, Marks
 from evalkit.trace.formats.openinference_tree import object_of
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -37,7 +38,9 @@ class ClaudeCodeFormat:
     name = "claude-code"
 
     def detect(self, source: Source) -> bool:
-        """Whether one of the first lines is a session's."""
+        """Whether one of the first lines is a session's, or the folder holds sessions and their sub-agents."""
+        if source.path is not None and not source.head and source.path.is_dir():
+            return project_in(source.path) is not None
         return any(_is_file_line(line) or _is_stream_line(line) for line in first_lines(source))
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
@@ -46,7 +49,24 @@ class ClaudeCodeFormat:
         Raises:
             UnreadableTrace: a line before the last one is not JSON, or no line is a session's.
         """
+        project = project_in(source.path) if source.path is not None and source.path.is_dir() else None
+        if project is None:
+            yield from self._session(source, [], report)
+            return
+        if project.beside:
+            report.skipped["file in a session's folder: no part of the conversation"] += project.beside
+        for run in project.runs:
+            yield from self._session(run, project.sides_of(run), report)
+        for sides in project.sides.values():
+            for side in sides:
+                yield from self._session(side, [], report)
+
+    def _session(self, source: Source, sides: list[Source], report: ReadReport) -> Iterator[Trace]:
         raw, torn = session_lines(source, report)
+        for side in sides:
+            told = call_told_beside(side)
+            more, _ = session_lines(side, report)
+            raw += [(at, {**line, "parent_tool_use_id": told} if told else line) for at, line in more]
         if not any(_is_file_line(line) or _is_stream_line(line) for _, line in raw):
             raise UnreadableTrace("no line of a Claude Code session", source.where, "pass a session's .jsonl file")
         session = _Session(source, report, torn)
