@@ -15,7 +15,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats import otlp_events, otlp_genai
+from evalkit.trace.formats import otlp_events, otlp_genai, otlp_observations, otlp_pydantic, otlp_strands, otlp_vercel
 from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts, text_of
@@ -54,14 +54,16 @@ def _openinference(span: Span) -> Step:
 
 DIALECTS: tuple[Dialect, ...] = (
     Dialect("OpenInference", lambda span: is_openinference(span.attributes), _openinference),
+    Dialect("Vercel AI SDK", otlp_vercel.claims, otlp_vercel.interpret),
+    Dialect("Langfuse SDK", otlp_observations.is_langfuse, otlp_observations.langfuse_step),
+    Dialect("MLflow", otlp_observations.is_mlflow, otlp_observations.mlflow_step),
+    Dialect("Google ADK", otlp_observations.is_adk, otlp_observations.adk_step),
+    Dialect("Strands Agents", otlp_strands.claims, otlp_strands.interpret),
+    Dialect("Pydantic AI and Logfire", otlp_pydantic.claims, otlp_pydantic.interpret),
     Dialect("GenAI semantic conventions", otlp_genai.claims, otlp_genai.interpret),
 )
 """In the order in which they are asked; the last also takes the spans that none claims."""
 
-_UNREAD: dict[str, re.Pattern[str]] = {
-    "Vercel AI SDK": re.compile(r"ai\.(prompt|response|toolCall|model)\b"),
-    "Logfire": re.compile(r"logfire\."),
-}
 _STARTS_AS_OTLP = re.compile(rb'\s*\{\s*"resource(Spans|Logs|Metrics)"\s*:\s*\[')
 
 
@@ -111,14 +113,6 @@ def _refuse_others(batch: Batch, where: str) -> None:
     logs = [*map(otlp_events.is_message, batch.logs)]
     if any(logs) and batch.spans:
         return
-    keys = {key for span in batch.spans for key in span.attributes}
-    others = [name for name, pattern in _UNREAD.items() if any(pattern.match(key) for key in keys)]
-    if others:
-        raise UnreadableTrace(
-            f"the spans are of a dialect that is not read: {', '.join(others)}",
-            where,
-            f"export with one of: {', '.join(dialect.name for dialect in DIALECTS)}",
-        )
     raise UnreadableTrace(
         f"none of the {len(batch.spans)} spans is of a generative AI call", where, "export the agent's own traces"
     )

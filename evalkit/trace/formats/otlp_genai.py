@@ -23,7 +23,7 @@ from evalkit.trace.formats.otlp_spans import Span, error_of
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Step, Usage
 
-__all__ = ["asks_model", "claims", "interpret"]
+__all__ = ["asks_model", "claims", "interpret", "step_as"]
 
 _STYLES: tuple[Callable[[Span, Attributes], Content | None], ...] = (
     otlp_messages.content,
@@ -62,7 +62,16 @@ def claims(span: Span) -> bool:
 
 def interpret(span: Span) -> Step:
     """The span as a step; its number, parent and times are set by the caller."""
-    return _MAKERS.get(_operation(span), _other)(span, Attributes(span.attributes))
+    return step_as(_operation(span), span)
+
+
+def step_as(operation: str, span: Span) -> Step:
+    """The span as the step of an operation that it may not name itself; for dialects that are rewritten into this one.
+
+    Args:
+        operation: as in ``gen_ai.operation.name``; an unknown one gives an `other` step.
+    """
+    return _MAKERS.get(operation, _other)(span, Attributes(span.attributes))
 
 
 def asks_model(span: Span) -> bool:

@@ -95,8 +95,8 @@ def _message(role: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     calls = [call_of(part) for part in parts if part.get("type") == "tool_call"]
     if calls:
         message["tool_calls"] = calls
-    for kind in ("reasoning", "refusal"):
-        texts = [str(part.get("content") or "") for part in parts if part.get("type") == kind]
+    for kind, spelled in (("reasoning", ("reasoning", "thinking")), ("refusal", ("refusal",))):
+        texts = [str(part.get("content") or "") for part in parts if part.get("type") in spelled]
         if texts:
             message[kind] = "\n".join(texts)
     return message
@@ -104,7 +104,7 @@ def _message(role: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _content(parts: list[dict[str, Any]]) -> Json:
     """The content: a string for one text part, None for none, else the list of parts."""
-    kept = [part for part in parts if part.get("type") not in ("tool_call", "reasoning", "refusal")]
+    kept = [part for part in parts if part.get("type") not in ("tool_call", "reasoning", "thinking", "refusal")]
     if not kept:
         return None
     if len(kept) == 1 and kept[0].get("type") == "text" and isinstance(kept[0].get("content"), str):

@@ -32,5 +32,7 @@ FORMATS: Registry[TraceFormat] = Registry(
         "claude-code": "evalkit.trace.formats.claude_code:FORMAT",
         "codex": "evalkit.trace.formats.codex:FORMAT",
         "autogen": "evalkit.trace.formats.autogen:FORMAT",
+        "otel-sdk-spans": "evalkit.trace.formats.otel_sdk_spans:FORMAT",
+        "phoenix": "evalkit.trace.formats.phoenix:FORMAT",
     },
 )
