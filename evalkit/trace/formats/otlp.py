@@ -15,7 +15,15 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats import otlp_events, otlp_genai, otlp_observations, otlp_pydantic, otlp_strands, otlp_vercel
+from evalkit.trace.formats import (
+    otlp_events,
+    otlp_genai,
+    otlp_observations,
+    otlp_openlit,
+    otlp_pydantic,
+    otlp_strands,
+    otlp_vercel,
+)
 from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts, text_of
@@ -59,6 +67,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect("MLflow", otlp_observations.is_mlflow, otlp_observations.mlflow_step),
     Dialect("Google ADK", otlp_observations.is_adk, otlp_observations.adk_step),
     Dialect("Strands Agents", otlp_strands.claims, otlp_strands.interpret),
+    Dialect("OpenLIT", otlp_openlit.claims, otlp_openlit.interpret),
     Dialect("Pydantic AI and Logfire", otlp_pydantic.claims, otlp_pydantic.interpret),
     Dialect("GenAI semantic conventions", otlp_genai.claims, otlp_genai.interpret),
 )
