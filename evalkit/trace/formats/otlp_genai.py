@@ -235,7 +235,9 @@ def _both(taken: Attributes, *names: str) -> Json:
 
 
 def _unwrapped(given: Json, result: Json) -> tuple[Json, Json]:
-    """A LangChain tool's arguments and result out of what OpenLLMetry's callback handler puts around them."""
+    """A tool's arguments and result out of what OpenLLMetry's decorators and its LangChain handler put around them."""
+    if isinstance(given, dict) and given.keys() == {"args", "kwargs"} and not given["args"]:
+        given = given["kwargs"]
     if isinstance(given, dict) and "input_str" in given and given.keys() <= _WRAPPED:
         inputs = given.get("inputs")
         given = inputs if isinstance(inputs, dict) else arguments_of(given["input_str"])
