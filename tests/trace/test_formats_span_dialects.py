@@ -122,6 +122,13 @@ def test_an_agents_run_has_what_it_was_asked_and_its_result(tmp_path: Path, name
     assert (trace.name, trace.output) == ("forecaster", "4 degrees")
 
 
+def test_an_agents_instructions_stand_before_what_it_was_asked(tmp_path: Path) -> None:
+    """Instructions are an attribute of their own and no part of the conversation."""
+    held = {"agent_name": "a", "pydantic_ai.all_messages": json.dumps(SAID[1:])}
+    held["gen_ai.system_instructions"] = json.dumps(SAID[0]["parts"])
+    assert one(tmp_path, "agent run", held).input == [SYSTEM, USER]
+
+
 def test_a_structured_result_is_an_object(tmp_path: Path) -> None:
     """A result that is no text stands as JSON; without one the last answer is the agent's."""
     held = {"agent_name": "a", "pydantic_ai.all_messages": json.dumps(SAID)}
@@ -266,6 +273,13 @@ def test_langfuses_types_are_kinds(tmp_path: Path, kind: str, wanted: str) -> No
     step = one(tmp_path, "f", {"langfuse.observation.type": kind, given: '{"a": 1}', gave: "[2]"})
     assert (step.kind, step.name, step.output) == (wanted, "f", [2])
     assert step.input == ({"query": {"a": 1}} if kind == "retriever" else {"a": 1})
+
+
+def test_a_decorated_tools_keywords_are_its_arguments(tmp_path: Path) -> None:
+    """Langfuse's decorator writes the call of a function."""
+    given = json.dumps({"args": [], "kwargs": {"city": "Oslo"}})
+    held = {"langfuse.observation.type": "tool", "langfuse.observation.input": given}
+    assert one(tmp_path, "weather", held).input == {"city": "Oslo"}
 
 
 def test_mlflows_attributes_are_json_text(tmp_path: Path) -> None:

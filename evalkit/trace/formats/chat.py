@@ -22,6 +22,7 @@ __all__ = [
     "arguments_of",
     "call_of",
     "dicts",
+    "keywords_of",
     "message_of",
     "request_of",
     "result_of",
@@ -85,6 +86,12 @@ def arguments_of(raw: Any) -> Json:
         value = json_or_text(raw)
         return value if isinstance(value, dict) else raw
     return raw  # type: ignore[no-any-return]  # a JSON value from a parsed document
+
+
+def keywords_of(given: Json) -> Json:
+    """The arguments of a decorated function, ``{"args": [], "kwargs": {...}}``; positions have no names and stay."""
+    called = isinstance(given, dict) and given.keys() == {"args", "kwargs"} and not given["args"]
+    return given["kwargs"] if called and isinstance(given, dict) else given
 
 
 def result_of(content: Any, failed: bool | None = None) -> tuple[Json, StepError | None]:

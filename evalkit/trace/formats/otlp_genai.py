@@ -17,7 +17,7 @@ from evalkit.canonical import Json, same
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats import otlp_events, otlp_indexed, otlp_messages
 from evalkit.trace.formats.attributes import Attributes
-from evalkit.trace.formats.chat import arguments_of, tool_definition
+from evalkit.trace.formats.chat import arguments_of, keywords_of, tool_definition
 from evalkit.trace.formats.otlp_messages import Content, answer_of, messages_of
 from evalkit.trace.formats.otlp_spans import Span, error_of
 from evalkit.trace.json_input import json_or_text
@@ -236,8 +236,7 @@ def _both(taken: Attributes, *names: str) -> Json:
 
 def _unwrapped(given: Json, result: Json) -> tuple[Json, Json]:
     """A tool's arguments and result out of what OpenLLMetry's decorators and its LangChain handler put around them."""
-    if isinstance(given, dict) and given.keys() == {"args", "kwargs"} and not given["args"]:
-        given = given["kwargs"]
+    given = keywords_of(given)
     if isinstance(given, dict) and "input_str" in given and given.keys() <= _WRAPPED:
         inputs = given.get("inputs")
         given = inputs if isinstance(inputs, dict) else arguments_of(given["input_str"])

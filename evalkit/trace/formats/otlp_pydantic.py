@@ -81,7 +81,10 @@ def _agent(span: Span, taken: Attributes) -> Step:
     result = taken.take("final_result")
     _counts(taken)
     step = otlp_genai.step_as("invoke_agent", replace(span, attributes=taken.rest))
-    given = step.input or [*asked] or None
+    given: Json = step.input
+    if "gen_ai.input.messages" not in taken.rest:
+        instructed = [each for each in dicts(step.input) if each not in asked[:1]]
+        given = [*instructed, *asked] or None
     output = json_or_text(result) if isinstance(result, str) else result
     if output is None and step.output is None and turns and step.error is None:
         output = said[turns[-1]]
