@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import json_value
 from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.otlp_messages import part_of
 from evalkit.wire.body import dump_json
 
-__all__ = ["ai_sdk_answer", "ai_sdk_call", "ai_sdk_messages", "ai_sdk_part", "ai_sdk_tool"]
+__all__ = ["ai_sdk_answer", "ai_sdk_call", "ai_sdk_messages", "ai_sdk_part"]
 
 _OUTPUT_KEYS = frozenset({"type", "value", "providerOptions"})
 _REFUSED = "execution-denied"
@@ -57,14 +56,6 @@ def ai_sdk_answer(text: Any, calls: Any, reasoning: Any) -> dict[str, Any]:
         parts.append({"type": "text", "content": text})
     parts += [{"type": "tool_call", **ai_sdk_call(call)} for call in dicts(calls)]
     return {"role": "assistant", "parts": parts}
-
-
-def ai_sdk_tool(raw: Any) -> Any:
-    """A tool's definition, given as an object or as JSON text; its schema under the name ``parameters``."""
-    value = json_value(raw) if isinstance(raw, str) else raw
-    if isinstance(value, dict) and "inputSchema" in value and "parameters" not in value:
-        return {("parameters" if key == "inputSchema" else key): item for key, item in value.items()}
-    return raw if value is None else value
 
 
 def _result(part: dict[str, Any]) -> Json:

@@ -37,6 +37,7 @@ _CALL_KEYS = ("tool_calls", "function_call", "invalid_tool_calls")
 _LANGCHAIN_KEYS = frozenset(
     {"type", "additional_kwargs", "response_metadata", "usage_metadata", "artifact", "status", "id", "example"}
 )
+_SCHEMA_KEYS = ("input_schema", "inputSchema")
 _ERROR_TEXT = re.compile(r"\s*(?:Error\b|[A-Z]\w*(?:Error|Exception): |Traceback \(most recent call last\))")
 
 
@@ -64,7 +65,7 @@ def request_of(request: dict[str, Any]) -> dict[str, Json]:
 
 
 def tool_definition(raw: Any) -> Any:
-    """A tool's definition as ``{"name", "description", "parameters"}``, from OpenAI's or Anthropic's form.
+    """A tool's definition as ``{"name", "description", "parameters"}``, from OpenAI's, Anthropic's or MCP's form.
 
     A definition of another shape (a provider's own tool) stays as it is.
     """
@@ -73,8 +74,8 @@ def tool_definition(raw: Any) -> Any:
         return tool
     if tool.get("type") == "function":
         tool = {key: value for key, value in tool.items() if key != "type"}
-    if "input_schema" in tool and "parameters" not in tool:
-        tool = {("parameters" if key == "input_schema" else key): value for key, value in tool.items()}
+    if "parameters" not in tool:
+        tool = {("parameters" if key in _SCHEMA_KEYS else key): value for key, value in tool.items()}
     return tool
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.trace.formats import otlp_genai
-from evalkit.trace.formats.ai_sdk_messages import ai_sdk_answer, ai_sdk_messages, ai_sdk_tool
+from evalkit.trace.formats.ai_sdk_messages import ai_sdk_answer, ai_sdk_messages
 from evalkit.trace.formats.attributes import Attributes, json_value
 from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.otlp_spans import Span, error_of
@@ -71,13 +71,10 @@ def _operation(span: Span) -> str:
 
 
 def _call(span: Span, taken: Attributes) -> Step:
-    tools = taken.rest.get("ai.prompt.tools")
-    if isinstance(tools, list):
-        taken.rest["gen_ai.tool.definitions"] = [each for each in map(ai_sdk_tool, tools) if isinstance(each, dict)]
-        left = [each for each in map(ai_sdk_tool, tools) if not isinstance(each, dict)]
+    tools = [_decoded(each) for each in _list(taken.rest.get("ai.prompt.tools"))]
+    if tools and len(dicts(tools)) == len(tools):
+        taken.rest["gen_ai.tool.definitions"] = tools
         del taken.rest["ai.prompt.tools"]
-        if left:
-            taken.rest["ai.prompt.tools"] = left
     _settings(taken)
     _renamed(taken, "gen_ai.request.model", "ai.model.id")
     _renamed(taken, "gen_ai.response.model", "ai.response.model")
