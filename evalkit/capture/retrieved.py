@@ -38,7 +38,7 @@ def documents_of(returned: Json) -> list[Json] | None:
     if not isinstance(returned, list):
         return None
     found = [_document(item, rank) for rank, item in enumerate(returned, 1)]
-    return None if any(document is None for document in found) else [document for document in found]
+    return None if any(document is None for document in found) else found
 
 
 def _document(item: Any, rank: int) -> Json:

@@ -74,7 +74,7 @@ def approval_of(step: Step) -> Approval:
 
 
 def decision_of(answer: Json) -> dict[str, Json]:
-    """An approver's answer in normal form: ``approved``, ``approver``, ``at``, ``until`` where told, and what else it says.
+    """An approver's answer in normal form: ``approved``, ``approver``, ``at``, ``until``, and what else it says.
 
     A bare truth value is `approved`; a word such as ``"granted"`` too; an answer of another kind stands under
     ``answer``.
