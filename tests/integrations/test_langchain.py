@@ -20,8 +20,8 @@ from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
 from langgraph.types import Command
 
 from evalkit.errors import UsageError
-from evalkit.integrations.langchain import instrument
 from evalkit.integrations.effects import Effects
+from evalkit.integrations.langchain import instrument
 from tests.integrations.loop import recorded, replayed, shown
 from tests.project import Project
 
@@ -51,7 +51,11 @@ def make_tools(effects: Effects | None = None) -> list[BaseTool]:
         BODIES.append("shaky")
         raise ToolException(f"no order {order}")
 
-    tools = [a_tool(lookup), StructuredTool.from_function(coroutine=refund_order), a_tool(shaky, handle_tool_error=True)]
+    tools = [
+        a_tool(lookup),
+        StructuredTool.from_function(coroutine=refund_order),
+        a_tool(shaky, handle_tool_error=True),
+    ]
     found: list[BaseTool] = instrument(tools, effects=effects)
     return found
 
