@@ -12,8 +12,8 @@ try:
     from mcp.server.mcpserver import MCPServer as Server
     from mcp.server.mcpserver.exceptions import ToolError
 except ImportError:  # mcp 1
-    from mcp.server.fastmcp import FastMCP as Server  # type: ignore[import-not-found,no-redef,unused-ignore]
-    from mcp.server.fastmcp.exceptions import ToolError  # type: ignore[import-not-found,no-redef,unused-ignore]
+    from mcp.server.fastmcp import FastMCP as Server  # type: ignore[attr-defined,import-not-found,no-redef,unused-ignore]
+    from mcp.server.fastmcp.exceptions import ToolError  # type: ignore[attr-defined,import-not-found,no-redef,unused-ignore]
 
 LOG = Path(sys.argv[1])
 
@@ -24,19 +24,12 @@ def log(what: str) -> None:
         file.write(what + "\n")
 
 
-server: Any = Server("shop")
-READ_ONLY = ToolAnnotations.model_validate({"readOnlyHint": True})
-DESTRUCTIVE = ToolAnnotations.model_validate({"readOnlyHint": False, "destructiveHint": True})
-
-
-@server.tool(annotations=READ_ONLY)
 def process_order(order: str) -> dict[str, Any]:
     """The state of an order, whatever its name suggests."""
     log(f"process_order {order}")
     return {"order": order, "amount": 5.0, "note": None}
 
 
-@server.tool(annotations=DESTRUCTIVE)
 def get_money_back(order: str) -> str:
     """Pay an order back, whatever its name suggests."""
     log(f"get_money_back {order}")
@@ -45,14 +38,12 @@ def get_money_back(order: str) -> str:
     return f"refunded {order}"
 
 
-@server.resource("shop://terms")
 def terms() -> str:
     """The terms of trade."""
     log("terms")
     return "14 days"
 
 
-@server.prompt()
 def greet(name: str) -> str:
     """A greeting."""
     return f"Greet {name}."
@@ -60,4 +51,9 @@ def greet(name: str) -> str:
 
 if __name__ == "__main__":
     log("started")
+    server: Any = Server("shop")
+    server.add_tool(process_order, annotations=ToolAnnotations.model_validate({"readOnlyHint": True}))
+    server.add_tool(get_money_back, annotations=ToolAnnotations.model_validate({"destructiveHint": True}))
+    server.resource("shop://terms")(terms)
+    server.prompt()(greet)
     server.run("stdio")

@@ -199,11 +199,12 @@ def test_a_client_in_memory_is_instrumented_too(tmp_path: Path, project: Project
     done: list[int] = []
     server: Any = MCPServer("sums")
 
-    @server.tool()
     def add(a: int, b: int) -> int:
         """Adds."""
         done.append(a + b)
         return a + b
+
+    server.add_tool(add)
 
     def agent(given: Any) -> Any:
         async def run() -> Any:

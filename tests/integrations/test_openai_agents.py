@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-agents = pytest.importorskip("agents", reason="the extra openai-agents is not installed")
+pytest.importorskip("agents", reason="the extra openai-agents is not installed")
 
+import agents
 from agents import Agent, FunctionTool, OpenAIChatCompletionsModel, Runner, function_tool
 from openai import AsyncOpenAI
 from pydantic import BaseModel
