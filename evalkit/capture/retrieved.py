@@ -62,7 +62,7 @@ def _document(item: Any, rank: int) -> Json:
     document["score"] = score if document["score"] is None else document["score"]
     if document["content_hash"] is None and isinstance(document["content"], str):
         document["content_hash"] = hashlib.sha256(document["content"].encode("utf-8", "backslashreplace")).hexdigest()
-    document["metadata"] = {**fields, **metadata} or None
+    document["metadata"] = {key: value for key, value in {**fields, **metadata}.items() if value is not None} or None
     return {name: value for name, value in document.items() if value is not None}
 
 
