@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from evalkit.capture.definition import DEFINITION
+from evalkit.capture.definition import DEFINITION, definition_of
 from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
 from evalkit.capture.seam import Answer, Call, Session, Turn, current_session
@@ -108,8 +108,11 @@ def _body(tool: Any) -> Iterator[None]:
 def _definition(tool: Any) -> dict[str, Any]:
     from langchain_core.utils.function_calling import convert_to_openai_tool
 
-    function = convert_to_openai_tool(tool)["function"]
-    return {"name": tool.name, "description": function.get("description", ""), "parameters": function["parameters"]}
+    try:
+        function = convert_to_openai_tool(tool)["function"]
+    except Exception:  # noqa: BLE001  # a schema that no model could be shown
+        return definition_of(tool.name, tool.description, {})
+    return definition_of(tool.name, function.get("description"), function.get("parameters", {}))
 
 
 def _written(output: Any) -> Answer:

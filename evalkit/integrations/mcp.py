@@ -16,11 +16,12 @@ from weakref import WeakKeyDictionary
 
 from evalkit.capture.definition import DEFINITION, definition_of
 from evalkit.capture.plain import plain
-from evalkit.capture.seam import Answer, Call, Session, current_session
-from evalkit.capture.through import Shape, raised, through_async
+from evalkit.capture.seam import Call, Session, current_session
+from evalkit.capture.through import through_async
 from evalkit.errors import UsageError
 from evalkit.integrations.effects import Effects, stated
-from evalkit.trace.model import Effect, StepError
+from evalkit.integrations.mcp_results import RESULTS, as_sent
+from evalkit.trace.model import Effect
 
 __all__ = ["connected", "instrument"]
 
@@ -34,7 +35,6 @@ _ASKED = {
     "call_tool": ("name", "arguments"),
 }
 """Requests, and what of their arguments is recorded: callbacks, timeouts and metadata are not."""
-_RESULT = "mcp_result"
 
 
 def instrument(session: Any, *, effects: Effects | None = None) -> Any:
@@ -62,17 +62,19 @@ async def connected(
     """
     requests = _Requests(effects)
     async with AsyncExitStack() as stack:
-
-        async def open_and_list() -> Any:
-            requests.take_over(await stack.enter_async_context(connect()))
-            return await requests.real["list_tools"]()
-
         session = current_session()
-        if session is None:
-            requests.take_over(await stack.enter_async_context(connect()))
-        else:
-            turn = session.begin(Call("tool", "mcp.list_tools", {}, "read"))
-            requests.learn(session, await through_async(turn, _SHAPE, open_and_list))
+        turn = None if session is None else session.begin(Call("tool", "mcp.list_tools", {}, "read"))
+        if turn is None or turn.answer is None:
+            try:
+                requests.take_over(await stack.enter_async_context(connect()))
+            except BaseException as error:
+                if turn is not None:
+                    turn.fail(error)
+                raise
+        if session is not None and turn is not None:
+            requests.learn(
+                session, await through_async(turn, RESULTS, functools.partial(requests.really, "list_tools"))
+            )
         yield requests.target
 
 
@@ -101,12 +103,12 @@ class _Requests:
 
     def learn(self, session: Session, listing: Any) -> None:
         """Notes listed tools as known in `session`."""
-        listed = _dumped(listing).get("tools") or ()
+        listed = as_sent(listing).get("tools") or ()
         self._tools.setdefault(session, {}).update({tool["name"]: tool for tool in listed})
 
     async def call_tool(self, name: str, arguments: Any = None, *args: Any, **kwargs: Any) -> Any:
         session = current_session()
-        do = functools.partial(self._really, "call_tool", name, arguments, *args, **kwargs)
+        do = functools.partial(self.really, "call_tool", name, arguments, *args, **kwargs)
         if session is None:
             return await do()
         if session not in self._tools:
@@ -120,21 +122,21 @@ class _Requests:
             told = {DEFINITION: definition_of(name, tool.get("description"), tool.get("inputSchema"))}
         effect = self._stated(name) or _annotated(tool.get("annotations") or {})
         return await through_async(session.begin(Call("tool", name, plain(arguments or {}), effect, None, told)),
-                                   _SHAPE, do)  # fmt: skip
+                                   RESULTS, do)  # fmt: skip
 
     async def ask(self, request: str, *args: Any, **kwargs: Any) -> Any:
         session = current_session()
-        do = functools.partial(self._really, request, *args, **kwargs)
+        do = functools.partial(self.really, request, *args, **kwargs)
         if session is None:
             return await do()
         given = {**dict(zip(_ASKED[request], args, strict=False)), **kwargs}
         asked = {name: _asked(given[name]) for name in _ASKED[request] if given.get(name) is not None}
-        result = await through_async(session.begin(Call("tool", f"mcp.{request}", asked, "read")), _SHAPE, do)
+        result = await through_async(session.begin(Call("tool", f"mcp.{request}", asked, "read")), RESULTS, do)
         if request == "list_tools":
             self.learn(session, result)
         return result
 
-    async def _really(self, request: str, *args: Any, **kwargs: Any) -> Any:
+    async def really(self, request: str, *args: Any, **kwargs: Any) -> Any:
         if request not in self.real:
             raise UsageError(f"there is no MCP server to ask for {request}", cure="stay inside of the replay")
         return await self.real[request](*args, **kwargs)
@@ -154,32 +156,3 @@ def _annotated(hints: dict[str, Any]) -> Effect | None:
 
 def _asked(value: Any) -> Any:
     return plain(value) if isinstance(value, dict | str) or hasattr(value, "model_dump") else str(value)
-
-
-def _dumped(result: Any) -> dict[str, Any]:
-    """A result as it came over the wire."""
-    dumped: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    return dumped
-
-
-def _written(result: Any) -> Answer:
-    body = _dumped(result)
-    error = None
-    if body.get("isError"):
-        texts = [part["text"] for part in body.get("content", ()) if isinstance(part.get("text"), str)]
-        error = StepError("ToolError", "\n".join(texts))
-    return Answer(body, error, attributes={_RESULT: type(result).__name__})
-
-
-def _rebuilt(answer: Answer) -> Any:
-    if not isinstance(answer.output, dict):
-        raised(answer)
-    from mcp import types
-    from pydantic import BaseModel
-
-    found = getattr(types, str(answer.attributes.get(_RESULT)), None)
-    model = found if isinstance(found, type) and issubclass(found, BaseModel) else types.CallToolResult
-    return model.model_validate(answer.output)
-
-
-_SHAPE = Shape(_written, _rebuilt)

@@ -121,12 +121,10 @@ def _seconds(value: Json) -> float | None:
     """A time as seconds since 1970: a number, or ISO 8601 text (UTC where it names no zone)."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, int | float):
-        return float(value)
     try:
+        if isinstance(value, int | float):
+            return float(value)
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
         return None
-    if moment is None:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

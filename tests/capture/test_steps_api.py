@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 import evalkit
 from evalkit.capture.retrieved import documents_of
@@ -24,6 +25,7 @@ from tests.build import a_trace, tool_step
 from tests.capture.harness import session
 from tests.integrations.loop import recorded, replayed, shown
 from tests.project import Project
+from tests.strategies import json_values
 
 RAN: list[str] = []
 HASH_OF_TERMS = hashlib.sha256(b"14 days").hexdigest()
@@ -224,6 +226,17 @@ def test_documents_of_many_makes_have_one_form(returned: Any, wanted: dict[str, 
     hashed = document.pop("content_hash", None)
     assert document == wanted
     assert (hashed is not None) == ("content" in wanted)
+
+
+@given(json_values)
+def test_whatever_is_returned_can_be_read(value: Any) -> None:
+    """A recorder never breaks the agent, and a reader is not broken by a trace."""
+    returned: list[Any] = [value, [value], {"results": [value]}, [{"node": {"text": value, "metadata": value}}]]
+    for one in returned:
+        documents_of(one)
+    for body in (value, {"approved": value, "by": value, "until": value, "at": value}):
+        approval_of(Step(0, "approval", "ask", {"tool": "t", "arguments": value}, decision_of(body)))
+        approval_of(Step(0, "approval", "ask", body, body))
 
 
 @pytest.mark.parametrize("returned", [None, 3, "text", {"answer": 1}, [3], [None, "a"]])

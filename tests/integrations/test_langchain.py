@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("langchain_core", reason="the extra langchain is not installed")
 pytest.importorskip("langgraph", reason="the extra langchain is not installed")
 
+from langchain_core.documents import Document
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool
@@ -19,6 +20,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
 from langgraph.types import Command
 
+import evalkit
 from evalkit.errors import UsageError
 from evalkit.integrations.effects import Effects
 from evalkit.integrations.langchain import instrument
@@ -178,6 +180,27 @@ def test_injected_state_is_left_out_and_commands_come_back(tmp_path: Path, proje
     assert (trace.steps[0].input, trace.output) == ({"text": "x"}, ["noted x"])
     BODIES.clear()
     assert replayed(agent, trace).trace.output == ["noted x"]
+    assert BODIES == []
+
+
+def test_documents_of_a_retriever_come_back_as_documents(tmp_path: Path, project: Project) -> None:
+    """Recorded in normal form, and given back as LangChain's own."""
+
+    @evalkit.retrieval
+    def search(question: str) -> list[Document]:
+        BODIES.append("search")
+        return [Document("14 days", id="terms", metadata={"version": "3"})]
+
+    def agent(given: Any) -> Any:
+        (found,) = search(given)
+        return [type(found).__name__, found.page_content, found.metadata]
+
+    trace = recorded(agent, "how long?", tmp_path / "run.trace")
+    output: Any = trace.steps[0].output
+    (document,) = output
+    assert (document["id"], document["version"], document["content"]) == ("terms", "3", "14 days")
+    BODIES.clear()
+    assert replayed(agent, trace).trace.output == ["Document", "14 days", {"version": "3"}] == trace.output
     assert BODIES == []
 
 
