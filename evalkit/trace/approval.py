@@ -125,6 +125,6 @@ def _seconds(value: Json) -> float | None:
         if isinstance(value, int | float):
             return float(value)
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-        return moment and (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        return None if moment is None else (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
