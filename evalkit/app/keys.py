@@ -7,7 +7,16 @@ from evalkit.sanitize.key import load_key
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 
-__all__ = ["make_sanitizer"]
+__all__ = ["make_sanitizer", "policy_of"]
+
+
+def policy_of(settings: Settings) -> Policy:
+    """The project's rules.
+
+    Raises:
+        ConfigError: a rule is none.
+    """
+    return Policy(allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns)
 
 
 def make_sanitizer(settings: Settings) -> Sanitizer:
@@ -17,5 +26,4 @@ def make_sanitizer(settings: Settings) -> Sanitizer:
         ConfigError: the key is unreadable or too short, or a rule is none.
     """
     key = load_key(settings.key_file, settings.pseudonym_key)
-    policy = Policy(allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns)
-    return Sanitizer(policy, key)
+    return Sanitizer(policy_of(settings), key)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.errors import ConfigError
 from evalkit.sanitize.policy import Kind
+from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
 
 __all__ = ["SETTINGS_NAME", "Settings", "load_settings"]
@@ -30,6 +30,7 @@ _OTHER_VARIABLES = {
     "EVALKIT_VENV",
     "EVALKIT_RECORD_OUT",
     "EVALKIT_RECORD_NAME",
+    "EVALKIT_RECORD_POLICY",
 }
 
 
@@ -67,7 +68,7 @@ class Settings:
 
     def effect_of(self, tool: str) -> Effect | None:
         """The configured effect of a tool, if any."""
-        return next((effect for pattern, effect in self.effects if fnmatchcase(tool, pattern)), None)
+        return effect_by_pattern(tool, self.effects)
 
 
 class _Strict(BaseModel):

@@ -1,4 +1,4 @@
-"""What a run ran on, cheaply: read from files, nothing is started and no package is imported."""
+"""What a run ran on, cheaply: read from files, and no package is imported; only `working_tree` starts git, once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from evalkit.canonical import Json
+from evalkit.capture.working_tree import dirty_patch
 
-__all__ = ["environment", "git_commit"]
+__all__ = ["environment", "git_commit", "run_environment"]
 
 
 def environment(folder: Path) -> dict[str, Json]:
@@ -33,6 +34,18 @@ def environment(folder: Path) -> dict[str, Json]:
         "git_commit": git_commit(folder),
         "packages": _packages_digest(),
     }
+
+
+def run_environment(folder: Path) -> dict[str, Json]:
+    """`environment`, and in a repository ``git_patch``: hex SHA-256 of what tracked files differ by from the commit.
+
+    It is the hash of ``git diff HEAD --binary``; empty text for no difference, None where git could not tell.
+    """
+    found = environment(folder)
+    if found["git_commit"] is not None:
+        patch = dirty_patch(folder)
+        found["git_patch"] = hashlib.sha256(patch).hexdigest() if patch else None if patch is None else ""
+    return found
 
 
 def git_commit(folder: Path) -> str | None:

@@ -20,9 +20,11 @@ from pathlib import Path
 
 import orjson
 
-from evalkit.capture.recording import Recording
+from evalkit.capture.recording import Recording, default_sanitizer
 from evalkit.capture.seam import error_of
-from evalkit.errors import EvalkitError, InputError, UsageError
+from evalkit.capture.writer import Sanitize
+from evalkit.errors import ConfigError, EvalkitError, InputError, UsageError
+from evalkit.sanitize.policy import Policy
 from evalkit.trace.file import LineChain, finish_json, read_trace_lines
 from evalkit.trace.model import Status, StepError
 
@@ -30,12 +32,22 @@ __all__ = ["launch", "start_from_environment"]
 
 _OUT = "EVALKIT_RECORD_OUT"
 _NAME = "EVALKIT_RECORD_NAME"
+_POLICY = "EVALKIT_RECORD_POLICY"
+_KEY_FILE = "EVALKIT_KEY_FILE"
 _LAST_EXIT_CODE = 128
 """Higher codes are a shell's way to say that a signal ended the command."""
 _INJECT = Path(__file__).parent / "inject"
 
 
-def launch(command: Sequence[str], out: Path, name: str | None, env: Mapping[str, str]) -> int:
+def launch(
+    command: Sequence[str],
+    out: Path,
+    name: str | None,
+    env: Mapping[str, str],
+    *,
+    policy: Policy | None = None,
+    key_file: Path | None = None,
+) -> int:
     """Runs a command and records the Python that it starts.
 
     Says on stderr when no step was recorded.
@@ -45,6 +57,8 @@ def launch(command: Sequence[str], out: Path, name: str | None, env: Mapping[str
         out: the trace file, which must not exist.
         name: the agent's name; None for the file's name.
         env: the environment that the command gets, apart from what recording needs.
+        policy: the project's sanitization rules; None for the built-in ones alone.
+        key_file: the project's pseudonym key; None for the user's. ``EVALKIT_PSEUDONYM_KEY`` in `env` wins over both.
 
     Returns:
         The command's exit code; 128 + N when signal N ended it.
@@ -57,7 +71,7 @@ def launch(command: Sequence[str], out: Path, name: str | None, env: Mapping[str
     if out.exists():
         raise InputError("the file exists, and a recording is never written over", str(out), "record to another path")
     try:
-        child = subprocess.Popen(command, env=_child_environment(env, out, name))
+        child = subprocess.Popen(command, env=_child_environment(env, out, name, policy, key_file))
     except OSError as error:
         shown = command[0] if command else ""
         cure = "evalkit record -- python agent.py"
@@ -87,10 +101,18 @@ def start_from_environment(env: Mapping[str, str]) -> None:
     atexit.register(_end, recording, os.getpid() if is_first else 0)
 
 
-def _child_environment(env: Mapping[str, str], out: Path, name: str | None) -> dict[str, str]:
+def _child_environment(
+    env: Mapping[str, str], out: Path, name: str | None, policy: Policy | None, key_file: Path | None
+) -> dict[str, str]:
     path = os.pathsep.join(part for part in (str(_INJECT), env.get("PYTHONPATH", "")) if part)
     child = {**env, "PYTHONPATH": path, _OUT: str(out)}
-    return child if name is None else {**child, _NAME: name}
+    if name is not None:
+        child[_NAME] = name
+    if policy is not None:
+        child[_POLICY] = orjson.dumps(policy.as_json()).decode()
+    if key_file is not None:
+        child[_KEY_FILE] = str(key_file.absolute())  # the agent may work in another folder
+    return child
 
 
 def _wait(child: subprocess.Popen[bytes]) -> int:
@@ -117,11 +139,25 @@ def _recording(path: Path, out: Path, env: Mapping[str, str], *, lazily: bool) -
         path,
         name=env.get(_NAME) or out.name.partition(".")[0],
         input={"argv": list(sys.orig_argv)},
-        sanitizer=None,
+        sanitizer=_sanitizer(env),
         clock=time.time,
         lazily=lazily,
     )
     return recording.__enter__()
+
+
+def _sanitizer(env: Mapping[str, str]) -> Sanitize:
+    """The sanitizer that `launch` was given.
+
+    Raises:
+        ConfigError: key or rules are none.
+    """
+    try:
+        policy = Policy.from_json(orjson.loads(env[_POLICY])) if env.get(_POLICY) else Policy()
+    except orjson.JSONDecodeError:
+        raise ConfigError(f"{_POLICY} is no JSON", "environment", "start the agent by evalkit record") from None
+    key_file = env.get(_KEY_FILE)
+    return default_sanitizer(policy, Path(key_file) if key_file else None)
 
 
 def _end(recording: Recording, first_pid: int) -> None:

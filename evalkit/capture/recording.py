@@ -11,16 +11,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evalkit.capture.environment import environment
+from evalkit.capture.environment import environment, run_environment
 from evalkit.capture.http import http_capture
 from evalkit.capture.plain import plain
 from evalkit.capture.seam import Session, error_of
 from evalkit.capture.threads import carry_context
+from evalkit.capture.working_tree import dirty_patch
 from evalkit.capture.writer import Sanitize, TraceWriter
 from evalkit.errors import UsageError
+from evalkit.sanitize.policy import Policy
 from evalkit.trace.model import KINDS, USER_MESSAGE, Kind, Status, Step, StepError, Trace
 
 __all__ = ["Recording", "as_is", "default_sanitizer", "record"]
+
+_MAX_PATCH_BYTES = 2**20
 
 
 def record(
@@ -28,6 +32,8 @@ def record(
     *,
     name: str | None = None,
     input: Any = None,
+    config: Any = None,
+    with_patch: bool = False,
     sanitizer: Sanitize | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Recording:
@@ -40,15 +46,20 @@ def record(
         path: the file, which must not exist; missing folders are made.
         name: the agent's name; the file's name by default.
         input: what the agent is started with.
-        sanitizer: what each step goes through before it is written; None for the built-in one with the project's key.
-            `as_is` writes values as they are.
+        config: what it is set up with: model, prompt version, policies, budget, whatever else decides how it behaves.
+        with_patch: write also what the working tree's tracked files differ by from the commit, up to 1 MiB; without it
+            only the hash of that is written.
+        sanitizer: what each step goes through before it is written, and input, config and patch with it; None for the
+            built-in rules with the user's key. `as_is` writes values as they are.
         clock: logical time, seconds since 1970 UTC.
 
     Raises:
         InputError: on entering, when the file exists or can't be made.
         ConfigError: on entering, when the sanitizer's key or a wire can't be loaded.
     """
-    return Recording(Path(path), name=name, input=input, sanitizer=sanitizer, clock=clock)
+    return Recording(
+        Path(path), name=name, input=input, config=config, with_patch=with_patch, sanitizer=sanitizer, clock=clock
+    )
 
 
 def as_is(step: Step) -> Step:
@@ -56,17 +67,20 @@ def as_is(step: Step) -> Step:
     return step
 
 
-def default_sanitizer() -> Sanitize:
-    """The built-in rules with the project's key: from ``EVALKIT_PSEUDONYM_KEY``, else from the key file.
+def default_sanitizer(policy: Policy | None = None, key_file: Path | None = None) -> Sanitize:
+    """A sanitizer with a key from ``EVALKIT_PSEUDONYM_KEY``, else from a file.
+
+    Args:
+        policy: a project's rules; None for the built-in ones alone.
+        key_file: None for the user's own.
 
     Raises:
         ConfigError: the key is malformed or can't be read.
     """
     from evalkit.sanitize.key import load_key
-    from evalkit.sanitize.policy import Policy
     from evalkit.sanitize.sanitizer import Sanitizer
 
-    return Sanitizer(Policy(), load_key(given=os.environ.get("EVALKIT_PSEUDONYM_KEY"))).step
+    return Sanitizer(policy or Policy(), load_key(key_file, os.environ.get("EVALKIT_PSEUDONYM_KEY"))).step
 
 
 class Recording:
@@ -84,12 +98,16 @@ class Recording:
         input: Any,
         sanitizer: Sanitize | None,
         clock: Callable[[], float],
+        config: Any = None,
+        with_patch: bool = False,
         lazily: bool = False,
     ) -> None:
         self.output: Any = None
         self._path = path
         self._name = name or path.name.partition(".")[0]
         self._input = input
+        self._config = config
+        self._with_patch = with_patch
         self._sanitizer = sanitizer
         self._clock = clock
         self._lazily = lazily
@@ -107,7 +125,7 @@ class Recording:
             steps=(),
             input=plain(self._input),
             started_at=self._clock(),
-            attributes={"environment": environment(Path.cwd())},
+            attributes=self._attributes(),
         )
         sanitize = default_sanitizer() if self._sanitizer is None else self._sanitizer
         with ExitStack() as stack:  # undone when a later line fails
@@ -172,6 +190,17 @@ class Recording:
         self._stack.close()
         if self._writer is not None:
             self._writer.close()
+
+    def _attributes(self) -> dict[str, Any]:
+        folder = Path.cwd()
+        found: dict[str, Any] = {"environment": environment(folder) if self._lazily else run_environment(folder)}
+        if self._config is not None:
+            found["config"] = plain(self._config)
+        if self._with_patch:
+            patch = dirty_patch(folder)
+            if patch is not None and len(patch) <= _MAX_PATCH_BYTES:
+                found["patch"] = patch.decode("utf-8", "backslashreplace")
+        return found
 
     def _running(self) -> Session:
         if self._session is None:

@@ -44,7 +44,7 @@ class Call:
     """A call to a dependency, before it is answered; nobody changes it.
 
     Attributes:
-        kind: `tool`, `model`, `retrieval`, `policy` or `approval`.
+        kind: `tool`, `model`, `retrieval`, `policy` or `approval`; `agent` for a sub-agent, which nobody answers for.
         name: the capability: the tool's name; ``chat`` for models.
         arguments: plain JSON in the normal form of `trace.model`.
         effect: None asks for a guess from the name (tools only).
@@ -67,6 +67,7 @@ class Answer:
         substituted: whether it came from an answerer; False when the real thing was done.
         at: logical time at which it came, seconds since 1970; None takes the session's clock.
         raised: the live exception object behind `error`, when there is one; never stored.
+        configured: the effect that the project's settings gave the recorded call; it holds in the replay too.
     """
 
     output: Json = None
@@ -77,6 +78,7 @@ class Answer:
     at: float | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     raised: BaseException | None = None
+    configured: Effect | None = None
 
 
 class Answerer(Protocol):
@@ -104,7 +106,7 @@ class Counts:
     """What a session did, in calls.
 
     Attributes:
-        tool_bodies: real tool bodies executed.
+        tool_bodies: real bodies of tools, retrievals, policies and approvals executed.
         live_model: real model calls attempted.
         substituted: calls answered by the answerer.
     """
@@ -151,7 +153,7 @@ class Turn:
     def step(self, answer: Answer, ended_at: float | None) -> Step:
         """The step that the call comes to with an answer."""
         call = self._call
-        effect, source = (None, None) if call.kind != "tool" else _effect(call)
+        effect, source = (None, None) if call.kind != "tool" else _effect(call, answer)
         return Step(
             self.seq,
             call.kind,
@@ -186,6 +188,7 @@ class Session:
         self.now = clock
         self.ended = observer.ended
         self.counts = Counts()
+        self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:
         """Starts a call; the turn holds the substitute if there is one.
@@ -206,9 +209,19 @@ class Session:
         self._observer.started(turn.step(_NONE_YET, None))
         if call.kind == "model":
             self.counts.live_model += 1
-        else:
+        elif call.kind != "agent":
             self.counts.tool_bodies += 1
         return turn
+
+    def wants_definition(self, name: str) -> bool:
+        """Whether the next step should tell the definition of the tool `name`: the first of its steps in a recording.
+
+        A replay needs none: recorded answers bring their attributes along.
+        """
+        if self._answerer is not None or name in self._defined:
+            return False
+        self._defined.add(name)
+        return True
 
     def note(self, step_kind: Kind, name: str, *, input: Json = None, output: Json = None) -> None:
         """Adds a step that is no call: a user's turn, a state change, a policy decision taken in code."""
@@ -268,5 +281,7 @@ def error_of(error: BaseException) -> StepError:
     return StepError(kind.__name__, str(error), kind.__module__, stack)
 
 
-def _effect(call: Call) -> tuple[Effect, EffectSource]:
+def _effect(call: Call, answer: Answer) -> tuple[Effect, EffectSource]:
+    if answer.configured is not None:
+        return answer.configured, "configured"
     return (guess_effect(call.name), "guessed") if call.effect is None else (call.effect, "declared")

@@ -29,6 +29,7 @@ __all__ = ["Sanitize", "TraceWriter"]
 
 Sanitize: TypeAlias = Callable[[Step], Step]
 
+_ENVIRONMENT = "environment"
 _KNOWN_AT_START = ("kind", "name", "input", "parent", "effect", "effect_source", "started_at")
 
 
@@ -38,8 +39,9 @@ class TraceWriter:
     Args:
         path: a file that does not exist yet.
         header: the run without steps; what is known when it begins.
-        sanitize: what every step goes through before it is written; the run's own input, output and error go through
-            it as those of a step of kind `agent`. Called by one thread at a time.
+        sanitize: what every step goes through before it is written; the run's own input, output, error and attributes
+            (but for ``environment``, which holds nothing of the run's) go through it as those of a step of kind
+            `agent`. Called by one thread at a time.
         lazily: make the file only when the first step comes.
 
     Attributes:
@@ -153,8 +155,11 @@ class TraceWriter:
 
     def _header_body(self) -> dict[str, Any]:
         run = self._header
-        shown = self._sanitized(Step(0, "agent", run.name, run.input))
-        return {**header_json(run, time.time()), "input": shown.get("input")}
+        told = {name: value for name, value in run.attributes.items() if name != _ENVIRONMENT}
+        shown = self._sanitized(Step(0, "agent", run.name, run.input, attributes=told))
+        attributes = {name: run.attributes[name] for name in run.attributes if name == _ENVIRONMENT}
+        attributes |= shown.get("attributes", {})
+        return {**header_json(run, time.time()), "input": shown.get("input"), "attributes": attributes}
 
     def _finish_body(self, run: Trace) -> dict[str, Any]:
         shown = self._sanitized(Step(0, "agent", run.name, output=run.output, error=run.error))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalkit.cli.common import say
+from evalkit.cli.common import project, say
 
 __all__ = ["record"]
 
@@ -21,11 +21,11 @@ def record(context: click.Context, out: Path, name: str | None, command: tuple[s
     """Run COMMAND and record its agent: evalkit record -- python agent.py
 
     Model calls are captured at the HTTP client, tools where the `tool` decorator marks them; the agent's code is not
-    touched. The exit code is the command's.
+    touched. What is written is sanitized by the rules of this folder's evalkit.toml. The exit code is the command's.
     """
-    from evalkit.capture.launch import launch
+    from evalkit.app.recording import record_command
 
-    code = launch(command, out, name, os.environ)
+    code = record_command(command, out, name, project(), os.environ)
     if out.exists():
         say(f"recorded {out}", err=True)
     context.exit(code)

@@ -17,15 +17,20 @@ _format = click.option("--format", "format", default=None, help="The traces' dia
 
 @click.command()
 @click.argument("trace")
+@click.option("--snapshot", "as_snapshot", is_flag=True, help="JSON: what each run stood on, named by hashes.")
 @_format
 @as_json
-def inspect(trace: str, format: str | None, as_json: bool) -> None:
+def inspect(trace: str, as_snapshot: bool, format: str | None, as_json: bool) -> None:
     """What is in a trace: its steps, and what it lacks. TRACE is a file, a folder, or - for stdin."""
     from evalkit.app.show_cases import step_rows, trace_json
     from evalkit.trace.evidence import evidence
     from evalkit.trace.read import load_traces
+    from evalkit.trace.snapshot import snapshot
 
     found = load_traces(trace, format=format)
+    if as_snapshot:
+        echo_json([snapshot(one) for one in found])
+        return
     if as_json:
         echo_json([trace_json(one) for one in found])
         return

@@ -44,7 +44,10 @@ class _Fixture:
 
     def answer(self) -> Answer:
         step = self._step
-        return Answer(self._copy(), step.error, step.usage, step.model, True, step.ended_at, step.attributes)
+        configured = step.effect if step.effect_source == "configured" else None
+        return Answer(
+            self._copy(), step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
+        )
 
 
 def _copier(value: Json) -> Callable[[], Json]:

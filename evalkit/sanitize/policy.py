@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from evalkit.canonical import Json
 from evalkit.errors import ConfigError
@@ -79,8 +79,26 @@ class Policy:
         """What becomes of values of `kind`."""
         return self.actions.get(kind, "replace")
 
+    @classmethod
+    def from_json(cls, body: Any) -> Policy:
+        """The policy that `as_json` gave.
+
+        Raises:
+            ConfigError: it is none.
+        """
+        try:
+            return cls(
+                str(body["version"]),
+                frozenset(body["allow"]),
+                dict(body["hints"]),
+                tuple((kind, pattern) for kind, pattern in body["patterns"]),
+                dict(body["actions"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise ConfigError("no sanitization rules", "sanitization rules", "pass what as_json gave") from None
+
     def as_json(self) -> dict[str, Json]:
-        """The rules as plain JSON, for the digest."""
+        """The rules as plain JSON, for the digest and for another process."""
         allow: list[Json] = [*sorted(self.allow)]
         return {
             "version": self.version,

@@ -7,11 +7,15 @@ let a repeated refund pass. The words are verbs of English API names in general;
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import get_args
 
+from evalkit.errors import UsageError
 from evalkit.trace.model import Effect
 
-__all__ = ["guess_effect", "is_handover"]
+__all__ = ["check_effect", "effect_by_pattern", "guess_effect", "is_handover"]
 
 _READ = frozenset(
     "get list search find lookup fetch read query check view describe count show browse retrieve load inspect is has "
@@ -25,6 +29,21 @@ _PURE = frozenset(
 _HANDOVER_VERB = frozenset("transfer handoff hand escalate route forward".split())
 _HANDOVER_TO = frozenset("human humans agent agents operator person representative support specialist".split())
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def check_effect(effect: str) -> None:
+    """Refuses what is no effect.
+
+    Raises:
+        UsageError: it is neither ``read``, ``write`` nor ``pure``.
+    """
+    if effect not in get_args(Effect):
+        raise UsageError(f"effect {effect!r} is unknown", cure="use one of: read, write, pure")
+
+
+def effect_by_pattern(name: str, patterns: Iterable[tuple[str, Effect]]) -> Effect | None:
+    """The effect of the first pattern (``refund_*``) that `name` matches; None when none does."""
+    return next((effect for pattern, effect in patterns if fnmatchcase(name, pattern)), None)
 
 
 @lru_cache(maxsize=4096)

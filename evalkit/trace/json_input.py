@@ -16,7 +16,7 @@ import orjson
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 
-__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines"]
+__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines", "without_constants"]
 
 BOM = b"\xef\xbb\xbf"
 MAX_DEPTH = 200
@@ -24,6 +24,7 @@ MAX_DEPTH = 200
 _BEYOND_64_BIT = 2.0**63
 """Floats from here on may be integers that orjson could not hold."""
 _PLAIN = frozenset({str, int, bool, type(None)})
+_STRING_OR_CONSTANT = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?(?:NaN|Infinity)', re.DOTALL)
 _CURE = "export the trace again as standard JSON in UTF-8"
 
 
@@ -54,6 +55,23 @@ def parse_json_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[str, 
         if line.strip():
             spot = f"{where}:{number}"
             yield spot, parse_json(line, spot)
+
+
+def without_constants(data: bytes) -> tuple[bytes, int]:
+    """`data` with ``null`` for each NaN and infinity outside of strings, and how many there were.
+
+    For a format whose own writer puts them in: what they stood for must be no part of a trace.
+    """
+    count = 0
+
+    def plain(match: re.Match[bytes]) -> bytes:
+        nonlocal count
+        if match[0].startswith(b'"'):
+            return match[0]
+        count += 1
+        return b"null"
+
+    return _STRING_OR_CONSTANT.sub(plain, data), count
 
 
 def json_or_text(text: str) -> Json:

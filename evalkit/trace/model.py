@@ -11,12 +11,16 @@ kind       input                                                           outpu
 agent      what the agent or sub-agent was asked                           what it answered
 model      ``{"messages": [Message], "tools": [...], "params": {...}}``    one assistant Message
 tool       the arguments, an object                                        the result, any JSON
-retrieval  ``{"query": ...}``                                              ``[{"id", "content", "score"?, ...}]``
-policy     what was asked of the policy                                    the decision
-approval   what was to be approved                                         who approved, until when
+retrieval  ``{"query": ...}`` and what else was asked                      ``[Document]``
+policy     what was asked of the policy, an object                         the decision, any JSON
+approval   ``{"tool", "arguments"}``, and what else was told               ``{"approved", "approver", "until"}``
 state      what was written                                                what it was before
 other      any                                                             any
 ========== =============================================================== ==========================================
+
+A **Document** is ``{"id", "content", "version", "chunk_id", "content_hash", "rank", "score", "metadata"}``, what is not
+known left out. `trace.approval` reads approvals, `trace.side_effect` the `state` steps that tell a side effect's life.
+The first step of each tool in a recording holds the tool's definition in the attribute ``definition``.
 
 A **Message** is ``{"role": "system" | "user" | "assistant" | "tool", "content": str | [part] | None}`` and, where it
 applies, ``"tool_calls": [{"id": str, "name": str, "arguments": object}]`` (a string where the model's text was no

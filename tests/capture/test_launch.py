@@ -11,6 +11,7 @@ import pytest
 
 from evalkit.capture.launch import launch
 from evalkit.errors import InputError, UsageError
+from evalkit.sanitize.policy import Policy
 from tests.capture.scripted_server import ScriptedServer, completion, json_reply
 from tests.capture.test_writer import read
 
@@ -137,6 +138,21 @@ def test_secrets_of_an_agent_are_not_written(tmp_path: Path, env: dict[str, str]
     """The built-in sanitizer is on by itself."""
     assert run(tmp_path, env, "find('ada.lovelace@example-mail.org')") == 0
     assert "lovelace" not in (tmp_path / "run.trace").read_text()
+
+
+def test_the_projects_rules_and_key_hold_in_the_child(tmp_path: Path, env: dict[str, str]) -> None:
+    """Its patterns, hints and allowed values, and its key file, wherever the agent works."""
+    script = tmp_path / "agent.py"
+    script.write_text(TOOL + "os.chdir('/')\nfind({'staff': 'EMP-123456', 'mail': 'help@shop-mail.org'})")
+    policy = Policy(allow=frozenset({"help@shop-mail.org"}), patterns=(("custom", "EMP-[0-9]{6}"),))
+    del env["EVALKIT_PSEUDONYM_KEY"]
+    command = [sys.executable, str(script)]
+    key_file = tmp_path / "own.key"
+    assert launch(command, tmp_path / "run.trace", None, env, policy=policy, key_file=key_file) == 0
+    text = (tmp_path / "run.trace").read_text()
+    assert "EMP-123456" not in text
+    assert "help@shop-mail.org" in text
+    assert key_file.exists()
 
 
 def test_an_agent_without_a_usable_key_runs_unrecorded(

@@ -16,7 +16,7 @@ FLOORS: list[set[str]] = [
     {"trace"},
     {"check", "sanitize"},
     {"capture", "case"},
-    {"distil", "playback"},
+    {"distil", "integrations", "playback"},
     {"suite"},
     {"verdict"},
     {"report"},

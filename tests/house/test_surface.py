@@ -26,14 +26,20 @@ def loaded_by(code: str) -> set[str]:
 def test_the_public_names_are_these() -> None:
     """A name is added or removed on purpose."""
     assert evalkit.__all__ == [
+        "action_hash",
+        "approval",
         "compare",
         "ingest",
         "judge",
         "load_traces",
+        "policy",
         "read_case",
         "record",
         "replay",
+        "retrieval",
         "run_suite",
+        "side_effect",
+        "state",
         "tool",
         "write_case",
     ]
@@ -59,8 +65,10 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "import evalkit",
         "from evalkit.cli.main import cli\ntry:\n    cli(['--help'])\nexcept SystemExit:\n    pass",
         "from evalkit.capture.tools import tool",
+        "import evalkit\nfor name in ('retrieval', 'policy', 'approval', 'state', 'side_effect'):\n"
+        "    getattr(evalkit, name)",
     ],
-    ids=["import", "help", "tool"],
+    ids=["import", "help", "tool", "steps"],
 )
 def test_starting_loads_nothing_heavy(code: str) -> None:
     """Neither the help nor an agent that marks its tools waits for packages that it does not use."""

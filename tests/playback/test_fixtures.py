@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,6 +50,17 @@ def test_every_recorded_call_is_answered_in_any_order(
     got = [output(answerer.answer(call(step.name, step.input))) for step in shuffled]
     assert sorted(map(repr, got)) == sorted(repr(step.output) for step in steps)
     assert answerer.misses == []
+
+
+def test_a_configured_effect_holds_in_the_replay() -> None:
+    """The project's word on a tool, which the code under test does not know of."""
+    step = replace(tool_step(0, "process", {}, "ok", effect="write"), effect_source="configured")
+    answer = frozen(step).answer(call("process"))
+    assert answer is not None
+    assert answer.configured == "write"
+    declared = frozen(tool_step(0, "process", {}, "ok", effect="write")).answer(call("process"))
+    assert declared is not None
+    assert declared.configured is None  # what the code says now counts
 
 
 def test_equal_arguments_match_in_any_form() -> None:

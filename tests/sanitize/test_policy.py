@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from evalkit.canonical import Json
@@ -25,6 +27,15 @@ def test_a_wrong_rule_is_refused_at_once(rules: dict[str, object], said: str) ->
     """A policy that can't work is a configuration error that says what is wrong."""
     with pytest.raises(ConfigError, match=said):
         Policy(**rules)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_policy_reaches_another_process_as_it_is() -> None:
+    """Through JSON; what is no policy is refused."""
+    policy = Policy("7", frozenset({"a", "b"}), {"ref": "custom"}, (("custom", "x+"),), {"email": "drop"})
+    assert Policy.from_json(json.loads(json.dumps(policy.as_json()))) == policy
+    for wrong in (None, {}, {**policy.as_json(), "patterns": ["x"]}):
+        with pytest.raises(ConfigError, match="no sanitization rules"):
+            Policy.from_json(wrong)
 
 
 def test_secrets_come_before_everything() -> None:

@@ -6,19 +6,26 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import Source
 from evalkit.trace.formats.registry import FORMATS
 from evalkit.trace.json_input import parse_json
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
-HOMES = {"trail", "swe-agent", "mini-swe-agent", "who-and-when"}
-"""Formats whose samples stand in the folder of the same name, and nowhere else."""
+ENDINGS = {".json", ".jsonl", ".traj", ".eval", ".txt"}
+HOMES = {name: name for name in ("trail", "swe-agent", "mini-swe-agent", "who-and-when")} | {
+    "otel-sdk-spans": "vercel-ai"
+}
+"""Formats whose samples stand in one folder, and nowhere else."""
 
 
 def claims(path: Path) -> set[str]:
-    """The formats that claim a file that holds one JSON document."""
+    """The formats that claim a file."""
     data = path.read_bytes()
-    document = parse_json(data, str(path))
+    try:
+        document = parse_json(data, str(path))
+    except UnreadableTrace:  # JSON Lines, an archive, or text
+        document = None
     source = Source(str(path), path, data[:65536], lambda: data, lambda: iter(data.splitlines(True)), lambda: document)
     return {name for name, each in FORMATS.items() if each.detect(source)}
 
@@ -28,12 +35,12 @@ def claims(path: Path) -> set[str]:
 def test_no_file_is_claimed_by_two_formats_or_by_a_stranger() -> None:
     """At most one format says yes to any document, and these formats only to their own samples."""
     found: dict[str, int] = dict.fromkeys(HOMES, 0)
-    for path in sorted(CORPORA.rglob("*.json")) + sorted(CORPORA.rglob("*.traj")):
+    for path in sorted(each for each in CORPORA.rglob("*.*") if each.suffix in ENDINGS):
         if path.stat().st_size > 2_000_000 or "annotations" in path.parts:
             continue
         names = claims(path)
         assert len(names) <= 1, path
-        for name in names & HOMES:
-            assert path.relative_to(CORPORA).parts[0] == name
+        for name in names & HOMES.keys():
+            assert path.relative_to(CORPORA).parts[0] == HOMES[name]
             found[name] += 1
     assert all(found.values()), found

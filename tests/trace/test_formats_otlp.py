@@ -259,16 +259,10 @@ def test_parents_in_a_circle_are_cut(tmp_path: Path) -> None:
     assert [step.parent for step in trace.steps] == [None, None, None]
 
 
-@pytest.mark.parametrize(
-    ("attributes", "said"),
-    [
-        ({"logfire.msg": "hi"}, "Logfire"),
-        ({"ai.prompt": "hi"}, "Vercel AI SDK"),
-        ({"http.route": "/x"}, "none of the 1 spans is of a generative AI call"),
-    ],
-)
-def test_another_dialect_is_refused_by_name(tmp_path: Path, attributes: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize("attributes", [{"logfire.msg": "GET /x"}, {"http.route": "/x"}])
+def test_a_source_without_a_known_dialect_is_refused(tmp_path: Path, attributes: dict[str, Any]) -> None:
     """Spans whose meaning is not known are refused rather than read as if they held nothing."""
+    said = "none of the 1 spans is of a generative AI call"
     with pytest.raises(UnreadableTrace, match=said):
         read(tmp_path, span(1, None, attributes))
 
@@ -326,4 +320,4 @@ def test_every_real_file_is_read_span_by_span() -> None:
             calls = trace.of_kind("model", "tool")
             assert all(step.output is not None or step.error or "missing" in step.attributes for step in calls)
             assert list(read_trace_lines(iter(encode_trace(trace)), "t")) == [trace]
-    assert all("dialect that is not read" in what or "none of the" in what for what in refused)
+    assert all("none of the" in what for what in refused)

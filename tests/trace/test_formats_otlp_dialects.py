@@ -192,6 +192,14 @@ def test_tools_of_openllmetry_are_read(tmp_path: Path) -> None:
     assert (step.kind, step.name, step.input, step.output) == ("tool", "get_x", {"a": 1}, [1])
 
 
+def test_a_decorated_tools_keywords_are_its_arguments(tmp_path: Path) -> None:
+    """OpenLLMetry's decorator writes a call of a function; positions have no names and stay as they are."""
+    tool = {"traceloop.span.kind": "tool", "traceloop.entity.name": "get_x", "traceloop.entity.output": "[1]"}
+    call = [{"args": [], "kwargs": {"a": 1}}, {"args": [1], "kwargs": {}}]
+    steps = read(tmp_path, *({**tool, "traceloop.entity.input": json.dumps(each)} for each in call)).steps
+    assert [step.input for step in steps] == [{"a": 1}, call[1]]
+
+
 def test_a_task_keeps_its_input_and_output(tmp_path: Path) -> None:
     """What is neither model, tool nor agent is another step with what went in and came out."""
     task = {

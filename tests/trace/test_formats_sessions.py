@@ -168,7 +168,7 @@ def test_junk_gives_a_trace_or_a_typed_error(name: str, data: st.DataObject, tmp
     [
         ("trail", "**/*.json", "trail"),
         ("swe-agent", "**/*.traj", "swe-agent"),
-        ("mini-swe-agent", "**/*.traj.json", "mini-swe-agent"),
+        ("mini-swe-agent", "[rs]*/*.traj.json", "mini-swe-agent"),
         ("who-and-when", "**/*.json", "who-and-when"),
     ],
 )

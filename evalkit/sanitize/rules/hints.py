@@ -52,7 +52,8 @@ HINTS: dict[Kind, tuple[str, ...]] = {
         "firstname lastname givenname familyname surname fullname middlename forename maidenname nickname displayname "
         "legalname personname customername clientname passengername guestname patientname contactname employeename "
         "membername ownername buyername payername payeename recipient recipientname receiver receivername consignee "
-        "cardholder cardholdername nameoncard accountholder accountholdername beneficiaryname "
+        "cardholder cardholdername nameoncard accountholder accountholdername beneficiaryname approver approvername "
+        "approvedby "
         "姓名 名字 收货人 收件人 联系人 持卡人 客户姓名 真实姓名 乘客姓名 患者姓名 户主 收货人姓名".split()
     ),
     "postcode": tuple("zip zipcode postcode postalcode postal zipplus4 邮编 邮政编码".split()),

@@ -46,7 +46,8 @@ def with_answered_calls(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 def _lone_calls(steps: Sequence[Step]) -> Iterator[_Call]:
     """The calls with an id that no tool step carried out: one with the id, else one later, without id, by its name."""
-    by_id = {step.attributes.get("tool_call_id") for step in steps if step.kind == "tool"}
+    ids = (step.attributes.get("tool_call_id") for step in steps if step.kind == "tool")
+    by_id = {each for each in ids if isinstance(each, str)}
     free: defaultdict[str, list[int]] = defaultdict(list)
     for step in steps:
         if step.kind == "tool" and not step.attributes.get("tool_call_id"):

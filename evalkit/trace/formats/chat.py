@@ -22,6 +22,7 @@ __all__ = [
     "arguments_of",
     "call_of",
     "dicts",
+    "keywords_of",
     "message_of",
     "request_of",
     "result_of",
@@ -36,6 +37,7 @@ _CALL_KEYS = ("tool_calls", "function_call", "invalid_tool_calls")
 _LANGCHAIN_KEYS = frozenset(
     {"type", "additional_kwargs", "response_metadata", "usage_metadata", "artifact", "status", "id", "example"}
 )
+_SCHEMA_KEYS = ("input_schema", "inputSchema")
 _ERROR_TEXT = re.compile(r"\s*(?:Error\b|[A-Z]\w*(?:Error|Exception): |Traceback \(most recent call last\))")
 
 
@@ -63,7 +65,7 @@ def request_of(request: dict[str, Any]) -> dict[str, Json]:
 
 
 def tool_definition(raw: Any) -> Any:
-    """A tool's definition as ``{"name", "description", "parameters"}``, from OpenAI's or Anthropic's form.
+    """A tool's definition as ``{"name", "description", "parameters"}``, from OpenAI's, Anthropic's or MCP's form.
 
     A definition of another shape (a provider's own tool) stays as it is.
     """
@@ -72,8 +74,8 @@ def tool_definition(raw: Any) -> Any:
         return tool
     if tool.get("type") == "function":
         tool = {key: value for key, value in tool.items() if key != "type"}
-    if "input_schema" in tool and "parameters" not in tool:
-        tool = {("parameters" if key == "input_schema" else key): value for key, value in tool.items()}
+    if "parameters" not in tool:
+        tool = {("parameters" if key in _SCHEMA_KEYS else key): value for key, value in tool.items()}
     return tool
 
 
@@ -85,6 +87,12 @@ def arguments_of(raw: Any) -> Json:
         value = json_or_text(raw)
         return value if isinstance(value, dict) else raw
     return raw  # type: ignore[no-any-return]  # a JSON value from a parsed document
+
+
+def keywords_of(given: Json) -> Json:
+    """The arguments of a decorated function, ``{"args": [], "kwargs": {...}}``; positions have no names and stay."""
+    called = isinstance(given, dict) and given.keys() == {"args", "kwargs"} and not given["args"]
+    return given["kwargs"] if called and isinstance(given, dict) else given
 
 
 def result_of(content: Any, failed: bool | None = None) -> tuple[Json, StepError | None]:
@@ -109,17 +117,20 @@ def text_of(message: dict[str, Any]) -> str | None:
 
 
 def usage_of(raw: Any, cost_usd: Any = None) -> Usage | None:
-    """Token counts from OpenAI's or LangChain's usage object; None when nothing is known.
+    """Token counts from OpenAI's (chat or Responses) or LangChain's usage object; None when nothing is known.
 
-    Sources: https://platform.openai.com/docs/api-reference/chat/object (``usage``) and LangChain's ``UsageMetadata``.
+    Sources: https://platform.openai.com/docs/api-reference/chat/object (``usage``), .../responses/object, and
+    LangChain's ``UsageMetadata``.
     """
     raw = raw if isinstance(raw, dict) else {}
     usage = Usage(
         input_tokens=_first_count(raw, "prompt_tokens", "input_tokens"),
         output_tokens=_first_count(raw, "completion_tokens", "output_tokens"),
         cached_tokens=_first_count(raw.get("prompt_tokens_details"), "cached_tokens")
+        or _first_count(raw.get("input_tokens_details"), "cached_tokens")
         or _first_count(raw.get("input_token_details"), "cache_read"),
         reasoning_tokens=_first_count(raw.get("completion_tokens_details"), "reasoning_tokens")
+        or _first_count(raw.get("output_tokens_details"), "reasoning_tokens")
         or _first_count(raw.get("output_token_details"), "reasoning"),
         cost_usd=float(cost_usd) if isinstance(cost_usd, int | float) else None,
     )

@@ -16,7 +16,7 @@ from evalkit.canonical import Json
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import result_of
 from evalkit.trace.formats.protocol import ReadReport
-from evalkit.trace.model import USER_MESSAGE, Step, Usage
+from evalkit.trace.model import USER_MESSAGE, Step, StepError, Usage
 
 __all__ = ["Turn", "conversation_steps", "messages_in", "run_id"]
 
@@ -31,6 +31,10 @@ class Turn:
         at: when it was complete, seconds since 1970; the next turn began then.
         usage, model: of the model call that wrote it.
         failed: for a tool message, whether the source says that the call failed; None where it does not say.
+        error: how a tool call failed, where the source says more than the message; or how a model call did, which then
+            gave no message.
+        asked: the input of the model step, where the log holds it; None makes it from the messages before.
+        began: when the turn began, where that is known better than from the turn before.
         by_user: the tool call, or the tool's answer, is the (simulated) user's own: the agent never saw it.
         scripted: an assistant message that no model wrote, such as a fixed greeting.
         attributes: kept with the step.
@@ -42,9 +46,17 @@ class Turn:
     usage: Usage | None = None
     model: str | None = None
     failed: bool | None = None
+    error: StepError | None = None
+    asked: dict[str, Json] | None = None
+    began: float | None = None
     by_user: bool = False
     scripted: bool = False
     attributes: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a model call gave no message: it failed, or the record stops before its answer."""
+        return self.error is not None or ("unfinished", True) in self.attributes
 
 
 def conversation_steps(
@@ -116,10 +128,16 @@ class _Conversation:
         if turn.scripted:
             self._add(turn, Step(0, "other", "assistant_message", output=turn.message, attributes={"scripted": True}))
         else:
-            given: dict[str, Json] = {"messages": [*self._history], "tools": self._tools, "params": self._params}
-            self._add(turn, Step(0, "model", "chat", given, turn.message, model=turn.model, usage=turn.usage))
-        self._history.append(turn.message)
-        self._calls(turn)
+            self._add(turn, self._model(turn))
+        if not turn.is_silent:
+            self._history.append(turn.message)
+            self._calls(turn)
+
+    def _model(self, turn: Turn) -> Step:
+        given: dict[str, Json] = {"messages": [*self._history], "tools": self._tools, "params": self._params}
+        output = None if turn.is_silent else turn.message
+        asked = given if turn.asked is None else turn.asked
+        return Step(0, "model", "chat", asked, output, turn.error, model=turn.model, usage=turn.usage)
 
     def _user(self, turn: Turn) -> None:
         self._calls(turn)
@@ -150,10 +168,13 @@ class _Conversation:
         if not turn.by_user:
             self._history.append(turn.message)
         seq = self._called(turn)
-        if seq is None:
-            self._add(turn, Step(0, "other", "tool_result", output=turn.message))
-            return
         output, error = result_of(turn.message.get("content"), turn.failed)
+        if turn.error is not None:
+            output, error = None, turn.error
+        if seq is None:
+            told = error if turn.failed or turn.error else None
+            self._add(turn, Step(0, "other", "tool_result", output=turn.message, error=told))
+            return
         step = self.steps[seq]
         attributes = {key: value for key, value in step.attributes.items() if key != "unfinished"}
         self.steps[seq] = replace(step, output=output, error=error, ended_at=turn.at, attributes=attributes)
@@ -170,6 +191,5 @@ class _Conversation:
 
     def _add(self, turn: Turn, step: Step) -> None:
         attributes = {"message": turn.index, **step.attributes, **dict(turn.attributes)}
-        self.steps.append(
-            replace(step, seq=len(self.steps), started_at=self._before, ended_at=turn.at, attributes=attributes)
-        )
+        began = self._before if turn.began is None else turn.began
+        self.steps.append(replace(step, seq=len(self.steps), started_at=began, ended_at=turn.at, attributes=attributes))

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import arguments_of, unix_seconds
+from evalkit.trace.formats.chat import arguments_of, keywords_of, unix_seconds
 from evalkit.trace.formats.langfuse_observation import (
     Observation,
     decoded,
@@ -221,7 +221,7 @@ def _tool(observation: Observation, left: dict[str, Any], error: StepError | Non
         seq=0,
         kind="tool",
         name=name,
-        input=None if given is None else arguments_of(given),
+        input=None if given is None else keywords_of(arguments_of(given)),
         output=answered,
         error=error,
         effect=guess_effect(name),

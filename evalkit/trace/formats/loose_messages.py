@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from evalkit.trace.formats.ai_sdk_messages import ai_sdk_call, ai_sdk_part
 from evalkit.trace.formats.chat import call_of, dicts, message_of, tool_definition
 from evalkit.trace.formats.otlp_messages import answer_of, messages_of, part_of
 from evalkit.wire.body import dump_json
@@ -158,7 +159,7 @@ def _messages(item: dict[str, Any]) -> list[dict[str, Any]]:
     if any(_kind(block) in _BLOCKS for block in blocks):
         return messages_of({"role": role, "parts": [part_of(block) for block in item["content"]]})
     if any(_kind(block) in _AI_SDK_PARTS for block in blocks):
-        return messages_of({"role": role, "parts": [_ai_sdk_part(block) for block in blocks]})
+        return messages_of({"role": role, "parts": [ai_sdk_part(block) for block in blocks]})
     if item.get("type") == "message":
         plain = {"role": role, "content": [_plain_text(block) for block in blocks] or item.get("content")}
     if "role" in plain:
@@ -217,36 +218,18 @@ def _google_part(part: dict[str, Any]) -> dict[str, Any]:
     return {"type": "other", **part}
 
 
-def _ai_sdk_part(part: dict[str, Any]) -> dict[str, Any]:
-    """A part of the AI SDK's messages in the form of the GenAI conventions."""
-    kind = part.get("type")
-    if kind == "tool-call":
-        given = part.get("input", part.get("args"))
-        return {"type": "tool_call", "id": part.get("toolCallId"), "name": part.get("toolName"), "arguments": given}
-    if kind == "tool-result":
-        output = part.get("output", part.get("result"))
-        inner = output.get("value") if isinstance(output, dict) and {"type", "value"} == set(output) else output
-        return {"type": "tool_call_response", "id": part.get("toolCallId"), "response": inner}
-    return part_of(part)
-
-
 def _from_ai_sdk(value: dict[str, Any]) -> dict[str, Any]:
     """The AI SDK's result ``{"text", "toolCalls", "reasoning"}``."""
     text = value.get("text")
     message: dict[str, Any] = {"role": "assistant", "content": text if isinstance(text, str) and text else None}
     if text is None and "object" in value:
         message["content"] = dump_json(value["object"]).decode()
-    calls = [call_of(_named(call)) for call in dicts(value.get("toolCalls"))]
+    calls = [call_of(ai_sdk_call(call)) for call in dicts(value.get("toolCalls"))]
     if calls:
         message["tool_calls"] = calls
     if isinstance(value.get("reasoning"), str) and value["reasoning"]:
         message["reasoning"] = value["reasoning"]
     return message
-
-
-def _named(call: dict[str, Any]) -> dict[str, Any]:
-    given = call.get("input", call.get("args"))
-    return {"id": call.get("toolCallId"), "name": call.get("toolName"), "arguments": given}
 
 
 def _answer_in_list(items: list[Any]) -> dict[str, Any] | None:

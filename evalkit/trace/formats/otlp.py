@@ -13,7 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats import otlp_events, otlp_genai, otlp_logs
+from evalkit.trace.formats import (
+    otlp_events,
+    otlp_genai,
+    otlp_logs,
+    otlp_observations,
+    otlp_openlit,
+    otlp_pydantic,
+    otlp_strands,
+    otlp_vercel,
+)
 from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.documents import first_document
 from evalkit.trace.formats.openinference_attributes import SPAN_KIND, is_openinference, openinference_step
@@ -53,14 +62,17 @@ def _openinference(span: Span) -> Step:
 
 DIALECTS: tuple[Dialect, ...] = (
     Dialect("OpenInference", lambda span: is_openinference(span.attributes), _openinference),
+    Dialect("Vercel AI SDK", otlp_vercel.claims, otlp_vercel.interpret),
+    Dialect("Langfuse SDK", otlp_observations.is_langfuse, otlp_observations.langfuse_step),
+    Dialect("MLflow", otlp_observations.is_mlflow, otlp_observations.mlflow_step),
+    Dialect("Google ADK", otlp_observations.is_adk, otlp_observations.adk_step),
+    Dialect("Strands Agents", otlp_strands.claims, otlp_strands.interpret),
+    Dialect("OpenLIT", otlp_openlit.claims, otlp_openlit.interpret),
+    Dialect("Pydantic AI and Logfire", otlp_pydantic.claims, otlp_pydantic.interpret),
     Dialect("GenAI semantic conventions", otlp_genai.claims, otlp_genai.interpret),
 )
 """In the order in which they are asked; the last also takes the spans that none claims."""
 
-_UNREAD: dict[str, re.Pattern[str]] = {
-    "Vercel AI SDK": re.compile(r"ai\.(prompt|response|toolCall|model)\b"),
-    "Logfire": re.compile(r"logfire\."),
-}
 _BEGINS = re.compile(rb'\s*(?:\[\s*)?\{\s*"resource(?:Spans|Logs|Metrics)"\s*:\s*\[')
 
 
@@ -104,12 +116,10 @@ class _Seen:
 
     Attributes:
         known: whether a span is of a dialect, or a log record holds a message.
-        unread: the dialects that are known by name only.
         asking: the first spans that ask a model, two at most.
     """
 
     known: bool = False
-    unread: set[str] = field(default_factory=set)
     asking: list[Span] = field(default_factory=list)
     spans: int = 0
     message_logs: bool = False
@@ -130,7 +140,6 @@ class _Seen:
             self.asking.append(span)
         if not self.known:
             self.known = any(dialect.claims(span) for dialect in DIALECTS)
-            self.unread |= {name for name, pattern in _UNREAD.items() if any(map(pattern.match, span.attributes))}
 
     @property
     def only_asking(self) -> Span | None:
@@ -141,12 +150,6 @@ class _Seen:
         """Refuse a source in which no span is of a known dialect."""
         if self.known or (self.message_logs and self.spans):
             return
-        if self.unread:
-            raise UnreadableTrace(
-                f"the spans are of a dialect that is not read: {', '.join(sorted(self.unread))}",
-                where,
-                f"export with one of: {', '.join(dialect.name for dialect in DIALECTS)}",
-            )
         raise UnreadableTrace(
             f"none of the {self.spans} spans is of a generative AI call", where, "export the agent's own traces"
         )

@@ -17,13 +17,13 @@ from evalkit.canonical import Json, same
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats import otlp_events, otlp_indexed, otlp_messages
 from evalkit.trace.formats.attributes import Attributes
-from evalkit.trace.formats.chat import arguments_of, tool_definition
+from evalkit.trace.formats.chat import arguments_of, keywords_of, tool_definition
 from evalkit.trace.formats.otlp_messages import Content, answer_of, messages_of
 from evalkit.trace.formats.otlp_spans import Span, error_of
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Step, Usage
 
-__all__ = ["asks_model", "claims", "interpret"]
+__all__ = ["asks_model", "claims", "interpret", "step_as"]
 
 _STYLES: tuple[Callable[[Span, Attributes], Content | None], ...] = (
     otlp_messages.content,
@@ -62,7 +62,16 @@ def claims(span: Span) -> bool:
 
 def interpret(span: Span) -> Step:
     """The span as a step; its number, parent and times are set by the caller."""
-    return _MAKERS.get(_operation(span), _other)(span, Attributes(span.attributes))
+    return step_as(_operation(span), span)
+
+
+def step_as(operation: str, span: Span) -> Step:
+    """The span as the step of an operation that it may not name itself; for dialects that are rewritten into this one.
+
+    Args:
+        operation: as in ``gen_ai.operation.name``; an unknown one gives an `other` step.
+    """
+    return _MAKERS.get(operation, _other)(span, Attributes(span.attributes))
 
 
 def asks_model(span: Span) -> bool:
@@ -226,7 +235,8 @@ def _both(taken: Attributes, *names: str) -> Json:
 
 
 def _unwrapped(given: Json, result: Json) -> tuple[Json, Json]:
-    """A LangChain tool's arguments and result out of what OpenLLMetry's callback handler puts around them."""
+    """A tool's arguments and result out of what OpenLLMetry's decorators and its LangChain handler put around them."""
+    given = keywords_of(given)
     if isinstance(given, dict) and "input_str" in given and given.keys() <= _WRAPPED:
         inputs = given.get("inputs")
         given = inputs if isinstance(inputs, dict) else arguments_of(given["input_str"])

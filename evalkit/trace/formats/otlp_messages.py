@@ -23,6 +23,8 @@ _ROLES = {
     **{role: role for role in ("system", "user", "assistant", "tool")},
     **{"developer": "system", "human": "user", "ai": "assistant", "model": "assistant", "function": "tool"},
 }
+_APART = {"reasoning": "reasoning", "thinking": "reasoning", "refusal": "refusal"}
+"""Parts that are no content of a Message but fields of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +104,8 @@ def _message(role: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
         kind = part.get("type")
         if kind == "tool_call":
             calls.append(call_of(part))
-        elif kind in ("reasoning", "refusal"):
-            apart.setdefault(kind, []).append(str(part.get("content") or ""))
+        elif kind in _APART:
+            apart.setdefault(_APART[kind], []).append(str(part.get("content") or ""))
         else:
             said.append(part)
     message: dict[str, Any] = {"role": role, "content": _content(said)}

@@ -1,0 +1,144 @@
+"""Retrievers, policies and approvals: functions that are recorded, and answered in a replay, each as a kind of its own.
+
+They are marked as tools are, and work as tools do: untouched outside of a recording or replay, sync and async, in any
+thread. What the function gave is recorded in the normal form of its kind (see `trace.model`); where that is not the
+value itself, the attribute ``returned`` holds the value, so that a replay gives the agent exactly what it got.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ParamSpec, TypeVar, overload
+
+from evalkit.canonical import Json
+from evalkit.capture.arguments import binder
+from evalkit.capture.plain import plain
+from evalkit.capture.rebuild import rebuild_output
+from evalkit.capture.retrieved import documents_of
+from evalkit.capture.seam import Answer, Call, Session, Turn
+from evalkit.capture.through import Shape, instrument, raised
+from evalkit.trace import approval as approvals
+from evalkit.trace.model import Kind
+
+__all__ = ["action_hash", "approval", "policy", "retrieval"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_RETURNED = "returned"
+
+
+@overload
+def retrieval(function: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def retrieval(*, name: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def retrieval(function: Any = None, /, *, name: str | None = None) -> Any:
+    """Marks a function that finds documents for a query.
+
+    Its step's input holds the arguments, the first of them as ``query``; its output the documents by `documents_of`:
+    id, version, chunk id, content and its hash, rank, score. Documents may be texts, objects, ``(document, score)``
+    pairs, or a framework's own.
+
+    Args:
+        name: the retriever's name; the function's own by default.
+
+    Raises:
+        UsageError: the function is a generator.
+    """
+    if function is None:
+        return functools.partial(retrieval, name=name)
+    first = next((name for name in inspect.signature(function).parameters if name not in ("self", "cls")), "")
+    return _marked(function, "retrieval", name, {}, documents_of, functools.partial(_with_query, first))
+
+
+@overload
+def policy(function: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def policy(*, name: str | None = None, version: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def policy(function: Any = None, /, *, name: str | None = None, version: str | None = None) -> Any:
+    """Marks a function that decides what the agent may do: its step holds what was asked and the decision.
+
+    Args:
+        name: the policy's name; the function's own by default.
+        version: of the rules; stands in the step's attributes.
+
+    Raises:
+        UsageError: the function is a generator.
+    """
+    if function is None:
+        return functools.partial(policy, name=name, version=version)
+    return _marked(function, "policy", name, {} if version is None else {"version": version}, lambda given: given)
+
+
+@overload
+def approval(function: Callable[P, R], /) -> Callable[P, R]: ...
+@overload
+def approval(*, name: str | None = None) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def approval(function: Any = None, /, *, name: str | None = None) -> Any:
+    """Marks a function that asks somebody to approve an action.
+
+    Let it take ``tool`` and ``arguments`` (or an ``action_hash``): that ties the approval to the call it is for. Let it
+    return a truth value, or an object with ``approved``, ``approver`` and ``until`` (seconds since 1970, or ISO 8601).
+
+    Args:
+        name: the approval's name; the function's own by default.
+
+    Raises:
+        UsageError: the function is a generator.
+    """
+    if function is None:
+        return functools.partial(approval, name=name)
+    return _marked(function, "approval", name, {}, approvals.decision_of)
+
+
+def action_hash(tool: str, arguments: Mapping[str, Any]) -> str:
+    """The hash that names an action: what is approved, and later done.
+
+    Hex SHA-256 over the canonical JSON of ``[tool, arguments]``.
+
+    Args:
+        tool: the tool's name.
+        arguments: as the tool's step has them: by parameter name, defaults filled in.
+
+    Raises:
+        InputError: the arguments nest deeper than 200 levels.
+    """
+    return approvals.action_hash(tool, plain(arguments))
+
+
+def _marked(
+    function: Callable[..., Any],
+    kind: Kind,
+    name: str | None,
+    attributes: Mapping[str, Any],
+    normal: Callable[[Json], Any],
+    asked: Callable[[dict[str, Json]], dict[str, Json]] = lambda given: given,
+) -> Callable[..., Any]:
+    """`function` as a dependency of `kind`; `normal` gives the normal form of a plain result, None for none."""
+    bind = binder(function)
+    capability = name or function.__name__
+
+    def begin(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Turn:
+        return session.begin(Call(kind, capability, asked(bind(args, kwargs)), attributes=attributes))
+
+    def written(output: Any) -> Answer:
+        given = plain(output)
+        shown = normal(given)
+        if shown is None or shown == given:
+            return Answer(given)
+        return Answer(shown, attributes={_RETURNED: given})
+
+    def rebuilt(answer: Answer) -> Any:
+        given = raised(answer).output
+        return rebuild_output(answer.attributes.get(_RETURNED, given), function)
+
+    return instrument(function, begin, Shape(written, rebuilt))
+
+
+def _with_query(first: str, arguments: dict[str, Json]) -> dict[str, Json]:
+    """The arguments with the one called `first` as ``query``, where none is called so."""
+    if "query" in arguments or first not in arguments:
+        return arguments
+    return {"query": arguments[first], **{name: value for name, value in arguments.items() if name != first}}

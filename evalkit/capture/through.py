@@ -1,0 +1,104 @@
+"""One call of a dependency, taken through the seam: asked first, done for real if nobody answers, told in any case."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from evalkit.capture.plain import plain
+from evalkit.capture.rebuild import rebuild_error, rebuild_output
+from evalkit.capture.seam import Answer, Session, Turn, current_session
+from evalkit.errors import UsageError
+
+__all__ = ["Shape", "instrument", "plain_shape", "raised", "through", "through_async"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How what a dependency gives is written down, and made again from what is written.
+
+    Attributes:
+        written: the live result as an answer; must not raise.
+        rebuilt: what the caller gets in place of the live result; raises what the recorded call raised.
+    """
+
+    written: Callable[[Any], Answer]
+    rebuilt: Callable[[Answer], Any]
+
+
+def plain_shape(function: Callable[..., Any]) -> Shape:
+    """Results as plain JSON, made again as what `function` is annotated to return."""
+    return Shape(lambda output: Answer(plain(output)), lambda answer: rebuild_output(raised(answer).output, function))
+
+
+def raised(answer: Answer) -> Answer:
+    """The answer itself.
+
+    Raises:
+        the recorded error, if there is one.
+    """
+    if answer.error is not None:
+        raise rebuild_error(answer.error)
+    return answer
+
+
+def through(turn: Turn, shape: Shape, do: Callable[[], Any]) -> Any:
+    """The substitute, or what `do` gives."""
+    if turn.answer is not None:
+        turn.end(turn.answer)
+        return shape.rebuilt(turn.answer)
+    with turn.inside():
+        output = do()
+    turn.end(shape.written(output))
+    return output
+
+
+async def through_async(turn: Turn, shape: Shape, do: Callable[[], Awaitable[Any]]) -> Any:
+    """The substitute, or what awaiting `do` gives."""
+    if turn.answer is not None:
+        turn.end(turn.answer)
+        return shape.rebuilt(turn.answer)
+    with turn.inside():
+        output = await do()
+    turn.end(shape.written(output))
+    return output
+
+
+def instrument(
+    function: Callable[..., Any],
+    begin: Callable[[Session, tuple[Any, ...], dict[str, Any]], Turn],
+    shape: Shape,
+) -> Callable[..., Any]:
+    """`function`, or an async function, going through the session where there is one, and as it is elsewhere.
+
+    Raises:
+        UsageError: the function is a generator (its answer is no single value).
+    """
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"{function.__qualname__} is a generator: its answer is no single value",
+            cure="decorate a function that returns the collected result",
+        )
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def async_wrapper(*args: Any, **kwargs: Any) -> Any:
+            session = current_session()
+            if session is None:
+                return await function(*args, **kwargs)
+            turn = begin(session, args, kwargs)
+            return await through_async(turn, shape, functools.partial(function, *args, **kwargs))
+
+        return async_wrapper
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        session = current_session()
+        if session is None:
+            return function(*args, **kwargs)
+        return through(begin(session, args, kwargs), shape, functools.partial(function, *args, **kwargs))
+
+    return wrapper

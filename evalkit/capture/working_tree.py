@@ -1,0 +1,30 @@
+"""What the checked-out code differs by from its commit: the one thing of a run's environment that needs git itself."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from pathlib import Path
+
+__all__ = ["dirty_patch"]
+
+_TIMEOUT_S = 5.0
+_COMMAND = ("git", "-c", "core.fsmonitor=false", "diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv")
+
+
+@functools.lru_cache(maxsize=8)
+def dirty_patch(folder: Path) -> bytes | None:
+    """The differences of tracked files from the commit, as git prints them; empty for none.
+
+    Asked once a process and folder: code that was loaded does not change with its file. None where git, a commit or the
+    repository is missing, or git takes longer than 5 s.
+    """
+    own = ("EVALKIT_RECORD_", "GIT_EXTERNAL_DIFF")  # a filter of git's that is Python must not be recorded in its turn
+    env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    env["GIT_OPTIONAL_LOCKS"] = "0"
+    try:
+        done = subprocess.run(_COMMAND, cwd=folder, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,7 @@
+"""Logs of Amazon Bedrock's Converse API: see `provider_log`."""
+
+from evalkit.trace.formats.provider_log import ProviderLogFormat
+
+__all__ = ["FORMAT"]
+
+FORMAT = ProviderLogFormat("bedrock")

@@ -1,0 +1,192 @@
+"""Agents of the OpenAI Agents SDK with a real chat API: tools, handoffs and models are recorded once, and replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("agents", reason="the extra openai-agents is not installed")
+
+import agents
+from agents import Agent, FunctionTool, OpenAIChatCompletionsModel, Runner, function_tool
+from openai import AsyncOpenAI
+from pydantic import BaseModel
+
+from evalkit.integrations.openai_agents import instrument
+from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, scripted_server, tool_call
+from tests.integrations.loop import recorded, replayed, shown
+from tests.project import Project
+
+BODIES: list[str] = []
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """A chat endpoint that answers as told."""
+    with scripted_server() as running:
+        yield running
+
+
+class Order(BaseModel):
+    """What a tool gives."""
+
+    order: str
+    amount: float
+
+
+@function_tool
+def lookup_order(order: str) -> Order:
+    """The state of an order.
+
+    Args:
+        order: which one.
+    """
+    BODIES.append("lookup_order")
+    return Order(order=order, amount=5.0)
+
+
+@function_tool
+async def refund_order(order: str) -> str:
+    """Pay an order back."""
+    BODIES.append("refund_order")
+    raise LookupError(f"no order {order}")
+
+
+async def _raw(context: Any, arguments: str) -> str:
+    BODIES.append("raw")
+    return f"raw {json.loads(arguments)['x']}"
+
+
+def calling(*calls: tuple[str, dict[str, Any]]) -> Reply:
+    """A model's answer that calls tools."""
+    made = [tool_call(f"call_{name}", name, json.dumps(arguments)) for name, arguments in calls]
+    return json_reply(completion(None, tool_calls=made))
+
+
+def run(make: Callable[[Any], Any], url: str, given: Any) -> Any:
+    """The final output of the agent that `make` makes with a model at a URL."""
+
+    async def running() -> Any:
+        async with AsyncOpenAI(base_url=url, api_key="sk-x", max_retries=0) as client:
+            agent = make(OpenAIChatCompletionsModel("gpt-test", client))
+            return (await Runner.run(agent, str(given))).final_output
+
+    return asyncio.run(running())
+
+
+def shop(model: Any) -> Any:
+    """An agent with tools that hands refunds over to another one."""
+    schema = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    raw = FunctionTool("get_raw", "A tool without the decorator.", schema, _raw, strict_json_schema=False)
+    refunds = Agent("refunds", instructions="Refund.", tools=[refund_order], model=model)
+    agent = Agent("shop", instructions="Help.", tools=[lookup_order, raw], handoffs=[refunds], model=model)
+    return instrument(agent, effects={"refund_*": "write"})
+
+
+@pytest.fixture
+def no_tracing() -> Iterator[None]:
+    """As in a project that has no use for the SDK's own traces."""
+    agents.set_tracing_disabled(True)
+    yield
+    agents.set_tracing_disabled(False)
+
+
+@pytest.mark.usefixtures("no_tracing")
+def test_tools_and_handoffs_are_recorded_and_replayed(tmp_path: Path, server: ScriptedServer, project: Project) -> None:
+    """Every call once, beside the model calls at HTTP; a failing tool fails in the replay in the same words."""
+    server.will(
+        calling(("lookup_order", {"order": "7"}), ("get_raw", {"x": 1})),
+        calling(("transfer_to_refunds", {})),
+        calling(("refund_order", {"order": "7"})),
+        json_reply(completion("done")),
+    )
+
+    def agent(given: Any) -> Any:
+        return run(shop, server.url, given)
+
+    trace = recorded(agent, "refund order 7", tmp_path / "run.trace")
+    assert [step for step in shown(trace) if step[0] != "model"] == [
+        ("tool", "lookup_order", {"order": "7"}, {"order": "7", "amount": 5.0}, "read", None, None),
+        ("tool", "get_raw", {"x": 1}, "raw 1", "read", None, None),
+        ("agent", "refunds", {}, {"agent": "refunds"}, None, None, None),
+        ("tool", "refund_order", {"order": "7"}, None, "write", "LookupError", None),
+    ]
+    assert [step.kind for step in trace.steps].count("model") == 4
+    told = server.requests[-1]["body"]["messages"][-1]["content"]
+    assert "error occurred" in told
+    definition = trace.step(1).attributes["definition"]
+    assert definition["description"] == "The state of an order."
+    assert definition["parameters"]["properties"]["order"]["description"] == "which one."
+    BODIES.clear()
+    asked = len(server.requests)
+    replay = replayed(agent, trace)
+    assert (BODIES, len(server.requests)) == ([], asked)
+    assert (replay.counts.tool_bodies, replay.counts.live_model, replay.counts.substituted) == (0, 0, 7)
+    assert replay.trace.output == "done"
+    assert shown(replay.trace) == shown(trace)
+
+
+@pytest.mark.usefixtures("no_tracing")
+def test_an_agent_as_a_tool_runs_in_a_replay(tmp_path: Path, server: ScriptedServer, project: Project) -> None:
+    """It is an `agent` step with its own calls inside, and these are what is answered."""
+    server.will(
+        calling(("ask_expert", {"input": "why"})),
+        calling(("lookup_order", {"order": "7"})),
+        json_reply(completion("because")),
+        json_reply(completion("done")),
+    )
+
+    def asking(model: Any) -> Any:
+        expert = instrument(Agent("expert", tools=[lookup_order], model=model))
+        return instrument(Agent("shop", tools=[expert.as_tool("ask_expert", "Ask.")], model=model))
+
+    def agent(given: Any) -> Any:
+        return run(asking, server.url, given)
+
+    trace = recorded(agent, "help", tmp_path / "run.trace")
+    assert [(step.kind, step.name, step.parent) for step in trace.steps] == [
+        ("model", "chat", None),
+        ("agent", "ask_expert", None),
+        ("model", "chat", 1),
+        ("tool", "lookup_order", 1),
+        ("model", "chat", 1),
+        ("model", "chat", None),
+    ]
+    BODIES.clear()
+    replay = replayed(agent, trace)
+    assert BODIES == []
+    assert shown(replay.trace) == shown(trace)
+
+
+@pytest.mark.usefixtures("no_tracing")
+def test_settings_give_effects(tmp_path: Path, server: ScriptedServer, project: Project) -> None:
+    """``evalkit.toml`` wins, in the case and in its replays."""
+    project.write("evalkit.toml", '[tools."lookup_*"]\neffect = "write"\n')
+    server.will(calling(("lookup_order", {"order": "7"})), json_reply(completion("done")))
+
+    def agent(given: Any) -> Any:
+        return run(shop, server.url, given)
+
+    trace = recorded(agent, "look", tmp_path / "run.trace")
+    step = replayed(agent, trace).trace.step(1)
+    assert (step.name, step.effect, step.effect_source) == ("lookup_order", "write", "configured")
+
+
+def test_the_sdks_own_tracing_is_off_in_a_replay() -> None:
+    """An agent that leaves it on sends nothing from a frozen world, which would be a miss.
+
+    The SDK reads the switch once a process, so a process of its own.
+    """
+    code = (
+        "import agents\nfrom evalkit.playback.environment import environment_of\n"
+        "with environment_of(None):\n    print(type(agents.trace('a run')).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["NoOpTrace"]
