@@ -1,7 +1,7 @@
 """Values that an exporter cut off or masked: told by its marks, and by texts that end at one round length.
 
-OpenTelemetry cuts attributes at ``OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`` characters and leaves no mark; Langfuse's SDKs put
-a sentence in the place of what is too large, OpenInference and Logfire put one in the place of what is hidden.
+OpenTelemetry cuts attributes at ``OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`` characters and leaves no mark; Langfuse's SDKs
+put a sentence in the place of what is too large, OpenInference and Logfire put one in the place of what is hidden.
 """
 
 from __future__ import annotations

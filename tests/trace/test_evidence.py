@@ -13,7 +13,11 @@ from evalkit.trace.model import Step, StepError, Trace
 from tests.strategies import traces
 
 CALL = {"id": "c1", "name": "get_x", "arguments": {}}
-ASKED: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "get_x", "parameters": {}}], "params": {}}
+ASKED: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "hi"}],
+    "tools": [{"name": "get_x", "parameters": {}}],
+    "params": {},
+}
 BARE = {**ASKED, "tools": []}
 
 
