@@ -95,6 +95,7 @@ def _sort_in(item: Json, where: str, runs: dict[str, _Run], report: ReadReport) 
 
 def _trace(trace_id: str, run: _Run, report: ReadReport) -> Trace:
     spans = [_span(raw, run.spans) for raw in run.spans.values()]
+    report.unknown.update(f"span {kind[:60]}" for kind in _kinds(run) if kind not in _MAKERS and kind != "custom")
     hollow = any(span.step.kind == "model" and "response_id" in span.step.attributes for span in spans)
     hollow = hollow and any("input" in span.step.attributes.get("missing", ()) for span in spans)
     kept = {key: run.header[key] for key in ("group_id", "metadata") if run.header.get(key)}
@@ -122,6 +123,13 @@ def _span(raw: dict[str, Any], known: dict[str, dict[str, Any]]) -> SpanStep:
     parent = parent if isinstance(parent, str) else ""
     step = replace(step, started_at=started, ended_at=ended, attributes=attributes)
     return SpanStep(str(raw["id"]), parent, step, _depth(parent, known))
+
+
+def _kinds(run: _Run) -> Iterator[str]:
+    """The kinds of a run's spans."""
+    for raw in run.spans.values():
+        kind = raw["span_data"].get("type")
+        yield kind if isinstance(kind, str) else "without a type"
 
 
 def _depth(span_id: Any, known: dict[str, dict[str, Any]]) -> int:

@@ -23,6 +23,7 @@ from evalkit.trace.formats.documents import documents
 from evalkit.trace.formats.openinference_attributes import SPAN_KIND, is_openinference, openinference_step
 from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, decode, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
+from evalkit.trace.formats.unknown_kinds import unknown_kind
 from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import Step, Trace
 
@@ -206,7 +207,13 @@ def _depth(span_id: str, known: dict[str, Span]) -> int:
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
     numbers = {span.span_id: seq for seq, span in enumerate(spans)}
-    steps = with_answered_calls([_step(span, seq, numbers) for seq, span in enumerate(spans)])
+    own = [_step(span, seq, numbers) for seq, span in enumerate(spans)]
+    for span, step in zip(spans, own, strict=True):
+        kind = (
+            unknown_kind(span.attributes, any(each.claims(span) for each in DIALECTS)) if step.kind == "other" else ""
+        )
+        report.unknown.update([kind] if kind else [])
+    steps = with_answered_calls(own)
     report.steps.update(step.kind for step in steps)
     roots = [seq for seq, step in enumerate(steps) if step.parent is None]
     first, last = steps[roots[0] if roots else 0], steps[roots[-1] if roots else -1]
