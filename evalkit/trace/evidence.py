@@ -15,6 +15,7 @@ __all__ = ["Evidence", "Lacks", "definitions_missing", "evidence", "find_lacks",
 _WEIGHTS = {"results": 0.5, "messages": 0.3, "definitions": 0.1, "times": 0.1}
 _UNFINISHED_FACTOR = 0.8
 _NAMED = 5
+_RUNS_NAMED = 6
 _GAP_FACTOR, _LEAST_GAP_FACTOR = 0.95, 0.8
 
 
@@ -239,12 +240,14 @@ def _share(part: int, whole: int) -> float:
 
 
 def step_numbers(steps: list[int]) -> str:
-    """Step numbers for people: ``steps 0-4, 7``."""
+    """Step numbers for people: ``steps 0-4, 7``; of many the first few and how many more there are."""
     runs: list[list[int]] = []
     for seq in steps:
         if runs and seq == runs[-1][1] + 1:
             runs[-1][1] = seq
         else:
             runs.append([seq, seq])
-    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:_RUNS_NAMED])
+    more = sum(last - first + 1 for first, last in runs[_RUNS_NAMED:])
+    shown += f" and {more} more" if more else ""
     return f"step {shown}" if len(steps) == 1 else f"steps {shown}"

@@ -61,8 +61,8 @@ class _Needs:
     Attributes:
         calls: of tool and retrieval calls.
         answers: of model calls.
-        last_call: number of the last tool or retrieval step, unless it may have been broken off: a run that ended with
-            a call shows no result.
+        last_call: number of the last tool or retrieval step, unless the record breaks off: a run that ended with a call
+            shows no result.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -77,7 +77,7 @@ class _Needs:
             [item for item in missing if item[0] not in numbers] + [item for item in stray if item[0] != last]
         )
         steps = [*trace.of_kind("tool", "retrieval")]
-        self.last_call = steps[-1].seq if steps and not steps[-1].attributes.get("unfinished") else -1
+        self.last_call = steps[-1].seq if steps and trace.status != "unfinished" else -1
         self._lacks = lacks
         self._undefined = tools_undefined(models, lacks)
 

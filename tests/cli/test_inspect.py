@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import pty
+import subprocess
 import sys
 import unicodedata
 import zipfile
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,16 +23,10 @@ from evalkit.trace.file import encode_trace
 from evalkit.trace.model import Step, StepError, Trace, Usage
 from evalkit.trace.visible import visible
 from tests.build import BOUGHT_AT, a_trace, tool_step
-from tests.project import Project, incident
+from tests.project import REPOSITORY, Project, incident
 from tests.strategies import json_values, traces
 
 TOOLS = [{"name": "refund", "parameters": {}}]
-
-
-@pytest.fixture
-def project(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project in an empty folder."""
-    return Project(tmp_path, monkeypatch)
 
 
 def a_run(**fields: Any) -> Trace:
@@ -57,31 +53,13 @@ def a_run(**fields: Any) -> Trace:
 
 
 def test_a_timeline_is_read_at_a_glance(project: Project) -> None:
-    """Totals above, a line a step by parent, then suspects, evidence and replay modes; exactly this."""
+    """Totals above, a line a step by parent, then suspects, evidence and replay modes: as docs/reading.md shows it."""
     project.write("run.trace", a_run())
     done = project.run("inspect", "run.trace")
+    shown = (REPOSITORY / "docs" / "reading.md").read_text("utf-8").partition("## What `inspect` shows\n")[2]
+    wanted = [line[4:] for line in shown.partition("\nA line a step")[0].splitlines()]
     assert done.code == 0
-    assert done.out.splitlines() == [
-        "support  run-7  evalkit, completed",
-        "  4 steps: 2 tool, 1 agent, 1 model; 1 failed; 1 write took effect",
-        "  models: 1 gpt-4o; tokens: 1,234 in (1,000 cached), 56 out; cost: $0.0125",
-        "  from 2026-09-21 14:13:20 UTC, wall time 1m15s",
-        "",
-        "     at  step what                                                 tokens   took",
-        "    0ms     0 agent    support: Refund order 7 -> Done.                    1m15s",
-        '  500ms     1  model    gpt-4o: calls refund({"order":7})         1.2k>56   1.5s',
-        '   2.0s     2  tool  W? refund(order=7) -> {"ok":true}                     250ms',
-        '   3.0s !x  3   tool  W  mail failed: Timeout: no answer <- {"to":"lena"}  1m00s',
-        "  W writes, ? guessed, x failed, ! look here first",
-        "",
-        "where it may have gone wrong, likeliest first",
-        "  1. step 3: mail failed and never succeeded later (0.70)",
-        "  2. step 2: refund is the last change that the run made (0.40)",
-        "evidence 1.00, nothing is missing",
-        "replay modes open: exact, live-model, fork",
-        "  - prompt-swap is closed: step 1: no system prompt in the messages",
-        "",
-    ]
+    assert done.out.splitlines() == [*wanted[1:], ""]
 
 
 def test_a_range_of_steps_and_one_whole_step(project: Project) -> None:
@@ -162,21 +140,20 @@ def test_settings_say_what_tools_do(project: Project) -> None:
     assert 'r  refund(order=7) -> {"ok":true}' in project.run("inspect", "run.trace").out
 
 
-def test_colours_are_for_terminals_that_want_them(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None in a pipe; none with NO_COLOR; some on a terminal."""
-    from evalkit.cli import common
-
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colours_are_for_terminals_that_want_them(project: Project, no_color: str, coloured: bool) -> None:
+    """None in a pipe; some on a terminal; none there with NO_COLOR."""
     project.write("run.trace", a_run())
     assert "\x1b" not in project.run("inspect", "run.trace").out
-    shown: list[str] = []
-    monkeypatch.setattr(common.sys, "stdout", SimpleNamespace(isatty=lambda: True, fileno=sys.stdout.fileno))
-    monkeypatch.setattr(common.click, "echo", lambda text: shown.append(text))
-    line = next(iter(trace_lines(a_run())))
-    for variable, coloured in (("", True), ("1", False)):
-        monkeypatch.setenv("NO_COLOR", variable)
-        monkeypatch.setenv("TERM", "xterm")
-        common.say_line(line)
-        assert ("\x1b" in shown.pop()) is coloured
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": no_color, "PYTHONPATH": str(REPOSITORY)}
+    with os.fdopen(ours, "rb", buffering=0) as screen:
+        command = [sys.executable, "-m", "evalkit", "inspect", "run.trace"]
+        subprocess.run(command, cwd=project.root, stdout=theirs, env=environment, check=True)
+        os.close(theirs)
+        shown = screen.read(100_000)
+    assert b"support" in shown
+    assert (b"\x1b[" in shown) is coloured
 
 
 HOSTILE = "\x1b]0;owned\x07\u202egpj.exe\r\n\u200b"

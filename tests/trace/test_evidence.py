@@ -179,6 +179,8 @@ def test_many_steps_with_one_gap_are_one_line() -> None:
     """Numbers are drawn together, so that a long trace without times gives one sentence."""
     steps = [model(seq, ended_at=None if seq in (0, 1, 2, 4) else 2.0) for seq in range(6)]
     assert evidence(trace(*steps)).gaps == ("steps 0-2, 4: times missing",)
+    every_other = [model(seq, ended_at=2.0 if seq % 2 else None) for seq in range(40)]
+    assert evidence(trace(*every_other)).gaps == ("steps 0, 2, 4, 6, 8, 10 and 14 more: times missing",)
 
 
 @given(traces())

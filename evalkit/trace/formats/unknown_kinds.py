@@ -15,7 +15,7 @@ _WITHOUT_STEP_KIND: dict[str, frozenset[str]] = {
     "openinference.span.kind": frozenset({"CHAIN", "EMBEDDING", "EVALUATOR", "PROMPT", "TOOL"}),
     "traceloop.span.kind": frozenset({"workflow", "task", "unknown"}),
 }
-"""Kinds that are known to be neither model call nor tool call nor any other kind of step (a handoff is written as a TOOL)."""
+"""Known kinds that are neither model call nor tool call nor another kind of step; a handoff is written as TOOL."""
 
 
 def unknown_kind(attributes: Mapping[str, Json], claimed: bool) -> str:
