@@ -26,13 +26,13 @@ from tests.build import BOUGHT_AT, a_trace, tool_step
 from tests.project import REPOSITORY, Project, incident
 from tests.strategies import json_values, traces
 
-TOOLS = [{"name": "refund", "parameters": {}}]
+TOOLS: list[Any] = [{"name": "refund", "parameters": {}}]
 
 
 def a_run(**fields: Any) -> Trace:
     """An agent that asks a model, refunds, fails to mail, and answers."""
     calls = [{"id": "c1", "name": "refund", "arguments": {"order": 7}}]
-    asked = {"messages": [{"role": "user", "content": "Refund order 7"}], "tools": TOOLS, "params": {}}
+    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Refund order 7"}], "tools": TOOLS, "params": {}}
     steps = (
         Step(0, "agent", "support", "Refund order 7", "Done.", started_at=BOUGHT_AT, ended_at=BOUGHT_AT + 75),
         Step(
