@@ -118,10 +118,10 @@ class _Bounded:
         self._left = max(MAX_RATIO * packed_bytes, RATIO_COUNTS_FROM)
 
     def read(self, size: int, /) -> bytes:
-        return self._counted(self._inner.read(size))
+        return self._counted(self._inner.read(min(size, self._left + 1)))
 
     def readline(self, size: int, /) -> bytes:
-        return self._counted(self._inner.readline(size))
+        return self._counted(self._inner.readline(min(size, self._left + 1)))
 
     def _counted(self, data: bytes) -> bytes:
         self._left -= len(data)

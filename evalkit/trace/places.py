@@ -99,4 +99,4 @@ def folder_source(folder: Place, inside: list[Place]) -> Source:
     def member(name: str) -> bytes | None:
         return files[name].content().data() if name in files else None
 
-    return Source(folder.where, folder.path, b"", bytes, lambda: iter(()), lambda: None, member)
+    return Source(folder.where, folder.path, b"", bytes, lambda: iter(()), lambda: None, member=member)

@@ -91,8 +91,7 @@ class _Reading:
         bundle = folder_source(folder, inside)
         reader = self._claims(bundle)
         if reader is not None:
-            self.files += 1
-            yield from reader.read(bundle, self.report)
+            yield from self._read(reader, bundle)
             return
         for place in inside:
             try:
@@ -136,6 +135,9 @@ class _Reading:
         reader = reader or self.chosen
         if reader is None:
             raise unknown_format(source, content.problem)
+        yield from self._read(reader, source)
+
+    def _read(self, reader: TraceFormat, source: Source) -> Iterator[Trace]:
         self.files += 1
         yield from reader.read(source, self.report)
 

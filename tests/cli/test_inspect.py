@@ -31,8 +31,8 @@ TOOLS: list[Any] = [{"name": "refund", "parameters": {}}]
 
 def a_run(**fields: Any) -> Trace:
     """An agent that asks a model, refunds, fails to mail, and answers."""
-    calls = [{"id": "c1", "name": "refund", "arguments": {"order": 7}}]
-    asked: dict[str, Any] = {"messages": [{"role": "user", "content": "Refund order 7"}], "tools": TOOLS, "params": {}}
+    calls: Any = [{"id": "c1", "name": "refund", "arguments": {"order": 7}}]
+    asked: Any = {"messages": [{"role": "user", "content": "Refund order 7"}], "tools": TOOLS, "params": {}}
     steps = (
         Step(0, "agent", "support", "Refund order 7", "Done.", started_at=BOUGHT_AT, ended_at=BOUGHT_AT + 75),
         Step(

@@ -11,7 +11,6 @@ import pytest
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
-from tests.trace.test_formats_hostile import OTLP
 
 AT = "2025-01-01T00:00:00Z"
 
@@ -31,13 +30,14 @@ def span(span_id: str, **attributes: str) -> dict[str, Any]:
 
 def test_otlp(tmp_path: Path) -> None:
     """A span of no convention, and those whose convention names a kind that is not known."""
-    document = json.loads(json.dumps(OTLP))
-    document["resourceSpans"][0]["scopeSpans"][0]["spans"] += [
+    spans = [
+        span("e", gen_ai__operation__name="invoke_agent"),
         span("a", http__method="GET"),
         span("b", openinference__span__kind="DREAM"),
         span("c", openinference__span__kind="CHAIN"),
         span("d", gen_ai__operation__name="ponder"),
     ]
+    document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
     (tmp_path / "x").write_text(json.dumps(document), "utf-8")
     trace, report = read(tmp_path / "x")
     assert report.unknown == {
