@@ -5,6 +5,7 @@
     ├── ConfigError             2   evalkit.toml, a suite or a flag is wrong
     ├── InputError              2   a trace, case or run can't be used as it is
     │   ├── UnreadableTrace     2   no format reads it, or the format's rules are broken
+    │   │   └── UnknownFormat   2   no format claims it: it may be no trace at all
     │   ├── CaseRefused         2   no valid case can be made (its checks don't fail on the incident)
     │   ├── ReplayRefused       2   the case lacks what the replay mode needs
     │   └── SanitizationFailed  2   a value that must not be written would have been
@@ -31,6 +32,7 @@ __all__ = [
     "MissingExtra",
     "ReplayRefused",
     "SanitizationFailed",
+    "UnknownFormat",
     "UnreadableTrace",
     "UsageError",
 ]
@@ -91,6 +93,10 @@ class InputError(EvalkitError):
 
 class UnreadableTrace(InputError):
     """No format reads the file, or the format's own rules are broken."""
+
+
+class UnknownFormat(UnreadableTrace):
+    """No format claims the file: it may be no trace at all."""
 
 
 class CaseRefused(InputError):

@@ -69,6 +69,7 @@ def replay(
 
     Raises:
         ConfigError: there is no such target.
+        ReplayRefused: the incident lacks what the mode needs.
     """
     runnable: Target = TARGETS.get("python")(target)
     prepared = prepare(case, mode=mode, endpoint=base_url, strict=strict, timeout_s=timeout_s)

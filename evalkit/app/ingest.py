@@ -30,6 +30,7 @@ from evalkit.sanitize.verify import verify_strings
 from evalkit.suite.select import list_cases
 from evalkit.trace.evidence import evidence
 from evalkit.trace.model import Step, Trace
+from evalkit.trace.modes import closed_modes
 from evalkit.trace.read import load_traces
 
 __all__ = ["Ingested", "configured", "ingest_trace", "load_one", "make_case"]
@@ -148,6 +149,7 @@ def make_case(
         source={"trace_id": trace.id, "dialect": trace.dialect, "passing": [one.id for one in healthy]},
         signature=name,
         evidence=found.score,
+        closed=closed_modes(trace),
     )
     return case, failing
 

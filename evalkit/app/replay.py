@@ -32,6 +32,7 @@ def replay_case(
     Raises:
         InputError: no such case.
         ConfigError: no target, or a live mode without an endpoint.
+        ReplayRefused: the incident lacks what the mode needs.
     """
     case = read_case(find_case(reference, settings.cases))
     chosen = target or settings.target or case.target

@@ -8,7 +8,6 @@ from typing import Any
 
 from evalkit.app.ingest import Ingested
 from evalkit.app.settings import Settings
-from evalkit.canonical import exact_text
 from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
@@ -17,11 +16,11 @@ from evalkit.check.model import check_json
 from evalkit.check.registry import CHECKS
 from evalkit.errors import InputError
 from evalkit.trace.diff import compare
-from evalkit.trace.file import error_json, step_json
+from evalkit.trace.file import step_json
 from evalkit.trace.json_input import parse_json
-from evalkit.trace.model import Step, Trace
+from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
-from evalkit.trace.visible import one_line, visible
+from evalkit.trace.visible import visible
 
 __all__ = [
     "case_json",
@@ -29,11 +28,8 @@ __all__ = [
     "difference_json",
     "ingested_lines",
     "read_json",
-    "step_rows",
-    "trace_json",
 ]
 
-_LONG = 400
 _SURE = 0.8
 """Proposals below this confidence are pointed out: a healthy run may break them."""
 
@@ -63,32 +59,6 @@ def case_json(case: Case, digest: str | None) -> dict[str, Any]:
     kept = set(case.kept)
     header["steps"] = [{**step_json(step), "kept": step.seq in kept} for step in case.trace.trace.steps]
     return header
-
-
-def trace_json(trace: Trace) -> dict[str, Any]:
-    """A trace, for `inspect --json`."""
-    return {
-        "id": trace.id,
-        "name": trace.name,
-        "dialect": trace.dialect,
-        "status": trace.status,
-        "input": trace.input,
-        "output": trace.output,
-        "error": error_json(trace.error),
-        "gaps": list(trace.gaps),
-        "steps": [step_json(step) for step in trace.steps],
-    }
-
-
-def step_rows(trace: Trace) -> list[list[str]]:
-    """A row a step: number (indented by parent), kind, name, effect, and what happened."""
-    depth: dict[int, int] = {}
-    rows = []
-    for step in trace.steps:
-        depth[step.seq] = depth.get(step.parent, -1) + 1 if step.parent is not None else 0
-        effect = (step.effect or "") + ("?" if step.effect_source == "guessed" else "")
-        rows.append(["  " * depth[step.seq] + str(step.seq), step.kind, step.name, effect, _what(step)])
-    return rows
 
 
 def ingested_lines(done: Ingested) -> Iterator[str]:
@@ -153,28 +123,3 @@ def _trace_of(reference: str, settings: Settings) -> Trace:
 
 def _is_case(reference: str) -> bool:
     return reference.endswith(".parquet") or not Path(reference).exists()
-
-
-def _what(step: Step) -> str:
-    if step.error is not None:
-        return f"{_short(step.input)} failed: {step.error.type}: {one_line(step.error.message, _LONG)}"
-    if step.kind == "model" or step.kind == "other":
-        return _message(step.output)
-    return f"{_short(step.input)} -> {_short(step.output)}"
-
-
-def _message(output: Any) -> str:
-    if not isinstance(output, dict):
-        return _short(output)
-    calls = output.get("tool_calls")
-    if isinstance(calls, list) and calls:
-        names = [f"{c.get('name')}({_short(c.get('arguments'))})" for c in calls if isinstance(c, dict)]
-        return "calls " + ", ".join(names)
-    return _short(output.get("content"))
-
-
-def _short(value: Any) -> str:
-    if value is None:
-        return ""
-    text = value if isinstance(value, str) else exact_text(value).decode()
-    return text if len(text) <= _LONG else text[:_LONG]

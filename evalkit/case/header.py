@@ -17,6 +17,7 @@ from evalkit.errors import InputError
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
 from evalkit.trace.file import error_json
 from evalkit.trace.model import Step, StepError, Trace
+from evalkit.trace.modes import closed_modes
 
 __all__ = ["CASE_FORMAT_VERSION", "case_from_header", "header_digest", "header_json"]
 
@@ -39,6 +40,7 @@ def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
         "source": dict(case.source),
         "sanitization": case.trace.record.as_json(),
         "evidence": case.evidence,
+        "closed_modes": dict(case.closed),
         "target": case.target,
         "owner": case.owner,
         "link": case.link,
@@ -68,13 +70,16 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             "upgrade evalkit",
         )
     try:
+        trace = _trace_from(header["trace"], [step for step, _ in steps])
+        # cases written before modes were kept: what they hold tells
+        closed = header["closed_modes"] if "closed_modes" in header else closed_modes(trace)
         return Case(
             id=check_case_id(header["id"]),
             version=int(header["version"]),
             parent=header["parent"],
             title=str(header["title"]),
             trace=SanitizedTrace.admitted(
-                _trace_from(header["trace"], [step for step, _ in steps]),
+                trace,
                 SanitizationRecord.from_json(header["sanitization"]),
             ),
             kept=tuple(step.seq for step, kept in steps if kept),
@@ -84,6 +89,7 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             source=header["source"],
             signature=header["signature"],
             evidence=float(header["evidence"]),
+            closed={str(mode): str(reason) for mode, reason in dict(closed).items()},
             target=header["target"],
             owner=header["owner"],
             link=header["link"],

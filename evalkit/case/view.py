@@ -49,6 +49,10 @@ def _head(case: Case) -> Iterator[str]:
     yield f"- evidence: {case.evidence:.2f}" + (f" ({len(case.incident.gaps)} gaps)" if case.incident.gaps else "")
     for gap in case.incident.gaps:
         yield f"  - {_text(gap)}"
+    if case.closed:
+        yield "- replay modes that it holds too little for:"
+    for mode, reason in case.closed.items():
+        yield f"  - {_code(mode)}: {_text(reason)}"
     yield ""
 
 

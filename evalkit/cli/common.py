@@ -7,17 +7,30 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from evalkit.app.settings import Settings, load_settings
 from evalkit.trace.visible import one_line
 
-__all__ = ["as_json", "echo_json", "print_table", "project", "say"]
+if TYPE_CHECKING:
+    from evalkit.report.timeline import Line, Role
+
+__all__ = ["as_json", "echo_json", "print_table", "project", "say", "say_line", "step_range", "terminal_width"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 80
+_COLOURS: dict[Role, dict[str, Any]] = {
+    "": {},
+    "faint": {"dim": True},
+    "strong": {"bold": True},
+    "model": {"fg": "blue"},
+    "tool": {"fg": "cyan"},
+    "write": {"fg": "yellow", "bold": True},
+    "error": {"fg": "red"},
+    "suspect": {"fg": "magenta", "bold": True},
+}
 
 
 def project() -> Settings:
@@ -46,7 +59,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, flexible:
 
     Every cell is made safe to show.
     """
-    width = _terminal_width()
+    width = terminal_width()
     safe = [[one_line(cell, width) for cell in row] for row in rows]
     widths = [
         max(len(head[at]), *(len(row[at]) for row in safe), 0) if safe else len(head[at]) for at in range(len(head))
@@ -58,8 +71,33 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, flexible:
         click.echo("  ".join(cells).rstrip())
 
 
-def _terminal_width() -> int:
+def say_line(line: Line) -> None:
+    """A line of a page, in colours where they are wanted: on a terminal, and without NO_COLOR (no-color.org)."""
+    text = "".join(span.text for span in line).rstrip()
+    if _coloured():
+        text = "".join(click.style(span.text, **_COLOURS[span.role]) for span in line)
+    click.echo(text)
+
+
+def step_range(context: click.Context, param: click.Parameter, value: str | None) -> range | None:
+    """An option's step numbers: ``7``, ``10-20`` (both included), ``10-``."""
+    if value is None:
+        return None
+    first, dash, last = value.partition("-")
+    if not first.isdecimal() or (last and not last.isdecimal()):
+        raise click.BadParameter(f"{value!r} is no range of steps such as 10-20", context, param)
+    if not dash:
+        return range(int(first), int(first) + 1)
+    return range(int(first), int(last) + 1 if last else sys.maxsize)
+
+
+def terminal_width() -> int:
+    """Cells of a line: the terminal's, 80 where there is none."""
     try:
         return max(os.get_terminal_size(sys.stdout.fileno()).columns, 60)
     except (OSError, ValueError):
         return _WIDTH
+
+
+def _coloured() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

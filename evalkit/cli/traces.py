@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.common import as_json, echo_json, project, say, say_line, step_range, terminal_width
 from evalkit.errors import CaseRefused, ExitCode
-from evalkit.trace.visible import visible
+from evalkit.trace.visible import one_line, visible
+
+if TYPE_CHECKING:
+    from evalkit.app.inspection import Inspection, View
 
 __all__ = ["ingest", "inspect", "judge"]
 
@@ -16,31 +22,62 @@ _format = click.option("--format", "format", default=None, help="The traces' dia
 
 
 @click.command()
-@click.argument("trace")
+@click.argument("traces", nargs=-1, required=True)
+@click.option("--trace", "trace_id", default="", help="Only the trace with this id, or whose id starts with it.")
+@click.option("--steps", callback=step_range, help="Only these steps of the timeline: 10-20, 10- or 7.")
 @click.option("--snapshot", "as_snapshot", is_flag=True, help="JSON: what each run stood on, named by hashes.")
+@click.option("--step", type=click.IntRange(0), help="One step in full: input, output, attributes.")
 @_format
 @as_json
-def inspect(trace: str, as_snapshot: bool, format: str | None, as_json: bool) -> None:
-    """What is in a trace: its steps, and what it lacks. TRACE is a file, a folder, or - for stdin."""
-    from evalkit.app.show_cases import step_rows, trace_json
-    from evalkit.trace.evidence import evidence
-    from evalkit.trace.read import load_traces
-    from evalkit.trace.snapshot import snapshot
+@click.pass_context
+def inspect(
+    context: click.Context,
+    traces: tuple[str, ...],
+    trace_id: str,
+    steps: range | None,
+    step: int | None,
+    as_snapshot: bool,
+    format: str | None,
+    as_json: bool,
+) -> None:
+    """What is in TRACES, what it lacks, and where it may have gone wrong.
 
-    found = load_traces(trace, format=format)
+    Each is a file, a folder, a zip or tar, or - for stdin. What can't be read is named, and the rest is shown all the
+    same; the exit code is 2 then.
+    """
+    from evalkit.app.inspection import Inspection, View
+
+    view = View(trace_id, steps, step, terminal_width())
+    settings = project()
+    inspections = [Inspection(source, settings, format) for source in traces]
     if as_snapshot:
-        echo_json([snapshot(one) for one in found])
+        from evalkit.trace.snapshot import snapshot
+
+        echo_json([snapshot(trace) for one in inspections for trace in one.traces(view)])
         return
     if as_json:
-        echo_json([trace_json(one) for one in found])
-        return
-    for one in found:
-        seen = evidence(one)
-        say(f"{visible(one.name)} {visible(one.id)} ({one.dialect}, {one.status}, {len(one.steps)} steps)")
-        print_table(["step", "kind", "name", "effect", "what"], step_rows(one), flexible=4)
-        say(f"evidence {seen.score:.2f}" + ("" if seen.gaps else ", nothing lacks"))
-        for gap in seen.gaps:
-            say(f"  - {visible(gap)}")
+        _echo_inspections(inspections, view)
+    else:
+        for one in inspections:
+            if len(inspections) > 1:
+                say(one_line(one.source, view.width))
+            for line in one.lines(view):
+                say_line(line)
+    context.exit(int(max(one.exit_code() for one in inspections)))
+
+
+def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
+    """One object a source, trace by trace, so that a source with many is never held whole."""
+    from evalkit.app.inspection import report_json, trace_json
+
+    for number, one in enumerate(inspections):
+        click.echo(("," if number else "[") + '{"source": ' + json.dumps(one.source) + ', "traces": [')
+        for at, trace in enumerate(one.traces(view)):
+            click.echo(("," if at else "") + json.dumps(trace_json(trace), ensure_ascii=False, sort_keys=True))
+        for error in one.report.unreadable:
+            say(f"could not be read: {visible(error.where)}: {visible(error.what)}", err=True)
+        click.echo('], "report": ' + json.dumps(report_json(one.report), ensure_ascii=False, sort_keys=True) + "}")
+    click.echo("]")
 
 
 @click.command()

@@ -74,9 +74,7 @@ class FixtureIndex:
     ) -> None:
         self.kinds = kinds
         self.volatile = dict(volatile or {})
-        self.recorded: list[Step] = [
-            step for step in steps if step.kind in kinds and not step.attributes.get("unfinished")
-        ]
+        self.recorded: list[Step] = [step for step in steps if step.kind in kinds and not _unanswered(step)]
         self.keys: list[Key] = [
             self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
         ]
@@ -100,6 +98,13 @@ class FixtureIndex:
                 if best[0] is None or len(found) < len(best[1]):
                     best = (step.seq, found)
         return best
+
+
+def _unanswered(step: Step) -> bool:
+    """Whether nobody knows what came back: such a call is a miss, and never answered by nothing."""
+    missing = step.attributes.get("missing")
+    unknown = isinstance(missing, list) and "output" in missing
+    return bool(step.attributes.get("unfinished")) or (unknown and step.error is None)
 
 
 class Frozen:

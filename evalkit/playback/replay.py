@@ -15,6 +15,7 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
+from evalkit.errors import ReplayRefused
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.environment import environment_of
 from evalkit.playback.fixtures import FixtureIndex, Frozen
@@ -173,7 +174,15 @@ def prepare(
 
     Raises:
         InputError: a check's parameters are not of its type's form.
+        ReplayRefused: the incident lacks what the mode needs.
     """
+    if mode in case.closed:
+        others = [name for name in _FROZEN if name not in case.closed]
+        raise ReplayRefused(
+            f"mode {mode} is refused: {case.closed[mode]}",
+            f"case {case.id}",
+            f"use --mode {others[0]}" if others else "record the incident again with what is missing",
+        )
     return PreparedCase(
         case=case,
         mode=mode,

@@ -10,7 +10,7 @@ from evalkit.capture.http import http_capture
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.case.store import read_case
-from evalkit.errors import ConfigError
+from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.protocol import TARGETS, Target
@@ -61,13 +61,17 @@ class Worker:
     def _do_portion(self, portion: Portion, samples: list[Sample], traces: dict[str, KeptTrace]) -> None:
         case = read_case(portion.path)
         target = self._target(case)
-        prepared = prepare(
-            case,
-            mode=self._suite.mode,
-            endpoint=None if self._suite.model is None else self._suite.model.base_url,
-            seed=self._suite.seed,
-            timeout_s=self._suite.timeout_s,
-        )
+        try:
+            prepared = prepare(
+                case,
+                mode=self._suite.mode,
+                endpoint=None if self._suite.model is None else self._suite.model.base_url,
+                seed=self._suite.seed,
+                timeout_s=self._suite.timeout_s,
+            )
+        except ReplayRefused as refused:  # one case that can't be replayed doesn't stop the others
+            samples += [_refused(case, index, refused) for index in portion.samples]
+            return
         check_ids = [check.id for check in case.checks]
         passing = 0
         with prepared.entered() as day:
@@ -90,6 +94,11 @@ class Worker:
         if reference not in self._targets:
             self._targets[reference] = TARGETS.get("python")(reference)
         return self._targets[reference]
+
+
+def _refused(case: Case, index: int, refused: ReplayRefused) -> Sample:
+    """A sample of a case that lacks what the suite's mode needs: a miss, known before the replay."""
+    return Sample(case_id=case.id, case_version=case.version, index=index, outcome="missed", reason=refused.what)
 
 
 def _sample(case: Case, index: int, replay: Replay, check_ids: Sequence[str]) -> Sample:

@@ -1,216 +1,162 @@
-"""Traces from anywhere: a file, a folder, standard input; compressed or not; in any registered format.
+"""Traces from anywhere: a file, a folder, an archive, standard input; compressed or not; in any registered format.
 
-The format is judged by content. A file that no format reads is refused with what was seen in it, never skipped.
+The format is judged by content, and a format is asked before a container is opened: a log that is a zip goes to its
+reader whole. What no format reads is refused with what was seen in it; only what clearly is no trace (a README beside
+the traces, a picture) is passed over, and stands in the report.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
 import sys
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import IO, cast
 
-import orjson
-
-from evalkit.canonical import Json
-from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.protocol import KnownByHead, ReadReport, Source, TraceFormat
+from evalkit.errors import InputError, IntegrityError, UnreadableTrace
+from evalkit.trace.archives import archive_kind, open_archive
+from evalkit.trace.content import read_all
+from evalkit.trace.detection import claiming_format, no_trace, unknown_format
+from evalkit.trace.formats.protocol import ReadReport, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
-from evalkit.trace.json_input import BOM, parse_json
 from evalkit.trace.model import Trace
-from evalkit.trace.visible import visible
+from evalkit.trace.places import MAX_DEPTH, Place, disk_place, file_source, folder_source
 
 __all__ = ["load_traces"]
 
-_HEAD_BYTES = 64 * 1024
-_BLOCK_BYTES = 1024**2
-_FIRST_LINE_BYTES = 8 * 1024**2
-_MAX_DOCUMENT_BYTES = 2 * 1024**3
-_MAX_LINE_BYTES = 256 * 1024**2
-_GZIP_MAGIC = b"\x1f\x8b"
 
-
-def load_traces(source: str | Path, *, format: str | None = None, report: ReadReport | None = None) -> Iterator[Trace]:
+def load_traces(
+    source: str | Path, *, format: str | None = None, report: ReadReport | None = None, keep_going: bool = False
+) -> Iterator[Trace]:
     """The traces in `source`, one at a time.
 
     Args:
-        source: a file, a folder (all its files, in the order of their names; symbolic links and hidden files are
-            passed over and counted), or ``-`` for standard input. Gzip is unpacked.
+        source: a file, a folder or an archive (zip, tar, tar.gz; all files in it, in the order of their names; links
+            and hidden files are not read, and counted), or ``-`` for standard input. Gzip is unpacked.
         format: the name of the format; None finds it out from the content.
-        report: is filled with what was read and what was passed over.
+        report: is filled with what was read, what was passed over, and why.
+        keep_going: note in ``report.unreadable`` what can't be read, and go on with the next file. Otherwise the first
+            such file ends the reading.
 
     Raises:
         UnreadableTrace: nothing is there, no format reads a file, or a file breaks its format's rules.
         IntegrityError: a hash in a file does not hold.
         ConfigError: no format is called `format`.
     """
-    chosen = None if format is None else FORMATS.get(format)
-    report = ReadReport() if report is None else report
-    for found, content in _sources(source, chosen, report):
-        reader = chosen or _detected(found, content)
-        yield from reader.read(found, report)
-
-
-def _sources(source: str | Path, chosen: TraceFormat | None, report: ReadReport) -> Iterator[tuple[Source, _Content]]:
-    if source == "-":
-        yield _open("-", None, io.BytesIO(_read_all(sys.stdin.buffer, "-")))
-        return
-    path = Path(source)
-    if path.is_dir():
-        count = 0
-        for item in _in_folder(path, chosen, report):
-            count += 1
-            yield item
-        if not count:
-            raise UnreadableTrace("no file is in the folder", str(path), "pass the folder that holds the traces")
-    else:
-        yield _open(str(path), path)
-
-
-def _in_folder(folder: Path, chosen: TraceFormat | None, report: ReadReport) -> Iterator[tuple[Source, _Content]]:
-    bundle = _bundle(folder)
-    formats = [chosen] if chosen else [each for _, each in FORMATS.items()]
-    if any(each.detect(bundle[0]) for each in formats):
-        yield bundle
-        return
-    for path in sorted(folder.iterdir()):
-        if path.is_symlink():
-            report.skipped["symbolic link: not followed"] += 1
-        elif path.name.startswith("."):
-            report.skipped["hidden file: not read"] += 1
-        elif path.is_dir():
-            yield from _in_folder(path, chosen, report)
-        elif path.is_file():
-            yield _open(str(path), path)
-        else:
-            report.skipped["special file: not read"] += 1
-
-
-class _Content:
-    """The bytes of one file, unpacked on the way, and its JSON document, parsed at most once."""
-
-    def __init__(self, where: str, opened: Callable[[], IO[bytes]]) -> None:
-        self.where = where
-        self.problem: UnreadableTrace | None = None
-        self._opened = opened
-        self._document: Json = None
-        self._parsed = False
-        with _readable(where), self._stream() as stream:
-            self.head = stream.read(_HEAD_BYTES).removeprefix(BOM)
-
-    def data(self) -> bytes:
-        with _readable(self.where), self._stream() as stream:
-            return _read_all(stream, self.where)
-
-    def lines(self) -> Iterator[bytes]:
-        with _readable(self.where), self._stream() as stream:
-            first = True
-            while line := stream.readline(_MAX_LINE_BYTES + 1):
-                if len(line) > _MAX_LINE_BYTES:
-                    raise UnreadableTrace(
-                        f"a line is longer than {_MAX_LINE_BYTES} bytes", self.where, "split the file"
-                    )
-                yield line.removeprefix(BOM) if first else line
-                first = False
-
-    def blocks(self) -> Iterator[bytes]:
-        with _readable(self.where), self._stream() as stream:
-            block = stream.read(_BLOCK_BYTES).removeprefix(BOM)
-            while block:
-                yield block
-                block = stream.read(_BLOCK_BYTES)
-
-    def document(self) -> Json:
-        if not self._parsed:
-            self._parsed = True
-            if not self._is_json_lines():
-                try:
-                    self._document = parse_json(self.data(), self.where)
-                except UnreadableTrace as problem:
-                    self.problem = problem
-        return self._document
-
-    def _is_json_lines(self) -> bool:
-        """Whether the first line is a whole JSON object and more follows: so that a long file isn't read to see it."""
-        if not self.head.lstrip().startswith(b"{"):
-            return False
-        with _readable(self.where), self._stream() as stream:
-            first = stream.readline(_FIRST_LINE_BYTES).removeprefix(BOM)
-            if not first.endswith(b"\n") or not stream.read(_HEAD_BYTES).strip():
-                return False
-        try:
-            orjson.loads(first)
-        except orjson.JSONDecodeError:
-            return False
-        return True
-
-    @contextmanager
-    def _stream(self) -> Iterator[IO[bytes]]:
-        with self._opened() as raw:
-            packed = raw.read(2) == _GZIP_MAGIC
-            raw.seek(0)
-            if not packed:
-                yield raw
-                return
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                yield cast("IO[bytes]", unpacked)
-
-
-def _open(where: str, path: Path | None, kept: io.BytesIO | None = None) -> tuple[Source, _Content]:
-    def opened() -> IO[bytes]:
-        return io.BytesIO(kept.getbuffer()) if kept is not None else cast(Path, path).open("rb")
-
-    content = _Content(where, opened)
-    held = content.head, content.data, content.lines, content.document, content.blocks
-    return Source(where, path, *held), content
-
-
-def _bundle(folder: Path) -> tuple[Source, _Content]:
-    content = _Content(str(folder), io.BytesIO)
-    return Source(str(folder), folder, b"", content.data, content.lines, lambda: None), content
-
-
-def _detected(source: Source, content: _Content) -> TraceFormat:
-    known: dict[str, TraceFormat] = {
-        name: each for name, each in FORMATS.items() if isinstance(each, KnownByHead) and each.begins(source.head)
-    }
-    fitting = known or {name: each for name, each in FORMATS.items() if each.detect(source)}
-    if len(fitting) == 1:
-        return next(iter(fitting.values()))
-    if fitting:
-        names = ", ".join(fitting)
-        raise UnreadableTrace(
-            f"{len(fitting)} formats claim it ({names}), wanted exactly one: a bug in one of them",
-            source.where,
-            f"pass --format with one of: {names}",
-        )
-    seen = visible(source.head[:60].decode("utf-8", "backslashreplace")) if source.head else "nothing (it is empty)"
-    broken = f"; as one JSON document: {content.problem.what}" if content.problem and source.head else ""
-    raise UnreadableTrace(
-        f"no format reads it. It starts with: {seen}{broken}. Tried: {', '.join(FORMATS.names())}",
-        source.where,
-        "pass --format NAME if it is one of these, or convert it",
+    reading = _Reading(
+        None if format is None else FORMATS.get(format), ReadReport() if report is None else report, keep_going
     )
+    yield from reading.start(source)
 
 
-def _read_all(stream: IO[bytes], where: str) -> bytes:
-    data = stream.read(_MAX_DOCUMENT_BYTES + 1)
-    if len(data) > _MAX_DOCUMENT_BYTES:
-        raise UnreadableTrace(f"larger than {_MAX_DOCUMENT_BYTES} bytes (unpacked)", where, "split the file")
-    return data
+@dataclass(slots=True)
+class _Reading:
+    """One call of `load_traces`: what was asked for, and how many files were read as traces."""
+
+    chosen: TraceFormat | None
+    report: ReadReport
+    keep_going: bool
+    files: int = 0
+
+    def start(self, source: str | Path) -> Iterator[Trace]:
+        try:
+            place = _place(source)
+            if place.kind == "folder":
+                yield from self._whole_folder(place)
+            else:
+                yield from self._file(place, alone=True)
+        except (InputError, IntegrityError) as error:
+            self._note(error)
+
+    def _whole_folder(self, folder: Place) -> Iterator[Trace]:
+        """A folder or archive in which something must be found."""
+        met = len(self.report.unreadable)
+        yield from self._folder(folder, 0)
+        if self.files or len(self.report.unreadable) > met:
+            return
+        passed = ", ".join(sorted({*self.report.passed_over.values(), *self.report.skipped}))
+        what = f"none of its files is a trace ({passed})" if passed else "it holds no file"
+        raise UnreadableTrace(what, folder.where, "pass what holds the traces")
+
+    def _archive_among_files(self, folder: Place) -> Iterator[Trace]:
+        met = self.files + len(self.report.unreadable)
+        yield from self._folder(folder, 0)
+        if self.files + len(self.report.unreadable) == met:  # many documents are zips inside
+            self.report.passed_over[folder.where] = "an archive without traces"
+
+    def _folder(self, folder: Place, depth: int) -> Iterator[Trace]:
+        if depth > MAX_DEPTH:
+            raise UnreadableTrace(f"deeper than {MAX_DEPTH} folders", folder.where, "pass a folder further down")
+        inside = folder.inside()
+        bundle = folder_source(folder, inside)
+        reader = self._claims(bundle)
+        if reader is not None:
+            yield from self._read(reader, bundle)
+            return
+        for place in inside:
+            try:
+                yield from self._in_folder(place, depth)
+            except (InputError, IntegrityError) as error:
+                self._note(error)
+
+    def _in_folder(self, place: Place, depth: int) -> Iterator[Trace]:
+        if place.problem is not None:
+            raise place.problem
+        if place.kind == "link":
+            self.report.skipped["symbolic link: not followed"] += 1
+        elif place.name.startswith("."):
+            self.report.skipped["hidden file: not read"] += 1
+        elif place.kind == "special":
+            self.report.skipped["special file: not read"] += 1
+        elif place.kind == "folder":
+            yield from self._folder(place, depth + 1)
+        else:
+            yield from self._file(place, alone=False)
+
+    def _file(self, place: Place, *, alone: bool) -> Iterator[Trace]:
+        """A file.
+
+        Args:
+            alone: it is what was asked for, and not one among many.
+        """
+        content = place.content()
+        source = file_source(place, content)
+        reader = self._claims(source)
+        if reader is None and archive_kind(content.head):
+            if place.archived:
+                raise UnreadableTrace("an archive inside an archive is not opened", place.where, "unpack the outer one")
+            with open_archive(place, content) as folder:
+                yield from self._whole_folder(folder) if alone else self._archive_among_files(folder)
+            return
+        reason = "" if reader is not None or alone else no_trace(content.head)
+        if reason:
+            self.report.passed_over[place.where] = reason
+            return
+        reader = reader or self.chosen
+        if reader is None:
+            raise unknown_format(source, content.problem)
+        yield from self._read(reader, source)
+
+    def _read(self, reader: TraceFormat, source: Source) -> Iterator[Trace]:
+        self.files += 1
+        yield from reader.read(source, self.report)
+
+    def _claims(self, source: Source) -> TraceFormat | None:
+        if self.chosen is not None:
+            return self.chosen if self.chosen.detect(source) else None
+        return claiming_format(source)
+
+    def _note(self, error: InputError | IntegrityError) -> None:
+        if not self.keep_going:
+            raise error
+        self.report.unreadable.append(error)
 
 
-@contextmanager
-def _readable(where: str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise UnreadableTrace("no such file or folder", where, "check the path") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UnreadableTrace(f"the gzip data is damaged or cut off: {error}", where, "copy the file again") from None
-    except OSError as error:
-        raise UnreadableTrace(f"can't be read: {error.strerror or error}", where, "check the path and rights") from None
+def _place(source: str | Path) -> Place:
+    """What `source` names; a link that is named is followed."""
+    if source == "-":
+        data = read_all(sys.stdin.buffer, "-")
+        return Place("-", "-", "file", None, lambda: BytesIO(data), len(data))
+    path = Path(source)
+    place = disk_place(path, str(path))
+    return disk_place(path.resolve(), str(path)) if place.kind == "link" else place

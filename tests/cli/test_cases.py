@@ -117,17 +117,6 @@ def test_diff_of_versions_and_of_traces(project: Project) -> None:
     assert json.dumps(found)
 
 
-def test_inspect_shows_steps_and_what_lacks(project: Project) -> None:
-    """A guessed effect is marked, and hostile text is shown, not sent."""
-    trace = healthy()
-    project.write("t.trace", trace)
-    out = project.run("inspect", "t.trace").out
-    assert "refund" in out
-    assert "evidence" in out
-    (body,) = project.run("inspect", "t.trace", "--json").json()
-    assert [step["name"] for step in body["steps"]] == ["lookup", "refund"]
-
-
 def test_terminal_output_holds_no_escape_from_a_trace(project: Project) -> None:
     """Escape sequences and bidi overrides of a trace appear as visible codes."""
     hostile = "\x1b[31mred\x1b]0;title\x07\u202eevil\x9b"

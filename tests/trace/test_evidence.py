@@ -13,7 +13,12 @@ from evalkit.trace.model import Step, StepError, Trace
 from tests.strategies import traces
 
 CALL = {"id": "c1", "name": "get_x", "arguments": {}}
-ASKED = {"messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "get_x"}], "params": {}}
+ASKED: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "hi"}],
+    "tools": [{"name": "get_x", "parameters": {}}],
+    "params": {},
+}
+BARE = {**ASKED, "tools": []}
 
 
 def model(seq: int, output: Any = None, given: Any = ASKED, **more: Any) -> Step:
@@ -57,7 +62,7 @@ def test_a_whole_trace_scores_one(call_id: str | None) -> None:
         ((model(0), model(1, given={"messages": []})), 0.85, "step 1: messages missing"),
         ((model(0, given="a prompt"),), 0.7, "step 0: messages missing"),
         ((model(0), replace(model(1), output=None)), 0.85, "step 1: model answer missing"),
-        ((model(0, CALLING, {**ASKED, "tools": []}), tool(1), model(2)), 0.95, "step 0: tool definitions missing"),
+        ((model(0, CALLING, BARE), tool(1), model(2)), 0.95, "step 0: tool definitions of get_x missing"),
         ((model(0), model(1, ended_at=None)), 0.95, "step 1: times missing"),
     ],
 )  # fmt: skip
@@ -79,7 +84,90 @@ def test_a_cut_off_trace_says_so_after_its_own_gaps() -> None:
     """The source's own gaps come first, each only once; an unfinished run counts for less."""
     found = evidence(trace(model(0), status="unfinished", gaps=("no end", "no end")))
     assert found.gaps == ("no end", "the record stops before the run did")
-    assert found.score == pytest.approx(0.8)
+    assert found.score == pytest.approx(0.8 * 0.95)
+
+
+def test_a_gap_that_the_source_names_costs() -> None:
+    """A trace that says itself what it lacks is never complete; many such sentences cost a fifth at most."""
+    assert evidence(trace(model(0), gaps=("messages can't be rebuilt",))).score == pytest.approx(0.95)
+    assert evidence(trace(model(0), gaps=tuple("abcdefgh"))).score == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("", "c1"), ("c1", ""), ("", ""), ("", None)])
+def test_an_empty_call_id_is_no_missing_result(ours: str, theirs: str | None) -> None:
+    """Where the call or the step has no id, name and order tell which belong together."""
+    calling = {**CALLING, "tool_calls": [{**CALL, "id": ours}, {**CALL, "id": ours}]}
+    assert evidence(trace(model(0, calling), tool(1, theirs), tool(2, theirs), model(3))).gaps == ()
+    assert evidence(trace(model(0, calling), tool(1, theirs), model(2))).gaps == (
+        "step 0: tool result missing: no step for the call of get_x",
+    )
+
+
+def test_an_id_that_fits_another_call_is_not_taken_by_name() -> None:
+    """Two ids that differ are two calls."""
+    gaps = evidence(trace(model(0, CALLING), tool(1, "other"))).gaps
+    assert gaps == ("step 0: tool result missing: no step for the call of get_x",)
+
+
+@pytest.mark.parametrize(
+    ("tools", "gap"),
+    [
+        ([{"name": "get_y", "parameters": {}}], "step 0: tool definitions of get_x missing"),
+        ([{"name": "get_x"}], "step 0: tool definitions of get_x missing"),  # a name without its schema
+        ([{"name": "get_x", "inputSchema": {}}], ""),
+        ([{"name": "get_x", "type": "provider_tool"}], ""),
+    ],
+)
+def test_missing_schemas_are_named(tools: list[dict[str, Any]], gap: str) -> None:
+    """By the tool."""
+    found = evidence(trace(model(0, CALLING, {**ASKED, "tools": tools}), tool(1), model(2)))
+    assert found.gaps == ((gap,) if gap else ())
+    assert (found.score < 1.0) == bool(gap)
+
+
+def test_an_unknown_answer_may_have_called_a_tool() -> None:
+    """Definitions count as complete only when it is known that none is needed."""
+    hollow = model(0, given={"messages": [], "tools": []}, attributes={"missing": ["input", "output"]})
+    assert evidence(trace(hollow, tool(1))).gaps == (
+        "step 0: messages missing",
+        "step 0: model answer missing",
+        "step 0: tool definitions missing",
+    )
+
+
+LIMIT = 128
+LONG, LONGER = "x" * LIMIT, "y" * LIMIT
+
+
+@pytest.mark.parametrize(
+    ("step", "gap"),
+    [
+        (model(0, given={"messages": [{"role": "user", "content": LONGER}]}), "messages cut off at 128 characters"),
+        (model(0, {"content": [{"type": "text", "text": LONGER}]}), "model answer cut off at 128 characters"),
+        (tool(0, output={"a": [LONGER]}), "tool result cut off at 128 characters"),
+        (tool(0, input={"a": LONGER}), "arguments of get_x cut off at 128 characters"),
+        (tool(0, output="__REDACTED__"), "tool result masked by the exporter"),
+        (tool(0, output={"x": "[Scrubbed due to 'password']"}), "tool result masked by the exporter"),
+        (tool(0, output="<truncated due to size exceeding limit>"), "tool result left out by the exporter"),
+        (
+            tool(0, input=None, attributes={"missing": ["input"], "gen_ai.args": "[" + LONGER[1:]}),
+            "arguments of get_x missing (gen_ai.args breaks off after 128 characters)",
+        ),
+    ],
+)  # fmt: skip
+def test_what_the_exporter_cut_off_is_named(step: Step, gap: str) -> None:
+    """Two texts that end at one round length are cut there; marks tell the rest. It counts as missing."""
+    found = evidence(trace(step, tool(1, output=LONG)))
+    assert any(each.replace("steps 0-1", "step 0").startswith(f"step 0: {gap}") for each in found.gaps)
+    assert found.score < 0.9
+
+
+def test_long_texts_are_not_taken_for_cut_ones() -> None:
+    """Equal texts, lengths that are not round, and one text at a small round length prove nothing."""
+    for texts in (["x" * 101, "y" * 101], [LONG, LONG], [LONG], ["x" * 128, "y" * 256, "z" * 300]):
+        found = evidence(trace(*(tool(seq, output=text) for seq, text in enumerate(texts))))
+        assert found.gaps == (), texts
+    assert evidence(trace(tool(0, output="x" * 4096))).score < 1.0
 
 
 def test_nothing_to_go_by_scores_zero() -> None:
@@ -91,12 +179,13 @@ def test_many_steps_with_one_gap_are_one_line() -> None:
     """Numbers are drawn together, so that a long trace without times gives one sentence."""
     steps = [model(seq, ended_at=None if seq in (0, 1, 2, 4) else 2.0) for seq in range(6)]
     assert evidence(trace(*steps)).gaps == ("steps 0-2, 4: times missing",)
+    every_other = [model(seq, ended_at=2.0 if seq % 2 else None) for seq in range(40)]
+    assert evidence(trace(*every_other)).gaps == ("steps 0, 2, 4, 6, 8, 10 and 14 more: times missing",)
 
 
 @given(traces())
 def test_any_trace_has_a_score_between_0_and_1(any_trace: Trace) -> None:
-    """Whatever a trace holds, the score is in its range, and less than 1 exactly when something is missing."""
+    """Whatever a trace holds, the score is in its range, and 1 exactly when nothing is missing."""
     found = evidence(any_trace)
     assert 0.0 <= found.score <= 1.0
-    own = found.gaps[len(set(any_trace.gaps)) :]
-    assert (found.score < 1.0) == bool(own)
+    assert (found.score < 1.0) == bool(found.gaps)

@@ -110,10 +110,10 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     """A missing path, an empty folder, a damaged gzip file and an unknown format each have their own error."""
     with pytest.raises(UnreadableTrace, match="no such file"):
         list(load_traces(tmp_path / "missing"))
-    with pytest.raises(UnreadableTrace, match="no file is in the folder"):
+    with pytest.raises(UnreadableTrace, match="it holds no file"):
         list(load_traces(tmp_path))
     (tmp_path / "cut.gz").write_bytes(gzip.compress(DOCUMENT * 50)[:-20])
-    with pytest.raises(UnreadableTrace, match="gzip data is damaged"):
+    with pytest.raises(UnreadableTrace, match="packed data is damaged"):
         list(load_traces(tmp_path / "cut.gz"))
     with pytest.raises(ConfigError, match="no trace format is called 'nope'"):
         list(load_traces(tmp_path / "cut.gz", format="nope"))
@@ -150,7 +150,7 @@ def test_a_document_is_parsed_once_for_all_formats(tmp_path: Path, monkeypatch: 
         calls.append(where)
         return parse_json(data, where)
 
-    monkeypatch.setattr("evalkit.trace.read.parse_json", counted)
+    monkeypatch.setattr("evalkit.trace.content.parse_json", counted)
     path = tmp_path / "x.json"
     path.write_bytes(DOCUMENT)
     assert len(list(load_traces(path))) == 1

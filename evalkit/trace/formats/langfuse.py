@@ -16,7 +16,7 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts, unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
-from evalkit.trace.formats.langfuse_observation import Observation, decoded
+from evalkit.trace.formats.langfuse_observation import Observation, decoded, kind_of
 from evalkit.trace.formats.langfuse_steps import observation_step, once_a_call
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
@@ -25,6 +25,7 @@ from evalkit.trace.model import Trace
 __all__ = ["FORMAT"]
 
 _FLATTENED = "text_messages"
+_WITHOUT_STEP_KIND = frozenset({"SPAN", "EVENT", "CHAIN", "EMBEDDING", "EVALUATOR"})
 _RESOURCE = "resourceAttributes"
 _KEPT = ("sessionId", "userId", "release", "version", "environment", "tags")
 
@@ -74,6 +75,9 @@ def _trace(export: dict[str, Any], where: str, report: ReadReport) -> Trace:
     observations = _observations(export, where, report)
     resource = next((each.metadata.get(_RESOURCE) for each in observations.values()), None)
     spans = once_a_call([_span(each, resource) for each in observations.values()])
+    for each in observations.values():
+        if kind_of(each) == "other" and each.type not in _WITHOUT_STEP_KIND:
+            report.unknown[f"observation type {each.type[:60] or 'not stated'}"] += 1
     for label in ("scores", "corrections"):
         if isinstance(header.get(label), list) and header[label]:
             report.skipped[f"{label}: labels, not part of the run"] += len(header[label])

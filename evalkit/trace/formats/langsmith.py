@@ -150,6 +150,8 @@ def _trace(trace_id: str, members: dict[str, dict[str, Any]], report: ReadReport
         )
         plain = {key: value for key, value in run.items() if key not in _LABELS}
         step = run_step(plain, is_agent=not _parent(run))
+        if str(run.get("run_type")) not in _RUN_TYPES:
+            report.unknown[f"run type {str(run.get('run_type'))[:60]}"] += 1
         spans.append(SpanStep(run["id"], _parent(run), step))
     trace = trace_of_spans(trace_id, LangSmithFormat.name, spans, report, gaps=_gaps(spans))
     root = next((run for run in ordered if run["id"] == trace_id), ordered[0])

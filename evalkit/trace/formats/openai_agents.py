@@ -105,6 +105,7 @@ def _run(items: list[dict[str, Any]], report: ReadReport) -> _Run:
 
 def _trace(trace_id: str, run: _Run, report: ReadReport) -> Trace:
     spans = [_span(raw) for raw in run.spans.values()]
+    report.unknown.update(f"span {kind[:60]}" for kind in _kinds(run) if kind not in _MAKERS and kind != "custom")
     hollow = any(span.step.kind == "model" and "response_id" in span.step.attributes for span in spans)
     hollow = hollow and any("input" in span.step.attributes.get("missing", ()) for span in spans)
     kept = {key: run.header[key] for key in ("group_id", "metadata") if run.header.get(key)}
@@ -132,6 +133,13 @@ def _span(raw: dict[str, Any]) -> SpanStep:
     parent = parent if isinstance(parent, str) else ""
     step = replace(step, started_at=started, ended_at=ended, attributes=attributes)
     return SpanStep(str(raw["id"]), parent, step)
+
+
+def _kinds(run: _Run) -> Iterator[str]:
+    """The kinds of a run's spans."""
+    for raw in run.spans.values():
+        kind = raw["span_data"].get("type")
+        yield kind if isinstance(kind, str) else "without a type"
 
 
 def _agent(left: dict[str, Any], error: StepError | None) -> Step:

@@ -32,6 +32,7 @@ from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, error_of, i
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.formats.trace_store import TraceStore
+from evalkit.trace.formats.unknown_kinds import unknown_kind
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["DIALECTS", "FORMAT", "Dialect"]
@@ -175,10 +176,15 @@ def _traces(store: TraceStore[Span | SpanEvent], only_asking: Span | None, repor
 
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
+    made = [*map(_span_step, spans)]
+    for span, each in zip(spans, made, strict=True):
+        if each.step.kind == "other":
+            kind = unknown_kind(span.attributes, any(dialect.claims(span) for dialect in DIALECTS))
+            report.unknown.update([kind] if kind else [])
     return trace_of_spans(
         spans[0].trace_id,
         OtlpFormat.name,
-        [*map(_span_step, spans)],
+        made,
         report,
         attributes={"service": spans[0].service} if spans[0].service else {},
         gaps=gaps,

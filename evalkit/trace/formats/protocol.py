@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from evalkit.canonical import Json
+from evalkit.errors import EvalkitError
 from evalkit.trace.model import Trace
 
 __all__ = ["KnownByHead", "ReadReport", "Source", "TraceFormat"]
@@ -25,10 +26,21 @@ class ReadReport:
     Attributes:
         steps: steps made, by kind.
         skipped: source elements that became no step, by ``"kind: reason"`` (merged duplicates, empty batches ...).
+        unknown: elements of a kind that the format's reader does not know, by that kind; each was kept as an `other`
+            step, and is counted in `steps` too.
+        passed_over: files of a folder or archive that clearly are no traces, with the reason.
+        unreadable: what could not be read, when reading went on all the same (`load_traces(..., keep_going=True)`).
     """
 
     steps: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    passed_over: dict[str, str] = field(default_factory=dict)
+    unreadable: list[EvalkitError] = field(default_factory=list)
+
+
+def _no_member(name: str) -> bytes | None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +49,15 @@ class Source:
 
     Attributes:
         where: the path for messages; ``-`` for standard input.
-        path: the file or folder on disk; None for standard input or a member of an archive.
+        path: the file or folder on disk; None for standard input and for a file or folder in an archive.
         head: the first 64 KiB of the content (empty for a folder).
         data: gives the whole content. For files that hold one JSON document.
         lines: gives the content line by line, without reading the whole file. For JSON Lines.
         document: the content parsed as one JSON value; None when it is not one (JSON Lines, a folder, binary).
             Parsed once and kept for whichever format reads the file.
         blocks: gives the content block by block, without reading the whole file. For what is large and has no lines.
+        member: of a folder (on disk or in an archive) gives the content of the file of this name in it; None when there
+            is none, or it is a link. For formats that are a folder.
     """
 
     where: str
@@ -53,6 +67,7 @@ class Source:
     lines: Callable[[], Iterator[bytes]]
     document: Callable[[], Json]
     blocks: Callable[[], Iterator[bytes]] = lambda: iter(())
+    member: Callable[[str], bytes | None] = _no_member
 
 
 class TraceFormat(Protocol):

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from evalkit.errors import IntegrityError, UnreadableTrace
 from evalkit.trace.formats.chat import unix_seconds
@@ -33,13 +32,10 @@ class StepforkFormat:
 
     def detect(self, source: Source) -> bool:
         """Whether it is a folder whose manifest says so, with an event log."""
-        if source.path is None or not source.path.is_dir() or not _is_own_file(source.path / _EVENTS):
-            return False
         try:
-            manifest = _json_file(source.path / _MANIFEST)
+            return _is_manifest(_json_file(source, _MANIFEST)) and source.member(_EVENTS) is not None
         except UnreadableTrace:
             return False
-        return isinstance(manifest, dict) and manifest.get("format") == "stepfork"
 
     def read(self, source: Source, report: ReadReport) -> Iterator[Trace]:
         """The bundle's one trace.
@@ -48,13 +44,13 @@ class StepforkFormat:
             UnreadableTrace: the manifest or an event breaks the format's rules.
             IntegrityError: a file is not the one that the bundle's integrity record names.
         """
-        if source.path is None or not source.path.is_dir():
+        if source.member(_MANIFEST) is None and source.member(_EVENTS) is None:
             raise UnreadableTrace("a stepfork bundle is a folder", source.where, "pass the .sftrace folder")
-        _check_integrity(source.path)
-        manifest = _json_file(source.path / _MANIFEST)
-        if not isinstance(manifest, dict) or manifest.get("format") != "stepfork":
-            raise UnreadableTrace("not stepfork's manifest", str(source.path / _MANIFEST), "pass a stepfork bundle")
-        events, torn = _events(source.path / _EVENTS, report)
+        _check_integrity(source)
+        manifest = _json_file(source, _MANIFEST)
+        if not _is_manifest(manifest):
+            raise UnreadableTrace("not stepfork's manifest", _place(source, _MANIFEST), "pass a stepfork bundle")
+        events, torn = _events(source, report)
         yield _trace(manifest, events, torn, report)
 
 
@@ -101,13 +97,17 @@ def _failure(failure: Any) -> StepError | None:
     return StepError(str(failure.get("type") or "Error"), str(failure.get("message") or ""))
 
 
-def _events(path: Path, report: ReadReport) -> tuple[list[Event], bool]:
+def _is_manifest(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and value.get("format") == "stepfork"
+
+
+def _events(source: Source, report: ReadReport) -> tuple[list[Event], bool]:
     """The events, and whether the last line was torn off."""
-    lines = _read(path).split(b"\n")
+    lines = _read(source, _EVENTS).split(b"\n")
     events: list[Event] = []
     known: set[str] = set()
     for number, line in enumerate(lines, 1):
-        where = f"{path}:{number}"
+        where = f"{_place(source, _EVENTS)}:{number}"
         if not line.strip():
             if number < len(lines):
                 report.skipped["blank line: no event"] += 1
@@ -139,28 +139,31 @@ def _event(body: Any, where: str) -> Event:
     )
 
 
-def _check_integrity(folder: Path) -> None:
-    if not _is_own_file(folder / _INTEGRITY):
+def _check_integrity(source: Source) -> None:
+    if source.member(_INTEGRITY) is None:
         return
-    record = _json_file(folder / _INTEGRITY)
+    record = _json_file(source, _INTEGRITY)
     files = record.get("files") if isinstance(record, dict) else None
     for name in (_MANIFEST, _EVENTS, "redactions.json"):
         wanted = files.get(name) if isinstance(files, dict) else None
-        if wanted is not None and hashlib.sha256(_read(folder / name)).hexdigest() != wanted:
+        if wanted is not None and hashlib.sha256(_read(source, name)).hexdigest() != wanted:
             raise IntegrityError(
-                "the file is not the one that integrity.json names", str(folder / name), "restore the bundle"
+                "the file is not the one that integrity.json names", _place(source, name), "restore the bundle"
             )
 
 
-def _json_file(path: Path) -> Any:
-    return parse_json(_read(path), str(path))
+def _json_file(source: Source, name: str) -> Any:
+    return parse_json(_read(source, name), _place(source, name))
 
 
-def _read(path: Path) -> bytes:
-    if not _is_own_file(path):
-        raise UnreadableTrace("the bundle lacks this file, or it is a symbolic link", str(path), "restore the bundle")
-    return path.read_bytes()
+def _read(source: Source, name: str) -> bytes:
+    data = source.member(name)
+    if data is None:
+        raise UnreadableTrace(
+            "the bundle lacks this file, or it is a symbolic link", _place(source, name), "restore the bundle"
+        )
+    return data
 
 
-def _is_own_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+def _place(source: Source, name: str) -> str:
+    return f"{source.where}/{name}"

@@ -131,6 +131,8 @@ class StepGatherer:
             return Step(seq, "state", key, body.get("after"), body.get("before"), parent=parent,
                         started_at=event.at, ended_at=event.at, attributes=attributes)  # fmt: skip
         error = _told_error(event) if event.type == "error" else None
+        if error is None:
+            self._report.unknown[f"event {event.type[:60]}"] += 1
         return Step(seq, "other", event.type, body.get("input"), body.get("output"), error, parent,
                     started_at=event.at, ended_at=event.at, attributes=attributes)  # fmt: skip
 

@@ -22,6 +22,7 @@ from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.openinference_attributes import is_openinference, openinference_step
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
+from evalkit.trace.formats.unknown_kinds import unknown_kind
 from evalkit.trace.model import Step, StepError, Trace
 
 __all__ = ["FORMAT"]
@@ -96,6 +97,8 @@ def _step(raw: dict[str, Any], report: ReadReport) -> Step:
         step = openinference_step(attributes, name, error)
     else:
         step = Step(0, "other", name, error=error, attributes=dict(attributes))
+    kind = unknown_kind(attributes, is_openinference(attributes)) if step.kind == "other" else ""
+    report.unknown.update([kind] if kind else [])
     start = unix_seconds(raw.get("timestamp"))
     lasted = _seconds(raw.get("duration"))
     step = replace(

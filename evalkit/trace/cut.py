@@ -1,0 +1,85 @@
+"""Values that an exporter cut off or masked: told by its marks, and by texts that end at one round length.
+
+OpenTelemetry cuts attributes at ``OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT`` characters and leaves no mark; Langfuse's SDKs
+put a sentence in the place of what is too large, OpenInference and Logfire put one in the place of what is hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evalkit.trace.model import Step, Trace
+
+__all__ = ["Cuts", "find_cuts"]
+
+_TOO_LARGE = "<truncated due to size exceeding limit>"
+_HIDDEN = "__REDACTED__"
+_SCRUBBED = "[Scrubbed due to "
+_SHORTEST_LIMIT = 64
+_SURE_LIMIT = 1024
+"""From here on one text that ends at a power of two is enough; below, two different ones must have one round length."""
+
+
+class Cuts:
+    """What was cut off in one trace.
+
+    Attributes:
+        limit: the length in characters at which the exporter cut texts; None when it cut none.
+    """
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+
+    def of(self, value: Any) -> str:
+        """How a value was cut off or masked, in words; empty when it is whole."""
+        for text in _texts(value):
+            if self.limit is not None and len(text) == self.limit:
+                return f"cut off at {self.limit} characters"
+            if _TOO_LARGE in text:
+                return "left out by the exporter as too large"
+            if text == _HIDDEN or text.startswith(_SCRUBBED):
+                return "masked by the exporter"
+        return ""
+
+    def unread(self, step: Step) -> str:
+        """The attribute of a step that was cut in the middle of its JSON, so that its content could not be read."""
+        for name, value in step.attributes.items():
+            if isinstance(value, str) and len(value) >= _SHORTEST_LIMIT and _breaks_off(value):
+                return f"{name} breaks off after {len(value)} characters"
+        return ""
+
+
+def find_cuts(trace: Trace) -> Cuts:
+    """Looks for the exporter's length limit in a trace's model, tool and retrieval steps."""
+    longest = 0
+    found: set[str] = set()
+    for step in trace.of_kind("model", "tool", "retrieval"):
+        for text in _texts([step.input, step.output, dict(step.attributes)]):
+            if len(text) > longest:
+                longest, found = len(text), {text}
+            elif len(text) == longest:
+                found.add(text)
+    return Cuts(longest if _is_limit(longest, len(found)) else None)
+
+
+def _is_limit(length: int, texts: int) -> bool:
+    if texts == 1:
+        return length >= _SURE_LIMIT and length & (length - 1) == 0
+    return length >= _SHORTEST_LIMIT and (length % 64 == 0 or length % 100 == 0)
+
+
+def _breaks_off(text: str) -> bool:
+    return text.startswith(("{", "[")) and not text.rstrip().endswith(("}", "]"))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            rest += item.values()
+        elif isinstance(item, list):
+            rest += item

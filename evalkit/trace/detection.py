@@ -1,0 +1,74 @@
+"""Which format wrote a file, judged by its content; and which files clearly are no traces."""
+
+from __future__ import annotations
+
+import re
+
+from evalkit.errors import UnknownFormat, UnreadableTrace
+from evalkit.trace.formats.protocol import KnownByHead, Source, TraceFormat
+from evalkit.trace.formats.registry import FORMATS
+from evalkit.trace.visible import visible
+
+__all__ = ["claiming_format", "no_trace", "unknown_format"]
+
+_MAGIC: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+    (b"GIF8", "a picture"),
+    (b"RIFF", "a picture or sound"),
+    (b"%PDF", "a PDF document"),
+    (b"PAR1", "a Parquet file"),
+    (b"SQLite format 3\0", "a database"),
+    (b"\x7fELF", "a program"),
+)
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+def claiming_format(source: Source) -> TraceFormat | None:
+    """The one format that claims a source; None when none does.
+
+    Raises:
+        UnreadableTrace: several do.
+    """
+    known: dict[str, TraceFormat] = {
+        name: each for name, each in FORMATS.items() if isinstance(each, KnownByHead) and each.begins(source.head)
+    }
+    fitting = known or {name: each for name, each in FORMATS.items() if each.detect(source)}
+    if len(fitting) > 1:
+        names = ", ".join(fitting)
+        raise UnreadableTrace(
+            f"{len(fitting)} formats claim it ({names}), wanted exactly one: a bug in one of them",
+            source.where,
+            f"pass --format with one of: {names}",
+        )
+    return next(iter(fitting.values()), None)
+
+
+def no_trace(head: bytes) -> str:
+    """Why a file that no format claims clearly is no trace; empty when it may be one.
+
+    Text that is no JSON is none (README, LICENSE, a table); JSON and unknown binary data may be.
+    """
+    if not head.strip():
+        return "empty"
+    for magic, what in _MAGIC:
+        if head.startswith(magic):
+            return what
+    if head.lstrip().startswith((b"{", b"[")) or _NO_TEXT.search(head):
+        return ""
+    return "text, no JSON"
+
+
+def unknown_format(source: Source, problem: UnreadableTrace | None) -> UnknownFormat:
+    """The refusal of a file that no format claims, with what was seen in it.
+
+    Args:
+        problem: why it is not one JSON document.
+    """
+    seen = visible(source.head[:60].decode("utf-8", "backslashreplace")) if source.head else "nothing (it is empty)"
+    broken = f"; as one JSON document: {problem.what}" if problem and source.head else ""
+    return UnknownFormat(
+        f"no format reads it. It starts with: {seen}{broken}. Tried: {', '.join(FORMATS.names())}",
+        source.where,
+        "pass --format NAME if it is one of these, or convert it",
+    )
