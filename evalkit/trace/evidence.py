@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -122,11 +123,12 @@ def _calls_without_step(trace: Trace) -> Iterator[tuple[int, str]]:
     for step in trace.of_kind("model"):
         for call in _calls(step):
             call_id, name = str(call.get("id") or ""), str(call.get("name") or "")
-            later = next((seq for seq in by_name[name] if seq > step.seq), None)
+            free = by_name[name]
+            later = bisect_right(free, step.seq)
             if by_id[call_id]:
                 by_id[call_id] -= 1
-            elif later is not None:
-                by_name[name].remove(later)
+            elif later < len(free):
+                del free[later]
             else:
                 yield step.seq, name
 

@@ -1,7 +1,8 @@
 """JSON from outside, parsed strictly and without loss: what can't be kept exactly is refused with its place.
 
 Integers of up to 308 digits stay exact. NaN, infinities, numbers that overflow a double, lone surrogates, invalid
-UTF-8 and nesting deeper than 200 levels are refused. One byte order mark at the start is allowed.
+UTF-8, a key that stands twice in one object and nesting deeper than 200 levels are refused. One byte order mark at the
+start is allowed.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import orjson
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.visible import one_line
 
-__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines"]
+__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines", "repeated_key"]
 
 BOM = b"\xef\xbb\xbf"
 MAX_DEPTH = 200
 
+_ESCAPED_COLON = re.compile(rb"\\u003[aA]")
+_SHOWN_KEY = 60
 _BEYOND_64_BIT = re.compile(rb"-\d{19}|\d{20}")
 _CURE = "export the trace again as standard JSON in UTF-8"
 
@@ -38,6 +43,10 @@ def parse_json(data: bytes, where: str) -> Json:
         raise _refusal(body, start, error, where) from None
     if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
         raise _too_deep(where)
+    repeated = repeated_key(body, value)
+    if repeated is not None:
+        what = f"the key {one_line(repeated, _SHOWN_KEY)!r} stands twice in one object: which value is meant?"
+        raise UnreadableTrace(what, where, _CURE)
     if _BEYOND_64_BIT.search(body):
         value = json.loads(body)  # orjson makes such integers floats; it has checked all the rest
     return value
@@ -67,6 +76,37 @@ def json_or_text(text: str) -> Json:
     except (UnreadableTrace, UnicodeEncodeError):
         return text
     return value
+
+
+def repeated_key(body: bytes, value: Json) -> str | None:
+    """A key that stands twice in one object of the text `body`, whose parsed value is `value`; None if there is none.
+
+    Parsers keep the last of such values, so that what a person saw in the file and what was read would differ.
+
+    The colons are counted first, which is fast: written again, `value` has as many as `body` unless a key got lost, or
+    an escape made the difference. Only then are the objects looked at.
+    """
+    if body.count(b":") + len(_ESCAPED_COLON.findall(body)) == orjson.dumps(value).count(b":"):
+        return None
+    try:
+        json.loads(body, object_pairs_hook=_unique)
+    except _RepeatedKey as found:
+        return found.key
+    return None
+
+
+class _RepeatedKey(Exception):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        raise _RepeatedKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]  # add returns None
+    return found
 
 
 def _refusal(body: bytes, start: int, error: orjson.JSONDecodeError, where: str) -> UnreadableTrace:

@@ -22,6 +22,7 @@ from evalkit.trace.formats.protocol import ReadReport, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
 from evalkit.trace.json_input import BOM, parse_json
 from evalkit.trace.model import Trace
+from evalkit.trace.sound import sound
 from evalkit.trace.visible import visible
 
 __all__ = ["load_traces"]
@@ -50,7 +51,8 @@ def load_traces(source: str | Path, *, format: str | None = None, report: ReadRe
     report = ReadReport() if report is None else report
     for found, content in _sources(source, chosen, report):
         reader = chosen or _detected(found, content)
-        yield from reader.read(found, report)
+        for trace in reader.read(found, report):
+            yield sound(trace, found.where, report)
 
 
 def _sources(source: str | Path, chosen: TraceFormat | None, report: ReadReport) -> Iterator[tuple[Source, _Content]]:

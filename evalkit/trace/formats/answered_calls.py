@@ -6,6 +6,7 @@ result in the messages of a later model step. Such a call becomes a tool step, s
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +47,8 @@ def with_answered_calls(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 def _lone_calls(steps: Sequence[Step]) -> Iterator[_Call]:
     """The calls with an id that no tool step carried out: one with the id, else one later, without id, by its name."""
-    by_id = {step.attributes.get("tool_call_id") for step in steps if step.kind == "tool"}
+    named = (step.attributes.get("tool_call_id") for step in steps if step.kind == "tool")
+    by_id = {call_id for call_id in named if isinstance(call_id, str)}
     free: defaultdict[str, list[int]] = defaultdict(list)
     for step in steps:
         if step.kind == "tool" and not step.attributes.get("tool_call_id"):
@@ -55,11 +57,12 @@ def _lone_calls(steps: Sequence[Step]) -> Iterator[_Call]:
     for step in steps:
         calls = dicts(step.output.get("tool_calls")) if step.kind == "model" and isinstance(step.output, dict) else []
         for call in calls:
-            later = next((seq for seq in free[call["name"]] if seq > step.seq), None)
             if call["id"] in by_id:
                 continue
-            if later is not None:
-                free[call["name"]].remove(later)
+            free_ones = free[call["name"]]
+            later = bisect_right(free_ones, step.seq)
+            if later < len(free_ones):
+                del free_ones[later]
             elif call["id"] and not seen[call["id"]]:
                 seen[call["id"]] += 1
                 yield _Call(step.seq, call)

@@ -14,6 +14,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.ancestry import depths
 from evalkit.trace.formats.chat import dicts, unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.langfuse_observation import Observation, decoded
@@ -73,7 +74,8 @@ def _trace(export: dict[str, Any], where: str, report: ReadReport) -> Trace:
     header = export["trace"] if isinstance(export.get("trace"), dict) else export
     observations = _observations(export, where, report)
     resource = next((each.metadata.get(_RESOURCE) for each in observations.values()), None)
-    spans = once_a_call([_span(each, observations, resource) for each in observations.values()])
+    deep = depths({each.id: each.parent for each in observations.values()})
+    spans = once_a_call([_span(each, deep[each.id], resource) for each in observations.values()])
     for label in ("scores", "corrections"):
         if isinstance(header.get(label), list) and header[label]:
             report.skipped[f"{label}: labels, not part of the run"] += len(header[label])
@@ -124,13 +126,7 @@ def _observations(export: dict[str, Any], where: str, report: ReadReport) -> dic
     return found
 
 
-def _span(observation: Observation, known: dict[str, Observation], resource: Any) -> SpanStep:
-    depth, above = 0, {observation.id}
-    parent = observation.parent
-    while parent in known and parent not in above:
-        above.add(parent)
-        depth += 1
-        parent = known[parent].parent
+def _span(observation: Observation, depth: int, resource: Any) -> SpanStep:
     step = observation_step(observation)
     if resource is not None and step.attributes.get(_RESOURCE) == resource:  # said once, for the trace
         step = replace(step, attributes={key: value for key, value in step.attributes.items() if key != _RESOURCE})

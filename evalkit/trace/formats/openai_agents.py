@@ -15,6 +15,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.effect import guess_effect
+from evalkit.trace.ancestry import depths
 from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition, unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.loose_messages import answer_in, messages_in
@@ -94,7 +95,8 @@ def _sort_in(item: Json, where: str, runs: dict[str, _Run], report: ReadReport) 
 
 
 def _trace(trace_id: str, run: _Run, report: ReadReport) -> Trace:
-    spans = [_span(raw, run.spans) for raw in run.spans.values()]
+    deep = depths({span_id: _parent(raw) for span_id, raw in run.spans.items()})
+    spans = [_span(raw, deep[span_id]) for span_id, raw in run.spans.items()]
     hollow = any(span.step.kind == "model" and "response_id" in span.step.attributes for span in spans)
     hollow = hollow and any("input" in span.step.attributes.get("missing", ()) for span in spans)
     kept = {key: run.header[key] for key in ("group_id", "metadata") if run.header.get(key)}
@@ -108,7 +110,7 @@ def _trace(trace_id: str, run: _Run, report: ReadReport) -> Trace:
     return replace(trace, name=named) if isinstance(named, str) and named else trace
 
 
-def _span(raw: dict[str, Any], known: dict[str, dict[str, Any]]) -> SpanStep:
+def _span(raw: dict[str, Any], depth: int) -> SpanStep:
     data = raw["span_data"]
     left = {key: value for key, value in data.items() if value not in (None, [], {})}
     error = _error(raw.get("error"))
@@ -118,18 +120,13 @@ def _span(raw: dict[str, Any], known: dict[str, dict[str, Any]]) -> SpanStep:
     started, ended = unix_seconds(raw.get("started_at")), unix_seconds(raw.get("ended_at"))
     if ended is None and started is not None:
         attributes["unfinished"] = True
-    parent = raw.get("parent_id")
-    parent = parent if isinstance(parent, str) else ""
     step = replace(step, started_at=started, ended_at=ended, attributes=attributes)
-    return SpanStep(str(raw["id"]), parent, step, _depth(parent, known))
+    return SpanStep(str(raw["id"]), _parent(raw), step, depth)
 
 
-def _depth(span_id: Any, known: dict[str, dict[str, Any]]) -> int:
-    above: set[str] = set()
-    while isinstance(span_id, str) and span_id in known and span_id not in above:
-        above.add(span_id)
-        span_id = known[span_id].get("parent_id")
-    return len(above)
+def _parent(raw: dict[str, Any]) -> str:
+    parent = raw.get("parent_id")
+    return parent if isinstance(parent, str) else ""
 
 
 def _agent(left: dict[str, Any], error: StepError | None) -> Step:

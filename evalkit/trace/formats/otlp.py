@@ -16,6 +16,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats import otlp_events, otlp_genai
+from evalkit.trace.ancestry import circular, depths
 from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts, text_of
@@ -192,21 +193,15 @@ def _grouped(spans: list[Span], report: ReadReport) -> Iterator[list[Span]]:
 
 def _ordered(known: dict[str, Span]) -> list[Span]:
     # a parent may start in the same nanosecond as its child, and is exported after it
-    depths = {span_id: _depth(span_id, known) for span_id in known}
-    return sorted(known.values(), key=lambda span: (span.start_ns, depths[span.span_id], span.position))
-
-
-def _depth(span_id: str, known: dict[str, Span]) -> int:
-    above: set[str] = set()
-    while span_id in known and span_id not in above:
-        above.add(span_id)
-        span_id = known[span_id].parent_id
-    return len(above)
+    deep = depths({span_id: span.parent_id for span_id, span in known.items()})
+    return sorted(known.values(), key=lambda span: (span.start_ns, deep[span.span_id], span.position))
 
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
     numbers = {span.span_id: seq for seq, span in enumerate(spans)}
-    steps = with_answered_calls([_step(span, seq, numbers) for seq, span in enumerate(spans)])
+    inside_itself = circular({span.span_id: span.parent_id for span in spans})
+    places = {span_id: seq for span_id, seq in numbers.items() if span_id not in inside_itself}
+    steps = with_answered_calls([_step(span, seq, places) for seq, span in enumerate(spans)])
     report.steps.update(step.kind for step in steps)
     roots = [seq for seq, step in enumerate(steps) if step.parent is None]
     first, last = steps[roots[0] if roots else 0], steps[roots[-1] if roots else -1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.trace.ancestry import circular
 from evalkit.trace.formats.chat import dicts, text_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Step, Trace
@@ -41,8 +42,8 @@ def trace_of_spans(
     """The spans of one run as a trace, ordered by their start; one without a start stands where the source has it."""
     ordered = _ordered(spans)
     numbers = {span.span_id: seq for seq, span in reversed([*enumerate(ordered)])}
-    above = {span.span_id: span.parent_id for span in reversed(ordered)}
-    steps = tuple(_numbered(span, seq, numbers, above) for seq, span in enumerate(ordered))
+    inside_itself = circular({span.span_id: span.parent_id for span in reversed(ordered)})
+    steps = tuple(_numbered(span, seq, numbers, inside_itself) for seq, span in enumerate(ordered))
     report.steps.update(step.kind for step in steps)
     agent = next((step for step in steps if step.kind == "agent"), None)
     outermost = [step for step in steps if step.parent is None]
@@ -75,24 +76,14 @@ def _ordered(spans: Sequence[SpanStep]) -> list[SpanStep]:
     return [spans[at] for _, _, at in sorted(times)]
 
 
-def _numbered(span: SpanStep, seq: int, numbers: dict[str, int], above: dict[str, str]) -> Step:
-    parent = None if _inside_itself(span, above) else numbers.get(span.parent_id)
+def _numbered(span: SpanStep, seq: int, numbers: dict[str, int], inside_itself: frozenset[str]) -> Step:
+    parent = None if span.span_id in inside_itself else numbers.get(span.parent_id)
     return replace(
         span.step,
         seq=seq,
         parent=None if parent == seq else parent,
         attributes={"span_id": span.span_id, **span.step.attributes},
     )
-
-
-def _inside_itself(span: SpanStep, above: dict[str, str]) -> bool:
-    """Whether the way up from a span comes back to it: broken sources have such circles."""
-    passed: set[str] = set()
-    at = span.parent_id
-    while at in above and at not in passed:
-        passed.add(at)
-        at = above[at]
-    return span.span_id in passed
 
 
 def _asked(agent: Step | None, steps: tuple[Step, ...]) -> Json:
