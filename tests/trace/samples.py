@@ -1,6 +1,6 @@
 """A few small documents of every format, written by hand: what the tests of hostile input start from.
 
-A new format needs at least one here (`test_every_format_has_a_sample_that_it_reads`). A sample is rich rather than
+A new format needs at least one here (`test_every_format_has_a_sample`). A sample is rich rather than
 real: it has each kind of element that the reader looks at, so that damage to it reaches the reader's branches.
 """
 
@@ -483,9 +483,7 @@ RUNS = [
         error="ValueError('x')Traceback (most recent call last)\n",
     ),
     _run(4, "llm", ROOT, inputs={"prompts": ["Human: hi\nAI: ho"]}, outputs={"generations": [{"text": "x"}]}),
-    _run(
-        5, "retriever", ROOT, inputs={"query": "q"}, outputs={"documents": [_constructed("Doc", page_content="d")]}
-    ),
+    _run(5, "retriever", ROOT, inputs={"query": "q"}, outputs={"documents": [_constructed("Doc", page_content="d")]}),
 ]
 POSTED = {
     "post": [{key: value for key, value in run.items() if key != "outputs"} for run in RUNS[:2]],
@@ -526,7 +524,9 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("tau-bench", TAU, one_document),
     Sample("tau2-bench", TAU2, one_document),
     Sample("otlp", _request(*SPANS), one_document),
-    Sample("otlp", [_request(_span("a", "", OPENINFERENCE)), _request(_span("b", "a", OPENINFERENCE_TOOL))], one_a_line),
+    Sample(
+        "otlp", [_request(_span("a", "", OPENINFERENCE)), _request(_span("b", "a", OPENINFERENCE_TOOL))], one_a_line
+    ),
     Sample("trail", TRAIL, one_document),
     Sample("swe-agent", SWE, one_document),
     Sample("mini-swe-agent", MINI, one_document),

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import Source
 from evalkit.trace.formats.registry import FORMATS
 from evalkit.trace.json_input import parse_json
+from evalkit.trace.read import load_traces
 
 CORPORA = Path(__file__).parents[3] / "shared" / "corpora"
 HOMES = {"trail", "swe-agent", "mini-swe-agent", "who-and-when"}
@@ -37,3 +39,23 @@ def test_no_file_is_claimed_by_two_formats_or_by_a_stranger() -> None:
             assert path.relative_to(CORPORA).parts[0] == name
             found[name] += 1
     assert all(found.values()), found
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(not CORPORA.is_dir(), reason="the corpora are not beside this checkout")
+@pytest.mark.parametrize("folder", sorted(HOMES))
+def test_every_file_of_a_folder_is_read_whole_or_refused(folder: str) -> None:
+    """Each run has steps and is of the folder's own format; annotations and labels are no runs, and are refused."""
+    count = 0
+    for path in sorted((CORPORA / folder).rglob("*")):
+        if path.suffix not in (".json", ".traj"):
+            continue
+        try:
+            traces = list(load_traces(path))
+        except UnreadableTrace as error:
+            assert "no format reads it" in error.what, path  # noqa: PT017
+            continue
+        count += 1
+        assert {trace.dialect for trace in traces} == {folder}, path
+        assert all(trace.steps for trace in traces), path
+    assert count >= 10

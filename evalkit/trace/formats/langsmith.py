@@ -148,9 +148,7 @@ def _trace_ids(runs: dict[str, dict[str, Any]], parents: dict[str, str]) -> dict
     return {run_id: found[run_id] for run_id in runs}
 
 
-def _trace(
-    trace_id: str, members: dict[str, dict[str, Any]], parents: dict[str, str], report: ReadReport
-) -> Trace:
+def _trace(trace_id: str, members: dict[str, dict[str, Any]], parents: dict[str, str], report: ReadReport) -> Trace:
     ordered = sorted(members.values(), key=_order)
     spans: list[SpanStep] = []
     deep = depths({run_id: parents[run_id] for run_id in members})

@@ -14,8 +14,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.effect import guess_effect
 from evalkit.trace.ancestry import depths
+from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition, unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.loose_messages import answer_in, messages_in

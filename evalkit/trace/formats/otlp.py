@@ -15,8 +15,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats import otlp_events, otlp_genai
 from evalkit.trace.ancestry import circular, depths
+from evalkit.trace.formats import otlp_events, otlp_genai
 from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts, text_of
