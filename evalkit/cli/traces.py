@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.common import as_json, echo_json, error_text, print_table, project, say
 from evalkit.errors import CaseRefused, ExitCode
 from evalkit.trace.visible import visible
 
@@ -94,7 +94,7 @@ def ingest(
             )  # fmt: skip
         except CaseRefused as error:
             refused.append(error)
-            say(f"refused: {error}", err=True)
+            say(f"refused: {error_text(error)}", err=True)
             continue
         made.append(done)
         for line in ingested_lines(done):

@@ -30,6 +30,9 @@ __all__ = ["load_traces"]
 _HEAD_BYTES = 64 * 1024
 _MAX_DOCUMENT_BYTES = 2 * 1024**3
 _MAX_LINE_BYTES = 256 * 1024**2
+_MAX_RATIO = 100
+_FREE_BYTES = 64 * 1024**2
+"""So much may be unpacked from however little."""
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -131,12 +134,40 @@ class _Content:
     def _stream(self) -> Iterator[IO[bytes]]:
         with self._opened() as raw:
             packed = raw.read(2) == _GZIP_MAGIC
+            size = raw.seek(0, io.SEEK_END)
             raw.seek(0)
             if not packed:
                 yield raw
                 return
             with gzip.GzipFile(fileobj=raw) as unpacked:
-                yield cast("IO[bytes]", unpacked)
+                yield cast("IO[bytes]", _Bounded(unpacked, max(_FREE_BYTES, size * _MAX_RATIO), self.where))
+
+
+class _Bounded:
+    """A packed stream that ends with an error where it gives more than real data would: a few bytes may hold a disk.
+
+    Args:
+        limit: bytes that may come out.
+    """
+
+    def __init__(self, stream: gzip.GzipFile, limit: int, where: str) -> None:
+        self._stream = stream
+        self._left = limit
+        self._limit = limit
+        self._where = where
+
+    def read(self, size: int) -> bytes:
+        return self._counted(self._stream.read(min(size, self._left + 1)))
+
+    def readline(self, size: int) -> bytes:
+        return self._counted(self._stream.readline(min(size, self._left + 1)))
+
+    def _counted(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            what = f"the packed file unpacks to more than {self._limit} bytes, over {_MAX_RATIO} times its size"
+            raise UnreadableTrace(what, self._where, "unpack it yourself, and pass what is inside")
+        return data
 
 
 def _open(where: str, path: Path | None, kept: io.BytesIO | None = None) -> tuple[Source, _Content]:

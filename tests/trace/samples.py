@@ -285,6 +285,7 @@ OPENINFERENCE_TOOL = {
     "output.value": "found",
 }
 RETRIEVER = {"openinference.span.kind": "RETRIEVER", "input.value": "q", "retrieval.documents.0.document.content": "d"}
+BY_OPENINFERENCE = (("a", OPENINFERENCE), ("b", OPENINFERENCE_TOOL), ("c", RETRIEVER))
 LOGS = [
     {
         "traceId": "t",
