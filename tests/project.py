@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from evalkit.cli.common import error_text
+from evalkit.cli.message import error_text
 from evalkit.cli.main import cli
 from evalkit.errors import EvalkitError
 from evalkit.trace.file import encode_trace

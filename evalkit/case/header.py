@@ -114,9 +114,10 @@ def _dropped(seq: Any, kind: Any, name: Any, reason: Any) -> Dropped:
 
 
 def _text(body: Mapping[str, Any], key: str) -> str:
-    if not isinstance(body[key], str):
+    text = body[key]
+    if not isinstance(text, str):
         raise TypeError(f"{key} is no text")
-    return body[key]
+    return text
 
 
 def _texts(values: Any) -> list[str]:

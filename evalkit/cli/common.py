@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 import click
 
 from evalkit.app.settings import Settings, load_settings
-from evalkit.errors import EvalkitError
-from evalkit.trace.visible import one_line, visible
+from evalkit.trace.visible import one_line
 
-__all__ = ["as_json", "echo_json", "error_text", "print_table", "project", "say"]
+__all__ = ["as_json", "echo_json", "print_table", "project", "say"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 80
@@ -35,11 +34,6 @@ def echo_json(value: Any) -> None:
     """Data for machines, on stdout."""
     json.dump(value, sys.stdout, ensure_ascii=False, indent=2, sort_keys=True)
     sys.stdout.write("\n")
-
-
-def error_text(error: EvalkitError) -> str:
-    """An error's lines, safe to show: a file's name or a value in it may come from whoever made the trace."""
-    return "\n".join(visible(line) for line in str(error).split("\n"))
 
 
 def say(text: str, *, err: bool = False) -> None:

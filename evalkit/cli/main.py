@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from evalkit.cli.common import error_text
+from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError, ExitCode
 
 __all__ = ["COMMANDS", "cli", "main"]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, error_text, print_table, project, say
+from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.message import error_text
 from evalkit.errors import CaseRefused, ExitCode
 from evalkit.trace.visible import visible
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.settings import Settings
@@ -17,7 +18,7 @@ from evalkit.trace.visible import one_line, visible
 
 __all__ = ["survive"]
 
-_ALWAYS_FAILS = {"checks": [{"type": "step_limit", "params": {"max_steps": 0}}]}
+_ALWAYS_FAILS: Any = {"checks": [{"type": "step_limit", "params": {"max_steps": 0}}]}
 _SHOWN = frozenset(map(chr, [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
 
 
