@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from evalkit.cli.main import cli
+from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError
 from evalkit.trace.file import encode_trace
 from evalkit.trace.model import Trace
@@ -71,7 +72,7 @@ class Project:
         """A command in this process; an error that evalkit raises on purpose becomes its exit code, as in `main`."""
         result: Result = CliRunner().invoke(cli, list(arguments))
         if isinstance(result.exception, EvalkitError):
-            return Outcome(int(result.exception.exit_code), result.stdout, result.stderr + str(result.exception))
+            return Outcome(int(result.exception.exit_code), result.stdout, result.stderr + error_text(result.exception))
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Outcome(result.exit_code, result.stdout, result.stderr)

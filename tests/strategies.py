@@ -37,7 +37,7 @@ def steps(draw: st.DrawFn, seq: int) -> Step:
         input=draw(json_values),
         output=draw(json_values),
         error=draw(st.none() | errors),
-        parent=draw(st.none() | st.integers(0, max(seq - 1, 0))),
+        parent=draw(st.none() | st.integers(0, seq - 1)) if seq else None,
         effect=draw(st.sampled_from(["read", "write", "pure"])) if kind == "tool" else None,
         effect_source="declared" if kind == "tool" else None,
         started_at=draw(times),

@@ -16,8 +16,10 @@ from evalkit.check.model import check_from_json, check_json
 from evalkit.errors import InputError
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
 from evalkit.trace.file import error_json
+from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Step, StepError, Trace
 from evalkit.trace.modes import closed_modes
+from evalkit.trace.sound import sound
 
 __all__ = ["CASE_FORMAT_VERSION", "case_from_header", "header_digest", "header_json"]
 
@@ -70,13 +72,13 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             "upgrade evalkit",
         )
     try:
-        trace = _trace_from(header["trace"], [step for step, _ in steps])
+        trace = sound(_trace_from(header["trace"], [step for step, _ in steps]), where, ReadReport())
         # cases written before modes were kept: what they hold tells
         closed = header["closed_modes"] if "closed_modes" in header else closed_modes(trace)
         return Case(
             id=check_case_id(header["id"]),
             version=int(header["version"]),
-            parent=header["parent"],
+            parent=None if header["parent"] is None else _text(header, "parent"),
             title=str(header["title"]),
             trace=SanitizedTrace.admitted(
                 trace,
@@ -85,18 +87,18 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             kept=tuple(step.seq for step, kept in steps if kept),
             checks=tuple(check_from_json(check, where) for check in header["checks"]),
             life=tuple(_event_from(event) for event in header["life"]),
-            dropped=tuple(Dropped(*drop) for drop in header["dropped"]),
-            source=header["source"],
-            signature=header["signature"],
+            dropped=tuple(_dropped(*drop) for drop in header["dropped"]),
+            source=dict(header["source"]),
+            signature=_text(header, "signature"),
             evidence=float(header["evidence"]),
             closed={str(mode): str(reason) for mode, reason in dict(closed).items()},
-            target=header["target"],
-            owner=header["owner"],
-            link=header["link"],
-            volatile={name: tuple(paths) for name, paths in header["volatile"].items()},
-            tags=tuple(header["tags"]),
+            target=_text(header, "target"),
+            owner=_text(header, "owner"),
+            link=_text(header, "link"),
+            volatile={name: tuple(_texts(paths)) for name, paths in header["volatile"].items()},
+            tags=tuple(_texts(header["tags"])),
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"the header lacks what a case needs ({type(error).__name__}: {error})", where,
                          "restore the file from version control") from None  # fmt: skip
 
@@ -108,7 +110,26 @@ def _event_json(event: LifeEvent) -> dict[str, Json]:
 def _event_from(body: Mapping[str, Any]) -> LifeEvent:
     if body["state"] not in STATES:
         raise ValueError(f"unknown state {body['state']!r}")
-    return LifeEvent(body["state"], body["actor"], body["reason"], body["at"])
+    return LifeEvent(body["state"], *(_text(body, key) for key in ("actor", "reason", "at")))
+
+
+def _dropped(seq: Any, kind: Any, name: Any, reason: Any) -> Dropped:
+    if type(seq) is not int or not all(isinstance(text, str) for text in (kind, name, reason)):
+        raise TypeError("a dropped step is a number and three texts")
+    return Dropped(seq, kind, name, reason)
+
+
+def _text(body: Mapping[str, Any], key: str) -> str:
+    text = body[key]
+    if not isinstance(text, str):
+        raise TypeError(f"{key} is no text")
+    return text
+
+
+def _texts(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TypeError("no list of texts")
+    return values
 
 
 def _trace_json(trace: Trace) -> dict[str, Json]:

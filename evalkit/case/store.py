@@ -27,6 +27,7 @@ __all__ = ["METADATA_KEY", "case_digest", "case_versions", "find_case", "iter_ca
 METADATA_KEY = b"evalkit.case"
 _FILE = re.compile(r"v(\d{4,})\.parquet")
 _MAX_ROWS = 1_000_000
+_MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
 
 
@@ -34,9 +35,11 @@ def write_case(case: Case, root: str | Path) -> Path:
     """Writes a version of a case; returns its file.
 
     Raises:
-        InputError: this version exists already, or a value is no JSON.
+        InputError: this version exists already, a value is no JSON, or the case's folder is a symbolic link.
     """
     folder = Path(root) / check_case_id(case.id)
+    if folder.is_symlink():
+        raise InputError("the case's folder is a symbolic link", str(folder), "put the folder itself there")
     target = folder / f"v{case.version:04d}.parquet"
     columns = steps_to_columns(case.trace.trace.steps, case.kept)
     header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
@@ -139,7 +142,7 @@ def _read(path: Path) -> tuple[Case, str]:
         raise IntegrityError("the header was changed after writing", where, "restore the file from version control")
     try:
         steps = steps_from_rows(rows)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"a row is no step ({type(error).__name__}: {error})", where, "restore the file") from None
     return case_from_header(header, steps, where), header["digest"]
 
@@ -151,23 +154,40 @@ def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str
                 raise InputError(
                     f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"
                 )
+            _refuse_strange(file, where)
             table = file.read(use_threads=False)  # small files: threads cost more than they save
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not readable as Parquet: {error}", where, "restore the file from version control") from None
     metadata = table.schema.metadata or {}
-    if METADATA_KEY not in metadata or table.schema.names != STEP_SCHEMA.names:
-        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
     try:
         header = parse_exact(metadata[METADATA_KEY])
     except ValueError:
-        raise IntegrityError("the header is not JSON", where, "restore the file from version control") from None
+        header = None
+    if not isinstance(header, dict):
+        raise IntegrityError("the header is no JSON object", where, "restore the file from version control")
     columns = [
         _micros(column) if name in ("started_at", "ended_at") else column.to_pylist()
         for name, column in zip(table.schema.names, table.columns, strict=True)
     ]
     return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
+    """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes."""
+    schema = file.schema_arrow
+    if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
+        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
+    groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+    if any(column.has_dictionary_page or any("DICT" in name for name in column.encodings) for column in columns):
+        raise IntegrityError(
+            "another program wrote it: its columns are dictionaries", where, "restore the file from version control"
+        )
+    size = sum(column.total_uncompressed_size for column in columns)
+    if size > _MAX_BYTES:
+        raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
 
 
 def _micros(column: pa.ChunkedArray) -> list[int | None]:

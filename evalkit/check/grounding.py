@@ -60,25 +60,42 @@ def ungrounded(trace: Trace, names: frozenset[str] = frozenset()) -> list[tuple[
     writes = {step.seq for step in trace.steps if _is_write(step) and (not names or step.name in names)}
     if not writes:
         return []
-    seen = [_text(trace.input)]
+    seen = _Seen()
+    seen.add(_text(trace.input))
     prompted = False
     found: list[tuple[Step, str, str]] = []
     for step in trace.steps:
         if step.kind == "model":
             if not prompted:
                 prompted = True
-                seen.append(_prompts(step.input))
+                seen.add(_prompts(step.input))
             continue
         if step.seq in writes:
             found += [
-                (step, pointer, value)
-                for pointer, value in _identifiers(step.input)
-                if not any(value.lower() in body for body in seen)
+                (step, pointer, value) for pointer, value in _identifiers(step.input) if not seen.holds(value.lower())
             ]
-        seen.append(_text(step.output))
+        seen.add(_text(step.output))
         if step.error is not None:
-            seen.append(step.error.message.lower())
+            seen.add(step.error.message.lower())
     return found
+
+
+class _Seen:
+    """All text so far, in a few blocks: as many searches as steps, for each of as many writes, would not end."""
+
+    def __init__(self) -> None:
+        self._blocks: list[str] = []
+        self._found: set[str] = set()
+
+    def add(self, text: str) -> None:
+        while self._blocks and len(self._blocks[-1]) <= len(text):
+            text = f"{self._blocks.pop()}\n{text}"  # no identifier goes over the end of a line
+        self._blocks.append(text)
+
+    def holds(self, value: str) -> bool:
+        if value not in self._found and any(value in block for block in self._blocks):
+            self._found.add(value)
+        return value in self._found
 
 
 def _is_write(step: Step) -> bool:

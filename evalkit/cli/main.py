@@ -8,6 +8,7 @@ from importlib import import_module
 
 import click
 
+from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError, ExitCode
 
 __all__ = ["COMMANDS", "cli", "main"]
@@ -70,7 +71,7 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False)
     except EvalkitError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {error_text(error)}", err=True)
         code = int(error.exit_code)
     except click.ClickException as error:
         error.show()

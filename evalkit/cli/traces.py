@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.common import as_json, echo_json, project, say, say_line, step_range, terminal_width
+from evalkit.cli.message import error_text
 from evalkit.errors import CaseRefused, ExitCode
 from evalkit.trace.visible import one_line, visible
 
@@ -136,7 +137,7 @@ def ingest(
             )  # fmt: skip
         except CaseRefused as error:
             refused.append(error)
-            say(f"refused: {error}", err=True)
+            say(f"refused: {error_text(error)}", err=True)
             continue
         made.append(done)
         for line in ingested_lines(done):

@@ -66,9 +66,9 @@ def unknown_format(source: Source, problem: UnreadableTrace | None) -> UnknownFo
         problem: why it is not one JSON document.
     """
     seen = visible(source.head[:60].decode("utf-8", "backslashreplace")) if source.head else "nothing (it is empty)"
-    broken = f"; as one JSON document: {problem.what}" if problem and source.head else ""
+    broken = f" (as one JSON document: {problem.what})" if problem and source.head else ""
     return UnknownFormat(
-        f"no format reads it. It starts with: {seen}{broken}. Tried: {', '.join(FORMATS.names())}",
+        f"no format reads it{broken}. It starts with: {seen}. Tried: {', '.join(FORMATS.names())}",
         source.where,
         "pass --format NAME if it is one of these, or convert it",
     )

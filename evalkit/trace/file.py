@@ -23,10 +23,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from evalkit.canonical import Json, canonical, exact_text, parse_exact
+from evalkit.canonical import Json, canonical, exact_text
 from evalkit.errors import IntegrityError, UnreadableTrace
+from evalkit.trace.json_input import parse_json
 from evalkit.trace.model import KINDS, Status, Step, StepError, Trace, Usage
-from evalkit.trace.sharing import Packer, unpack
+from evalkit.trace.sharing import MAX_REFERENCES, Packer, unpack
 
 __all__ = [
     "FORMAT_NAME",
@@ -63,10 +64,11 @@ class LineChain:
     Args:
         seq: number of the first line; more than 0 continues a chain.
         prev: the hash of the line before it.
+        settled: nothing changes the values between the lines (see `Packer`).
     """
 
-    def __init__(self, seq: int = 0, prev: str = "") -> None:
-        self._packer = Packer()
+    def __init__(self, seq: int = 0, prev: str = "", *, settled: bool = False) -> None:
+        self._packer = Packer(settled=settled)
         self._seq = seq
         self._prev = prev
 
@@ -88,7 +90,7 @@ class LineChain:
 
 def encode_trace(trace: Trace, recorded_at: float | None = None) -> Iterator[bytes]:
     """The lines of a whole trace."""
-    chain = LineChain()
+    chain = LineChain(settled=True)
     yield chain.encode(header_json(trace, recorded_at))
     for step in trace.steps:
         yield chain.encode({"type": "step", **step_json(step)})
@@ -218,26 +220,42 @@ class _TraceReader:
         self._steps: dict[int, dict[str, Any]] = {}
         self._open: set[int] = set()
         self._finish: dict[str, Any] | None = None
+        self._references = 0
 
     def take(self, body: dict[str, Any], link: _Link, where: str) -> None:
         seq = len(self._lines)
         self._check_link(body, link, seq, where)
         unpack(body, self._lines, where)
+        self._refuse_too_long(body, where)
         self._lines[seq] = body
-        kind = body.get("type")
+        kind: Any = body.get("type")
+        step: Any = body.get("step")
+        if kind in ("start", "step", "end") and type(step) is not int:
+            raise UnreadableTrace("a line of a step has no number of the step", where, "record it again")
         if kind == "start" or kind == "step":
-            self._steps[body["step"]] = body
+            self._steps[step] = body
             if kind == "start":
-                self._open.add(body["step"])
+                self._open.add(step)
         elif kind == "end":
-            if body.get("step") not in self._open:
-                raise IntegrityError(f"step {body.get('step')} ends without a start", where, "restore the file")
-            self._open.discard(body["step"])
-            self._steps[body["step"]] = {**self._steps[body["step"]], **body}
+            if step not in self._open:
+                raise IntegrityError(f"step {step} ends without a start", where, "restore the file")
+            self._open.discard(step)
+            self._steps[step] = {**self._steps[step], **body}
         elif kind == "finish":
             self._finish = body
         elif kind != "header":
             raise UnreadableTrace(f"unknown line type {kind!r}", where, "upgrade evalkit")
+
+    def _refuse_too_long(self, body: dict[str, Any], where: str) -> None:
+        given = body.get("input")
+        messages = given.get("messages") if isinstance(given, dict) else None
+        self._references += len(messages) if isinstance(messages, list) else 0
+        if self._references > MAX_REFERENCES:
+            raise UnreadableTrace(
+                f"too long: its model calls were given more than {MAX_REFERENCES} messages together",
+                where,
+                "split the run",
+            )
 
     def trace(self) -> Trace:
         header = self._lines[0]
@@ -258,7 +276,7 @@ class _TraceReader:
                 started_at=header.get("started_at"),
                 ended_at=finish.get("ended_at"),
                 attributes=header.get("attributes") or {},
-                gaps=(*header.get("gaps", ()), *self.gaps),
+                gaps=(*_gaps(header), *self.gaps),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UnreadableTrace(
@@ -297,10 +315,17 @@ def _parse(raw: bytes) -> tuple[dict[str, Any], _Link] | None:
     if end is None:
         return None
     try:
-        body = parse_exact(raw)
-    except ValueError:
+        body = parse_json(raw, "")
+    except UnreadableTrace:
         return None
     return (body, _Link(raw[: end.start()], end[1].decode(), end[2].decode())) if isinstance(body, dict) else None
+
+
+def _gaps(header: dict[str, Any]) -> list[Any]:
+    gaps = header.get("gaps", [])
+    if not isinstance(gaps, list):
+        raise TypeError("gaps is no list")
+    return gaps
 
 
 def _link(prev: str, text: bytes) -> str:

@@ -1,7 +1,8 @@
 """JSON from outside, parsed strictly and without loss: what can't be kept exactly is refused with its place.
 
 Integers of up to 308 digits stay exact. NaN, infinities, numbers that overflow a double, lone surrogates, invalid
-UTF-8 and nesting deeper than 200 levels are refused. One byte order mark at the start is allowed.
+UTF-8, a key that stands twice in one object and nesting deeper than 200 levels are refused. One byte order mark at the
+start is allowed.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import orjson
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.trace.visible import one_line
 
-__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines", "without_constants"]
+__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines", "repeated_key", "without_constants"]
 
 BOM = b"\xef\xbb\xbf"
 MAX_DEPTH = 200
@@ -25,6 +27,8 @@ _BEYOND_64_BIT = 2.0**63
 """Floats from here on may be integers that orjson could not hold."""
 _PLAIN = frozenset({str, int, bool, type(None)})
 _STRING_OR_CONSTANT = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?(?:NaN|Infinity)', re.DOTALL)
+_ESCAPED_COLON = re.compile(rb"\\u003[aA]")
+_SHOWN_KEY = 60
 _CURE = "export the trace again as standard JSON in UTF-8"
 
 
@@ -40,6 +44,10 @@ def parse_json(data: bytes, where: str) -> Json:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _refusal(body, start, error, where) from None
+    repeated = repeated_key(body, value)
+    if repeated is not None:
+        what = f"the key {one_line(repeated, _SHOWN_KEY)!r} stands twice in one object: which value is meant?"
+        raise UnreadableTrace(what, where, _CURE)
     if _holds_huge_number(value, where):
         value = json.loads(body)  # orjson makes integers beyond 64 bits floats; it has checked all the rest
     return value
@@ -86,6 +94,37 @@ def json_or_text(text: str) -> Json:
     except (UnreadableTrace, UnicodeEncodeError):
         return text
     return value
+
+
+def repeated_key(body: bytes, value: Json) -> str | None:
+    """A key that stands twice in one object of the text `body`, whose parsed value is `value`; None if there is none.
+
+    Parsers keep the last of such values, so that what a person saw in the file and what was read would differ.
+
+    The colons are counted first, which is fast: written again, `value` has as many as `body` unless a key got lost, or
+    an escape made the difference. Only then are the objects looked at.
+    """
+    if body.count(b":") + len(_ESCAPED_COLON.findall(body)) == orjson.dumps(value).count(b":"):
+        return None
+    try:
+        json.loads(body, object_pairs_hook=_unique)
+    except _RepeatedKey as found:
+        return found.key
+    return None
+
+
+class _RepeatedKey(Exception):
+    def __init__(self, key: str) -> None:
+        super().__init__(key)
+        self.key = key
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        raise _RepeatedKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]  # add returns None
+    return found
 
 
 def _refusal(body: bytes, start: int, error: orjson.JSONDecodeError, where: str) -> UnreadableTrace:

@@ -21,6 +21,7 @@ from evalkit.trace.formats.protocol import ReadReport, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
 from evalkit.trace.model import Trace
 from evalkit.trace.places import MAX_DEPTH, Place, disk_place, file_source, folder_source
+from evalkit.trace.sound import sound
 
 __all__ = ["load_traces"]
 
@@ -139,7 +140,8 @@ class _Reading:
 
     def _read(self, reader: TraceFormat, source: Source) -> Iterator[Trace]:
         self.files += 1
-        yield from reader.read(source, self.report)
+        for trace in reader.read(source, self.report):
+            yield sound(trace, source.where, self.report)
 
     def _claims(self, source: Source) -> TraceFormat | None:
         if self.chosen is not None:

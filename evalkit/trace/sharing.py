@@ -9,7 +9,9 @@ that stands:
 - ``"prefix": [[pointer, line, source_pointer, count], ...]``: the list at `pointer` starts with the first `count`
   items of an earlier list; only the rest is written.
 
-Pointers are lists of keys. They stand outside the value, so that no content of a trace can be taken for one.
+Pointers are lists of keys. They stand outside the value, so that no content of a trace can be taken for one. Only a
+string is ever referred to, and a list is continued once: a reader would else be made to build values that grow with a
+power of the file's length.
 """
 
 from __future__ import annotations
@@ -19,7 +21,11 @@ from typing import Any, TypeAlias
 from evalkit.canonical import canonical
 from evalkit.errors import IntegrityError
 
-__all__ = ["Packer", "unpack"]
+__all__ = ["MAX_REFERENCES", "Packer", "unpack"]
+
+MAX_REFERENCES = 25_000_000
+"""Each model step of a chat lists all messages before it: so many places in all lists of a trace take 200 MB, and a
+chat of 10,000 messages. Without an end, a file of a few megabytes would fill the memory."""
 
 Pointer: TypeAlias = "list[str | int]"
 _LONG = 4096
@@ -27,11 +33,16 @@ _REMEMBERED_LISTS = 8  # as many interleaved conversations (sub-agents) share th
 
 
 class Packer:
-    """Packs the lines of one trace, in order."""
+    """Packs the lines of one trace, in order.
 
-    def __init__(self) -> None:
+    Args:
+        settled: nothing changes the values between the lines, so that an item which comes again is known again.
+    """
+
+    def __init__(self, *, settled: bool = False) -> None:
+        self._known: dict[int, tuple[Any, bytes]] | None = {} if settled else None
         self._strings: dict[str, tuple[int, Pointer]] = {}
-        self._lists: list[tuple[int, Pointer, list[bytes]]] = []
+        self._lists: dict[str, list[tuple[int, Pointer, list[bytes]]]] = {"messages": [], "tools": []}
 
     def pack(self, line: int, body: dict[str, Any]) -> dict[str, Any]:
         """`body` without what earlier lines hold; `body` itself is not changed."""
@@ -40,8 +51,8 @@ class Packer:
         prefixes: list[list[Any]] = []
         given = body.get("input")
         if isinstance(given, dict):
-            for key in ("messages", "tools"):
-                if isinstance(given.get(key), list):
+            for key in self._lists:
+                if isinstance(given.get(key), list) and given[key]:
                     packed["input"] = self._share_list(line, packed["input"], key, prefixes)
         for key in ("input", "output"):
             if key in packed:
@@ -53,18 +64,26 @@ class Packer:
         return packed
 
     def _share_list(self, line: int, given: dict[str, Any], key: str, prefixes: list[list[Any]]) -> dict[str, Any]:
-        items = [canonical(item) for item in given[key]]
+        items = [self._canonical(item) for item in given[key]]
         source_line, source, count = 0, [], 0
-        for earlier_line, pointer, earlier in self._lists:
+        for earlier_line, pointer, earlier in self._lists[key]:
             common = _common_prefix(items, earlier)
             if common > count:
                 source_line, source, count = earlier_line, pointer, common
-        self._lists.append((line, ["input", key], items))
-        del self._lists[:-_REMEMBERED_LISTS]
+        self._lists[key].append((line, ["input", key], items))
+        del self._lists[key][:-_REMEMBERED_LISTS]
         if not count:
             return given
         prefixes.append([["input", key], source_line, source, count])
         return {**given, key: given[key][count:]}
+
+    def _canonical(self, item: Any) -> bytes:
+        if self._known is None:
+            return canonical(item)
+        known = self._known.get(id(item))
+        if known is None:
+            known = self._known[id(item)] = (item, canonical(item))  # held, so that no other gets its id
+        return known[1]
 
     def _share_strings(self, line: int, value: Any, pointer: Pointer, refs: list[list[Any]]) -> Any:
         if isinstance(value, str):
@@ -91,14 +110,21 @@ def unpack(body: dict[str, Any], earlier: dict[int, dict[str, Any]], where: str)
         where: for messages.
 
     Raises:
-        IntegrityError: a pointer leads nowhere.
+        IntegrityError: a pointer leads nowhere, or to what is never shared.
     """
     try:
+        continued: list[Pointer] = []
         for pointer, line, source, count in body.pop("prefix", ()):
-            tail = _at(body, pointer)
-            _put(body, pointer, _at(earlier[line], source)[:count] + tail)
+            before, tail = _at(earlier[line], source), _at(body, pointer)
+            if pointer in continued or not isinstance(before, list) or not isinstance(tail, list):
+                raise TypeError("what is continued once is a list")
+            continued.append(pointer)
+            _put(body, pointer, before[:count] + tail)
         for pointer, line, source in body.pop("refs", ()):
-            _put(body, pointer, _at(earlier[line], source))
+            shared = _at(earlier[line], source)
+            if not isinstance(shared, str):
+                raise TypeError("only a text is referred to")
+            _put(body, pointer, shared)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise IntegrityError(
             f"a shared value points to nothing ({type(error).__name__}: {error})", where, "record or export it again"
@@ -108,6 +134,8 @@ def unpack(body: dict[str, Any], earlier: dict[int, dict[str, Any]], where: str)
 
 def _common_prefix(left: list[bytes], right: list[bytes]) -> int:
     count = 0
+    if len(right) <= len(left) and left[: len(right)] == right:
+        return len(right)
     for a, b in zip(left, right, strict=False):
         if a != b:
             break

@@ -88,7 +88,7 @@ def test_a_changed_file_is_an_integrity_error(tmp_path: Path, what: str) -> None
         metadata = dict(table.schema.metadata)
         metadata[METADATA_KEY] = metadata[METADATA_KEY].replace(b"paid twice", b"paid never")
         table = table.replace_schema_metadata(metadata)
-    pq.write_table(table, path)
+    pq.write_table(table, path, use_dictionary=False)
     with pytest.raises(IntegrityError):
         read_case(path)
 

@@ -7,16 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from evalkit.errors import EvalkitError
-from evalkit.trace.evidence import evidence
-from evalkit.trace.file import encode_trace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
-from tests.trace.test_formats_hostile import damaged
 
 LOGS = Path(__file__).parents[3] / "shared" / "corpora" / "who-and-when"
 LABEL = "SECRET-LABEL"
@@ -90,6 +84,7 @@ def test_labels_never_enter_a_trace(tmp_path: Path) -> None:
     trace = read(tmp_path, DOCUMENT, report)
     assert LABEL not in repr(trace)
     assert "mistake" not in repr(trace)
+    assert "ground_truth" not in repr(trace)
     assert report.skipped["label mistake_step: not part of the run"] == 1
 
 
@@ -102,21 +97,6 @@ def test_a_hand_crafted_log_names_agents_in_the_role(tmp_path: Path) -> None:
         "model",
         {"message": 1, "agent": "Orchestrator", "aside": "-> WebSurfer"},
     )
-
-
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    """No foreign value at any place raises anything but a typed error; what is read can be judged and written."""
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps(damaged(DOCUMENT, data)), "utf-8")
-    try:
-        for trace in load_traces(path, format="who-and-when"):
-            assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))
-            assert 0.0 <= evidence(trace).score <= 1.0
-            assert b"".join(encode_trace(trace)).endswith(b"\n")
-    except EvalkitError:
-        return
 
 
 @pytest.mark.corpus

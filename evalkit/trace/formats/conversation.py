@@ -7,18 +7,20 @@ references are each step's own.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.errors import UnreadableTrace
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import result_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import USER_MESSAGE, Step, StepError, Usage
+from evalkit.trace.sharing import MAX_REFERENCES
 
-__all__ = ["Turn", "conversation_steps", "messages_in", "run_id"]
+__all__ = ["Turn", "conversation_steps", "messages_in", "refuse_too_long", "run_id"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,9 @@ def conversation_steps(
         report: is told which messages became part of other steps.
         system: messages of the developer that the log does not repeat.
         tools, params: definitions and sampling parameters of all the model calls.
+
+    Raises:
+        UnreadableTrace: the conversation is too long for what its model steps would hold (`MAX_REFERENCES`).
     """
     gathered = _Conversation(list(system), tools or [], params or {}, report)
     for turn in turns:
@@ -88,6 +93,20 @@ def messages_in(items: list[Any], report: ReadReport) -> list[tuple[int, dict[st
     if len(found) < len(items):
         report.skipped["message: no object"] += len(items) - len(found)
     return found
+
+
+def refuse_too_long(references: int, index: int) -> None:
+    """Refuse a conversation whose model steps list more than `MAX_REFERENCES` messages.
+
+    Raises:
+        UnreadableTrace: they do; `where` is the message at `index`.
+    """
+    if references > MAX_REFERENCES:
+        raise UnreadableTrace(
+            f"the conversation is too long: its model calls were given more than {MAX_REFERENCES} messages together",
+            f"message {index}",
+            "split the run",
+        )
 
 
 def run_id(task: Any, trial: Any, seen: Counter[str]) -> str:
@@ -108,7 +127,9 @@ class _Conversation:
         self._tools = tools
         self._params = params
         self._report = report
-        self._waiting: list[tuple[str, bool, int]] = []
+        self._references = 0
+        self._waiting: defaultdict[tuple[bool, str | None], deque[int]] = defaultdict(deque)
+        self._answered: set[int] = set()
         self._before: float | None = None
 
     def take(self, turn: Turn) -> None:
@@ -128,6 +149,8 @@ class _Conversation:
         if turn.scripted:
             self._add(turn, Step(0, "other", "assistant_message", output=turn.message, attributes={"scripted": True}))
         else:
+            self._references += len(self._history)
+            refuse_too_long(self._references, turn.index)
             self._add(turn, self._model(turn))
         if not turn.is_silent:
             self._history.append(turn.message)
@@ -147,7 +170,8 @@ class _Conversation:
 
     def _calls(self, turn: Turn) -> None:
         for call in turn.message.get("tool_calls", ()):
-            self._waiting.append((call["id"], turn.by_user, len(self.steps)))
+            for call_id in (call["id"], None):
+                self._waiting[turn.by_user, call_id].append(len(self.steps))
             attributes: dict[str, Any] = {"message": turn.index, "tool_call_id": call["id"], "unfinished": True}
             if turn.by_user:
                 attributes["requestor"] = "user"
@@ -182,10 +206,12 @@ class _Conversation:
 
     def _called(self, turn: Turn) -> int | None:
         """The step that `turn` answers: the oldest waiting call with its id; without an id, the oldest of all."""
-        wanted = turn.message.get("tool_call_id")
-        for at, (call_id, by_user, seq) in enumerate(self._waiting):
-            if by_user == turn.by_user and (not wanted or call_id == wanted):
-                del self._waiting[at]
+        wanted = turn.message.get("tool_call_id") or None
+        waiting = self._waiting[turn.by_user, wanted] if isinstance(wanted, str | None) else deque[int]()
+        while waiting:
+            seq = waiting.popleft()
+            if seq not in self._answered:
+                self._answered.add(seq)
                 return seq
         return None
 

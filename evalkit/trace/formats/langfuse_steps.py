@@ -79,9 +79,10 @@ def once_a_call(spans: Sequence[SpanStep]) -> list[SpanStep]:
     """
     known = {span.span_id: span for span in spans}
     inner: dict[str, list[str]] = defaultdict(list)
+    looked_at: dict[str, str | None] = {}
     for span in spans:
         if span.step.kind == "model":
-            above = _model_above(span, known)
+            above = _model_above(span, known, looked_at)
             if above:
                 inner[above].append(span.span_id)
     for outer, below in inner.items():
@@ -95,17 +96,22 @@ def once_a_call(spans: Sequence[SpanStep]) -> list[SpanStep]:
     return list(known.values())
 
 
-def _model_above(span: SpanStep, known: dict[str, SpanStep]) -> str | None:
-    passed = {span.span_id}
+def _model_above(span: SpanStep, known: dict[str, SpanStep], looked_at: dict[str, str | None]) -> str | None:
+    """The nearest model step around a span, with no agent and no tool between; `looked_at` keeps what was found."""
+    passed: dict[str, None] = {}
+    found: str | None = None
     parent = span.parent_id
     while parent in known and parent not in passed:
-        if known[parent].step.kind == "model":
-            return parent
-        if known[parent].step.kind in ("agent", "tool"):
-            return None
-        passed.add(parent)
+        if parent in looked_at:
+            found = looked_at[parent]
+            break
+        if known[parent].step.kind in ("model", "agent", "tool"):
+            found = parent if known[parent].step.kind == "model" else None
+            break
+        passed[parent] = None
         parent = known[parent].parent_id
-    return None
+    looked_at.update(dict.fromkeys(passed, found))
+    return None if found == span.span_id else found
 
 
 def _is_poorer(step: Step, than: Step) -> bool:

@@ -49,11 +49,12 @@ class LangSmithFormat:
                 if not isinstance(item, dict):
                     raise UnreadableTrace("an item is no LangSmith run", where, "pass exported runs only")
                 _gather(item, "", "", where, runs, report, 0)
+        parents = {run_id: _parent(run) for run_id, run in runs.items()}
         traces: dict[str, dict[str, dict[str, Any]]] = {}
-        for run_id, run in runs.items():
-            traces.setdefault(_trace_id(run, runs), {})[run_id] = run
+        for run_id, trace_id in _trace_ids(runs, parents).items():
+            traces.setdefault(trace_id, {})[run_id] = runs[run_id]
         for trace_id, members in traces.items():
-            yield _trace(trace_id, members, report)
+            yield _trace(trace_id, members, parents, report)
 
 
 FORMAT = LangSmithFormat()
@@ -130,16 +131,23 @@ def _parent(run: dict[str, Any]) -> str:
     return parts[-2].partition("Z")[2] if len(parts) > 1 else ""
 
 
-def _trace_id(run: dict[str, Any], runs: dict[str, dict[str, Any]]) -> str:
-    """The trace that the run names, else its outermost known parent."""
-    passed: set[str] = set()
-    while not isinstance(run.get("trace_id"), str) and _parent(run) in runs and run["id"] not in passed:
-        passed.add(run["id"])
-        run = runs[_parent(run)]
-    return str(run["trace_id"]) if isinstance(run.get("trace_id"), str) else str(run["id"])
+def _trace_ids(runs: dict[str, dict[str, Any]], parents: dict[str, str]) -> dict[str, str]:
+    """Each run's trace: the one that it names, else that of its parent, else its own id."""
+    found: dict[str, str] = {}
+    for start in runs:
+        way: dict[str, None] = {}
+        at = start
+        while at not in found and not isinstance(runs[at].get("trace_id"), str) and at not in way:
+            way[at] = None
+            if parents[at] not in runs:
+                break
+            at = parents[at]
+        named = runs[at].get("trace_id")
+        found |= dict.fromkeys([*way, at], found.get(at) or (named if isinstance(named, str) else at))
+    return {run_id: found[run_id] for run_id in runs}
 
 
-def _trace(trace_id: str, members: dict[str, dict[str, Any]], report: ReadReport) -> Trace:
+def _trace(trace_id: str, members: dict[str, dict[str, Any]], parents: dict[str, str], report: ReadReport) -> Trace:
     ordered = sorted(members.values(), key=_order)
     spans: list[SpanStep] = []
     for run in ordered:
@@ -149,10 +157,11 @@ def _trace(trace_id: str, members: dict[str, dict[str, Any]], report: ReadReport
             f"run event {str(event.get('name'))[:60]}: not read" for event in dicts(run.get("events"))
         )
         plain = {key: value for key, value in run.items() if key not in _LABELS}
-        step = run_step(plain, is_agent=not _parent(run))
+        parent = parents[run["id"]]
+        step = run_step(plain, is_agent=not parent)
         if str(run.get("run_type")) not in _RUN_TYPES:
             report.unknown[f"run type {str(run.get('run_type'))[:60]}"] += 1
-        spans.append(SpanStep(run["id"], _parent(run), step))
+        spans.append(SpanStep(run["id"], parent, step))
     trace = trace_of_spans(trace_id, LangSmithFormat.name, spans, report, gaps=_gaps(spans))
     root = next((run for run in ordered if run["id"] == trace_id), ordered[0])
     kept = {key: root[key] for key in ("session_name", "tags") if root.get(key)}

@@ -67,7 +67,9 @@ def _trace(document: dict[str, Any], source: Source, report: ReadReport) -> Trac
     exits = [raw for _, raw in messages if raw.get("role") == "exit"]
     report.skipped["exit message: read as the run's ending"] += len(exits)
     named = settings.get("model_name")
-    turns = [_turn(at, raw, named if isinstance(named, str) else None) for at, raw in messages if raw not in exits]
+    turns = [
+        _turn(at, raw, named if isinstance(named, str) else None) for at, raw in messages if raw.get("role") != "exit"
+    ]
     params = {key: value for key, value in object_of(settings.get("model_kwargs")).items() if key not in _NOT_SAMPLING}
     steps = with_text_actions(conversation_steps(turns, report, params=params), report)
     times = [turn.at for turn in turns if turn.at is not None]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.trace.ancestry import circular, depths
 from evalkit.trace.formats.answered_calls import with_answered_calls
 from evalkit.trace.formats.chat import dicts, text_of
 from evalkit.trace.formats.protocol import ReadReport
@@ -53,8 +54,8 @@ def trace_of_spans(
         calls_in_messages: whether tool calls that only the messages tell of become steps: see `answered_calls`.
     """
     above = {span.span_id: span.parent_id for span in reversed(spans)}
-    depths, circles = _climbed(above)
-    ordered = _ordered(spans, depths)
+    circles = circular(above)
+    ordered = _ordered(spans, depths(above))
     numbers = {span.span_id: seq for seq, span in reversed([*enumerate(ordered)])}
     steps = tuple(
         _numbered(span, seq, None if span.span_id in circles else numbers.get(span.parent_id))
@@ -85,33 +86,14 @@ def trace_of_spans(
     )
 
 
-def _ordered(spans: Sequence[SpanStep], depths: Mapping[str, int]) -> list[SpanStep]:
+def _ordered(spans: Sequence[SpanStep], deep: Mapping[str, int]) -> list[SpanStep]:
     times: list[tuple[float, int, int]] = []
     before = float("-inf")
     for at, span in enumerate(spans):
         start = span.step.started_at if span.start_ns is None else span.start_ns or None
         before = before if start is None else start
-        times.append((before, depths[span.span_id], at))
+        times.append((before, deep[span.span_id], at))
     return [spans[at] for _, _, at in sorted(times)]
-
-
-def _climbed(above: Mapping[str, str]) -> tuple[dict[str, int], set[str]]:
-    """How many spans each lies inside of (as far as the source has them), and which lie inside themselves."""
-    depths: dict[str, int] = {}
-    circles: set[str] = set()
-    for span_id in above:
-        way: dict[str, None] = {}
-        at = span_id
-        while at in above and at not in depths and at not in way:
-            way[at] = None
-            at = above[at]
-        if at in way:
-            circles.update(list(way)[list(way).index(at) :])
-        depth = depths.get(at, -1)
-        for passed in reversed(way):
-            depth += 1
-            depths[passed] = depth
-    return depths, circles
 
 
 def _numbered(span: SpanStep, seq: int, parent: int | None) -> Step:

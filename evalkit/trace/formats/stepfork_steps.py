@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,7 @@ class StepGatherer:
         self._call_of: dict[str, Event] = {}
         self._errors: dict[str, Event] = {}
         self._free_errors: set[str] = set()
+        self._looked_at: dict[str, str | None] = {}
         self._join_results()
         self._join_errors()
         opening = [event for event in events if self._makes_step(event)]
@@ -69,21 +71,24 @@ class StepGatherer:
         return steps
 
     def _join_results(self) -> None:
-        for at, event in enumerate(self._events):
+        before: defaultdict[tuple[str, str], list[Event]] = defaultdict(list)
+        for event in self._events:
+            if event.type in _RESULT_OF:
+                before[_RESULT_OF[event.type], event.name].append(event)
             if event.type in _MERGED:
-                call = self._owner(event, at)
+                call = self._owner(event, before[event.type, event.name])
                 if call is not None:
                     self._results[call.id] = event
                     self._call_of[event.id] = call
 
-    def _owner(self, result: Event, at: int) -> Event | None:
+    def _owner(self, result: Event, before: list[Event]) -> Event | None:
         """The call of a result: its parent, else the latest open call of the same kind and name before it."""
         parent = self._by_id.get(result.parent or "")
         if parent is not None and _RESULT_OF.get(parent.type) == result.type and parent.id not in self._results:
             return parent
-        for call in reversed(self._events[:at]):
-            fits = _RESULT_OF.get(call.type) == result.type and call.name == result.name
-            if fits and call.id not in self._results:
+        while before:
+            call = before.pop()
+            if call.id not in self._results:
                 return call
         return None
 
@@ -159,15 +164,21 @@ class StepGatherer:
 
     def _inside(self, event: Event) -> int | None:
         """The step that `event` ran inside of: the nearest call above it that had not ended by then."""
-        passed: set[str] = set()
+        passed: dict[str, None] = {}
+        found: str | None = None
         above = self._by_id.get(event.parent or "")
         while above is not None and above.id not in passed:
-            passed.add(above.id)
+            if above.id in self._looked_at:
+                found = self._looked_at[above.id]
+                break
+            passed[above.id] = None
             if above.type in _RESULT_OF and above.id in self._seq:
-                return self._seq[above.id] if self._seq[above.id] != self._seq[event.id] else None
+                found = above.id
+                break
             closing = self._call_of.get(above.id)
             above = self._by_id.get((closing or above).parent or "")
-        return None
+        self._looked_at.update(dict.fromkeys(passed, found))
+        return None if found is None or found == event.id else self._seq[found]
 
 
 def model_input(given: Json) -> Json:

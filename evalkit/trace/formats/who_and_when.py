@@ -16,7 +16,7 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.attributes import object_of
 from evalkit.trace.formats.chat import text_of
-from evalkit.trace.formats.conversation import messages_in
+from evalkit.trace.formats.conversation import messages_in, refuse_too_long
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.model import USER_MESSAGE, Step, StepError, Trace
@@ -89,7 +89,9 @@ class _Log:
         self.said: str | None = None
         self._prompts = prompts
         self._report = report
-        self._before: list[tuple[str, dict[str, Any]]] = []
+        self._before: list[tuple[str, dict[str, Json], dict[str, Json]]] = []
+        self._code: list[str] | None = None
+        self._references = 0
 
     def take(self, at: int, raw: dict[str, Any]) -> None:
         agent, aside = _speaker(raw)
@@ -97,33 +99,31 @@ class _Log:
         attributes: dict[str, Any] = {"message": at, **({"agent": agent} if agent else {})}
         if aside:
             attributes["aside"] = aside
-        message = {"role": "user", "content": content, **({"name": agent} if agent else {})}
+        message: dict[str, Json] = {"role": "user", "content": content, **({"name": agent} if agent else {})}
+        answer: dict[str, Json] = {"role": "assistant", "content": content}
         seq = len(self.steps)
         if agent.lower() in _TERMINALS:
             self.steps.append(self._terminal(seq, content, attributes))
         elif at == 0 or agent.lower() in ("human", ""):
             self.steps.append(Step(seq, "other", USER_MESSAGE, output=message, attributes=attributes))
         else:
+            self._references += len(self._before)
+            refuse_too_long(self._references, at)
             given: dict[str, Json] = {"messages": self._seen_by(agent), "tools": [], "params": {}}
-            answer: dict[str, Json] = {"role": "assistant", "content": content}
             self.steps.append(Step(seq, "model", "chat", given, answer, attributes=attributes))
             self.said = text_of(answer) or self.said
-        self._before.append((agent, message))
+        self._before.append((agent, message, answer))
+        self._code = _blocks(message) or self._code
 
     def _seen_by(self, agent: str) -> list[Json]:
         """The history from one agent's side: its own messages are the assistant's."""
         prompt = self._prompts.get(agent)
         system: list[Json] = [{"role": "system", "content": prompt}] if isinstance(prompt, str) else []
-        return [
-            *system,
-            *({"role": "assistant", "content": said["content"]} if name == agent else said
-              for name, said in self._before),
-        ]  # fmt: skip
+        return [*system, *(own if name == agent else said for name, said, own in self._before)]
 
     def _terminal(self, seq: int, content: Any, attributes: dict[str, Any]) -> Step:
         text = content if isinstance(content, str) else ""
         ran = _RAN.match(text)
-        code = next((found for _, said in reversed(self._before) if (found := _blocks(said))), None)
         if ran is None:
             message = {"role": "user", "content": content}
             return Step(seq, "other", "terminal_message", output=message, attributes=attributes)
@@ -132,7 +132,7 @@ class _Log:
             seq,
             "tool",
             "execute_code",
-            None if code is None else {"code": [*code]},
+            None if self._code is None else {"code": [*self._code]},
             None if error else text,
             error,
             effect="write",
