@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from evalkit.canonical import digest
 from evalkit.errors import InputError
+from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_message import (
     LEGACY_CALL_ID,
@@ -41,9 +42,6 @@ _NOT_ASKED = frozenset(
 _NOT_PARAMS = _NOT_ASKED | {"messages", "tools", "functions", "model"}
 _NOT_TOP = frozenset({"choices", "usage", "model", "object"})
 _NOT_CHOICE = frozenset({"index", "message"})
-_KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id")
-_KEPT_PREFIX = "x-ratelimit-"
-_MAX_BODY = 65_536
 
 
 class OpenAIChat:
@@ -82,34 +80,34 @@ class OpenAIChat:
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         """The plain form of a completion or of an error."""
-        extra = {"headers": _kept(headers)}
+        extra = {"headers": kept_headers(headers)}
         try:
             raw = parse_json(body)
         except ValueError:
             raw = None
         if status >= 400:
-            kept = raw if raw is not None else _text(body)
-            return WireAnswer(error=_error(raw, status, body), status=status, extra={**extra, "body": kept})
+            kept = raw if raw is not None else text_of(body)
+            return WireAnswer(error=error_of(raw, status, body), status=status, extra={**extra, "body": kept})
         if not isinstance(raw, dict) or not _choices(raw):
             error = WireError("UnreadableAnswer", "the body is no chat completion")
-            return WireAnswer(error=error, status=status, extra={**extra, "body": _text(body)})
+            return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
         return _completed(raw, status, extra)
 
     def answer_from_stream(self, chunks: Iterable[bytes], headers: Mapping[str, str]) -> WireAnswer:
         """The plain form of a stream; one that broke off has the error `STREAM_CUT` or the server's own."""
         merged = merge_stream(chunks)
-        extra: dict[str, Any] = {"headers": _kept(headers)}
+        extra: dict[str, Any] = {"headers": kept_headers(headers)}
         error = None
         if merged.error is not None:
             extra["stream_error"] = merged.error
-            error = _error({"error": merged.error}, 200, b"")
+            error = error_of({"error": merged.error}, 200, b"")
         elif not merged.done:
             error = WireError(STREAM_CUT, "the stream ended before the answer did")
         return _completed(merged.completion, 200, extra, error)
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
         """The response as the API would send it."""
-        headers = {"content-type": "application/json", **_kept(_part(answer, "headers"))}
+        headers = {"content-type": "application/json", **kept_headers(answer.extra.get("headers"))}
         if "body" in answer.extra:
             body = answer.extra["body"]
             return answer.status, headers, body.encode("utf-8", "replace") if isinstance(body, str) else dump_json(body)
@@ -200,10 +198,10 @@ def _usage(raw: Any) -> WireUsage | None:
     if not isinstance(raw, dict):
         return None
     return WireUsage(
-        input_tokens=_count(raw, "prompt_tokens"),
-        output_tokens=_count(raw, "completion_tokens"),
-        cached_tokens=_count(raw.get("prompt_tokens_details"), "cached_tokens"),
-        reasoning_tokens=_count(raw.get("completion_tokens_details"), "reasoning_tokens"),
+        input_tokens=count_of(raw, "prompt_tokens"),
+        output_tokens=count_of(raw, "completion_tokens"),
+        cached_tokens=count_of(raw.get("prompt_tokens_details"), "cached_tokens"),
+        reasoning_tokens=count_of(raw.get("completion_tokens_details"), "reasoning_tokens"),
     )
 
 
@@ -219,35 +217,7 @@ def _usage_body(usage: WireUsage | None) -> dict[str, Any] | None:
     return body
 
 
-def _count(raw: Any, key: str) -> int | None:
-    value = raw.get(key) if isinstance(raw, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _error(raw: Any, status: int, body: bytes) -> WireError:
-    """The error of a body ``{"error": {"message", "type", "code"}}``; some servers send it flat, or as text."""
-    error = raw.get("error", raw) if isinstance(raw, dict) else raw
-    if isinstance(error, dict):
-        kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), f"http_{status}")
-        message = next((error[key] for key in ("message", "detail") if isinstance(error.get(key), str)), "")
-        return WireError(kind or f"http_{status}", message)
-    return WireError(f"http_{status}", error if isinstance(error, str) else _text(body))
-
-
-def _kept(headers: Mapping[str, Any]) -> dict[str, str]:
-    """The headers that decide what a client does, apart from those that tell how the body travelled."""
-    return {
-        key: value
-        for key, value in headers.items()
-        if (key in _KEPT_HEADERS or key.startswith(_KEPT_PREFIX)) and isinstance(value, str) and value.isascii()
-    }
-
-
 def _part(answer: WireAnswer, key: str) -> dict[str, Any]:
     """An object of `extra`, which comes from a recorded file and may hold anything."""
     part = answer.extra.get(key)
     return part if isinstance(part, dict) else {}
-
-
-def _text(body: bytes) -> str:
-    return body[:_MAX_BODY].decode("utf-8", "replace")

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.body import dump_json
+from evalkit.wire.json_text import object_of
 
 __all__ = ["LEGACY_CALL_ID", "REASONING_KEYS", "message_from_openai", "message_to_openai", "tool_from_openai"]
 
@@ -79,7 +80,7 @@ def _call_from_openai(call: dict[str, Any]) -> dict[str, Any]:
     call_id = _text(call.get("id"))
     function, custom = call.get("function"), call.get("custom")
     if isinstance(function, dict):
-        return {"id": call_id, "name": _text(function.get("name")), "arguments": _object(function.get("arguments"))}
+        return {"id": call_id, "name": _text(function.get("name")), "arguments": object_of(function.get("arguments"))}
     if isinstance(custom, dict):
         name, given = _text(custom.get("name")), _text(custom.get("input"))
         return {"id": call_id, "type": "custom", "name": name, "arguments": given}
@@ -98,17 +99,6 @@ def _function_to_openai(call: dict[str, Any]) -> dict[str, str]:
     arguments = call.get("arguments")
     text = arguments if isinstance(arguments, str) else dump_json({} if arguments is None else arguments).decode()
     return {"name": _text(call.get("name")), "arguments": text}
-
-
-def _object(arguments: Any) -> Any:
-    """Arguments as an object; the model's own text where that is no JSON object."""
-    if not isinstance(arguments, str):
-        return {} if arguments is None else arguments
-    try:
-        value = parse_json(arguments)
-    except ValueError:
-        return arguments
-    return value if isinstance(value, dict) else arguments
 
 
 def _text_of(content: Any) -> Any:

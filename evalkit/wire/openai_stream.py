@@ -7,20 +7,18 @@ chunk instead of one of its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.pieces import tokens
 from evalkit.wire.sse import encode_event, parse_events
 
 __all__ = ["MergedStream", "completion_chunks", "frames", "merge_stream"]
 
 _DONE = "[DONE]"
 _NOT_TOP = frozenset({"choices", "usage", "object", "obfuscation"})
-_PIECE = re.compile(r"\s*\S+|\s+")
-_MAX_PIECES = 200
 
 
 @dataclass(slots=True)
@@ -224,11 +222,11 @@ def _deltas(message: dict[str, Any]) -> list[dict[str, Any]]:
     first["content"] = "" if isinstance(plain.get("content"), str) else plain.get("content")
     deltas = [first]
     for key in texts:
-        deltas += [{key: piece} for piece in _pieces(plain[key])]
+        deltas += [{key: piece} for piece in tokens(plain[key])]
     legacy = message.get("function_call")
     if legacy is not None:
         deltas.append({"function_call": {**legacy, "arguments": ""}})
-        deltas += [{"function_call": {"arguments": piece}} for piece in _pieces(legacy["arguments"])]
+        deltas += [{"function_call": {"arguments": piece}} for piece in tokens(legacy["arguments"])]
     for index, call in enumerate(message.get("tool_calls") or ()):
         deltas += [{"tool_calls": [{"index": index, **delta}]} for delta in _call_deltas(call)]
     return deltas
@@ -237,11 +235,4 @@ def _deltas(message: dict[str, Any]) -> list[dict[str, Any]]:
 def _call_deltas(call: dict[str, Any]) -> list[dict[str, Any]]:
     envelope, key = ("custom", "input") if "custom" in call else ("function", "arguments")
     head = {**call, envelope: {**call[envelope], key: ""}}
-    return [head, *({envelope: {key: piece}} for piece in _pieces(call[envelope][key]))]
-
-
-def _pieces(text: str) -> list[str]:
-    """`text` cut before its blanks, about a token a piece; a long one in larger pieces, at most 200 of them."""
-    words = _PIECE.findall(text)
-    size = -(-len(words) // _MAX_PIECES) or 1
-    return ["".join(words[at : at + size]) for at in range(0, len(words), size)]
+    return [head, *({envelope: {key: piece}} for piece in tokens(call[envelope][key]))]
