@@ -60,7 +60,7 @@ class Anthropic:
             return None
         model, tools = raw.get("model"), without_cache_marks(raw.get("tools"))
         system = without_cache_marks(raw.get("system"))
-        params = {_NAMES.get(key, key): value for key, value in raw.items() if key not in _NOT_PARAMS}
+        params = {str(_NAMES.get(key, key)): value for key, value in raw.items() if key not in _NOT_PARAMS}
         return WireRequest(
             asked={
                 "messages": [

@@ -180,6 +180,9 @@ class MessageForm:
             return spell(value, self._spellings.get(int(at)))
         return value if isinstance(value, str) else None
 
+    def may_be_kept(self, event: dict[str, Any]) -> bool:
+        return "delta" not in event
+
     def piece(self, event: dict[str, Any]) -> Any:
         return event["delta"].get(_TEXTS[event["delta"]["type"]][0])
 

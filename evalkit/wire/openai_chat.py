@@ -14,15 +14,18 @@ from evalkit.canonical import digest
 from evalkit.errors import InputError
 from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
 from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.openai_chat_form import FORM, script_for
 from evalkit.wire.openai_message import (
     LEGACY_CALL_ID,
     REASONING_KEYS,
     message_from_openai,
     message_to_openai,
+    spellings_in,
     tool_from_openai,
 )
 from evalkit.wire.openai_stream import completion_chunks, frames, merge_stream
 from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
+from evalkit.wire.script import play_script, write_script
 
 __all__ = ["WIRE", "OpenAIChat"]
 
@@ -48,8 +51,9 @@ class OpenAIChat:
     """The wire of ``POST .../chat/completions``.
 
     Keys of `WireAnswer.extra`: ``top`` (id, created, system_fingerprint and other fields of the completion),
-    ``choice`` (finish_reason, logprobs), ``usage`` (as reported), ``reasoning_key``, ``headers``,
-    ``dropped_choices``; ``body`` (of an error, or of a body that is no completion) and ``stream_error``.
+    ``choice`` (finish_reason, logprobs), ``usage`` (as reported), ``reasoning_key``, ``spellings`` (of arguments, see
+    `wire.json_text`), ``headers``, ``dropped_choices``; of a stream ``script`` (see `wire.script`) and
+    ``stream_error``; ``body`` of an error, or of a body that is no completion.
     """
 
     name = "openai_chat"
@@ -103,7 +107,11 @@ class OpenAIChat:
             error = error_of({"error": merged.error}, 200, b"")
         elif not merged.done:
             error = WireError(STREAM_CUT, "the stream ended before the answer did")
-        return _completed(merged.completion, 200, extra, error)
+        answer = _completed(merged.completion, 200, extra, error)
+        script, dropped = write_script(merged.chunks, _completion(answer, WireRequest({})), FORM)
+        if not dropped:  # else it is cut as other answers are
+            extra["script"] = script
+        return answer
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
         """The response as the API would send it."""
@@ -122,7 +130,11 @@ class OpenAIChat:
         """The server-sent events; a broken answer ends without finish reason or mark, as it did."""
         options = request.extra.get("stream_options")
         wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-        chunks = completion_chunks(_completion(answer, request), include_usage=wants_usage)
+        completion = _completion(answer, request)
+        script = script_for(answer.extra.get("script"), completion, include_usage=wants_usage)
+        if script is not None:
+            return frames(play_script(script, completion, FORM), done=answer.error is None)
+        chunks = completion_chunks(completion, include_usage=wants_usage)
         if "stream_error" in answer.extra:
             chunks.append({"error": answer.extra["stream_error"]})
         return frames(chunks, done=answer.error is None)
@@ -144,6 +156,8 @@ def _completed(raw: dict[str, Any], status: int, extra: dict[str, Any], error: W
     message = choice.get("message")
     extra["top"] = {key: value for key, value in raw.items() if key not in _NOT_TOP and value is not None}
     extra["choice"] = {key: value for key, value in choice.items() if key not in _NOT_CHOICE and value is not None}
+    if spellings := spellings_in(message):
+        extra["spellings"] = spellings
     if isinstance(raw.get("usage"), dict):
         extra["usage"] = raw["usage"]
     if isinstance(message, dict) and message.get(REASONING_KEYS[1]) and not message.get(REASONING_KEYS[0]):
@@ -165,7 +179,8 @@ def _completion(answer: WireAnswer, request: WireRequest) -> dict[str, Any]:
     """A chat completion that says `answer`."""
     extra = answer.extra
     reasoning_key = REASONING_KEYS[extra.get("reasoning_key") == REASONING_KEYS[1]]
-    message = message_to_openai(answer.output, reasoning_key)
+    spellings = extra.get("spellings")
+    message = message_to_openai(answer.output, reasoning_key, spellings if isinstance(spellings, list) else ())
     choice: dict[str, Any] = {"logprobs": None, "finish_reason": None, **_part(answer, "choice")}
     choice |= {"index": 0, "message": message}
     if choice["finish_reason"] is None and answer.error is None:

@@ -5,9 +5,9 @@ the request that it is sent back with, so that an agent's history is recognised 
 encrypted contents are the provider's marks and no part of what was said: a response's are kept in its layout.
 
 Source: https://platform.openai.com/docs/api-reference/responses/object and ``openai.types.responses``. An item with a
-``call_id`` is a call that the agent carries out (``function_call``, ``custom_tool_call``, ``computer_call`` ...), or with
-``_output`` its result; any other item (``web_search_call``, ``mcp_call`` ...) is what the provider did itself, and a part
-of the content.
+``call_id`` is a call that the agent carries out (``function_call``, ``custom_tool_call``, ``computer_call`` ...), or,
+with ``_output``, its result; any other item (``web_search_call``, ``mcp_call`` ...) is what the provider did itself,
+and a part of the content.
 """
 
 from __future__ import annotations

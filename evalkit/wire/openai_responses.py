@@ -67,7 +67,7 @@ class OpenAIResponses:
         if not isinstance(raw, dict) or not ("input" in raw or any(raw.get(key) for key in _KEPT_ELSEWHERE)):
             return None
         model, tools = raw.get("model"), raw.get("tools")
-        params = {_NAMES.get(key, key): value for key, value in raw.items() if key not in _NOT_PARAMS}
+        params = {str(_NAMES.get(key, key)): value for key, value in raw.items() if key not in _NOT_PARAMS}
         return WireRequest(
             asked={
                 "messages": [*_messages(raw.get("instructions"), "system"), *_messages(raw.get("input"), "user")],

@@ -95,7 +95,8 @@ class _Merge:
         kind = str(event.get("type", "")).removeprefix(_PREFIX)
         at = event.get("output_index")
         if isinstance(event.get("response"), dict):
-            self._top |= {key: value for key, value in event["response"].items() if key != "output"}
+            top = {key: value for key, value in event["response"].items() if key != "output"}
+            self._top = top if kind in _ENDS else {**self._top, **top}
             output = event["response"].get("output")
             if kind in _ENDS:
                 self.done = True
@@ -201,6 +202,9 @@ class _Form:
         holder = item if list_name is None else _part(item, list_name, address[2] if len(address) > 2 else None)
         text = None if holder is None else holder.get(field_name)
         return text if isinstance(text, str) else None
+
+    def may_be_kept(self, event: dict[str, Any]) -> bool:
+        return "delta" not in event
 
     def piece(self, event: dict[str, Any]) -> Any:
         return event.get("delta")

@@ -29,16 +29,19 @@ class MergedStream:
         completion: one chat completion, as a response without streaming would hold it.
         done: whether the stream came to its end: ``[DONE]``, or a finish reason where a server leaves that out.
         error: the error object that the server sent inside of the stream.
+        chunks: the chunks, without their padding (``obfuscation``).
     """
 
     completion: dict[str, Any]
     done: bool
     error: Any = None
+    chunks: list[dict[str, Any]] = field(default_factory=list)
 
 
 def merge_stream(chunks: Iterable[bytes]) -> MergedStream:
     """Merges the chunks of a stream; events that are no JSON object are passed over, as are comments."""
     merge = _Merge()
+    chunks_seen: list[dict[str, Any]] = []
     for event in parse_events(chunks):
         if event.data.startswith(_DONE):
             merge.done = True
@@ -48,8 +51,9 @@ def merge_stream(chunks: Iterable[bytes]) -> MergedStream:
         except ValueError:
             continue
         if isinstance(chunk, dict):
+            chunks_seen.append({key: value for key, value in chunk.items() if key != "obfuscation"})
             merge.take(chunk)
-    return merge.result()
+    return merge.result(chunks_seen)
 
 
 def completion_chunks(completion: dict[str, Any], *, include_usage: bool) -> list[dict[str, Any]]:
@@ -122,7 +126,7 @@ class _Merge:
             self._calls.take(delta.get("tool_calls"))
             self._message.take({key: value for key, value in delta.items() if key != "tool_calls"})
 
-    def result(self) -> MergedStream:
+    def result(self, chunks: list[dict[str, Any]]) -> MergedStream:
         message = self._message.value()
         calls = self._calls.value()
         if calls:
@@ -131,7 +135,7 @@ class _Merge:
         others = [{"index": index} for index in sorted(self._others)]
         completion = {**self._top, "choices": [choice, *others], "usage": self._usage}
         done = self.done or (self.error is None and self._choice.get("finish_reason") is not None)
-        return MergedStream(completion, done, self.error)
+        return MergedStream(completion, done, self.error, chunks)
 
 
 @dataclass(slots=True)

@@ -3,9 +3,9 @@
 Nearly all of a stream can be made of its answer: a delta is a piece of a text of it, a "done" event repeats a part of
 it. So a recorded stream is kept as a script: a list of entries ``{"at": address, "lengths": [...], "patch": {...}}``.
 An address names an event and the place in the answer that it speaks of, ``lengths`` the sizes in characters of
-successive deltas there, ``patch`` what differs from the event that is made of the answer (see `wire.patch`); ``{"event": {...}}``
-is an event that no answer says, such as a ping. Played on the answer, a script gives the events as they were, in their
-order and in their pieces, up to where they ended.
+successive deltas there, ``patch`` what differs from the event that is made of the answer (see `wire.patch`). An event
+that no answer says, such as a ping, stands whole: ``{"event": {...}}``. Played on the answer, a script gives the events
+as they were, in their order and in their pieces, up to where they ended.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ class EventForm(Protocol):
         """The text that the deltas there are pieces of; None when the event is no delta."""
         ...
 
+    def may_be_kept(self, event: dict[str, Any]) -> bool:
+        """Whether an event that has no place in the answer holds no piece of a text either."""
+        ...
+
     def piece(self, event: dict[str, Any]) -> Any:
         """A delta's piece."""
         ...
@@ -58,10 +62,10 @@ def write_script(
         address = form.address(event)
         template = None if address is None else form.template(address, whole)
         if address is None or template is None:
-            if "delta" in event:
-                dropped += 1
-            else:
+            if form.may_be_kept(event):
                 script.append({"event": event})
+            else:
+                dropped += 1
             continue
         entry: dict[str, Any] = {"at": list(address)}
         if form.text(address, whole) is not None:
