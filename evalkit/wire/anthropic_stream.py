@@ -84,7 +84,7 @@ class _Merge:
             self._take_top(event["message"], event["message"].get("usage"))
         elif kind == "content_block_start" and type(at) is int and isinstance(event.get("content_block"), dict):
             self._blocks[at] = dict(event["content_block"])
-        elif kind == _DELTA and at in self._blocks and isinstance(event.get("delta"), dict):
+        elif kind == _DELTA and type(at) is int and at in self._blocks and isinstance(event.get("delta"), dict):
             self._take_delta(at, event["delta"])
         elif kind == "message_delta":
             rest = {key: value for key, value in event.items() if key not in ("type", "delta", "usage")}

@@ -126,7 +126,7 @@ def _item(layout: dict[str, Any], supply: Supply) -> dict[str, Any]:
 
 
 def _refilled_part(part: dict[str, Any], supply: Supply) -> dict[str, Any]:
-    kind = part.get("type")
+    kind = _text(part.get("type"))
     if kind == "refusal":
         return {**part, "refusal": supply.joined("refusal", part.get("refusal"))}
     if kind not in _TEXT_PARTS:
@@ -157,11 +157,11 @@ def _layout(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part_layout(part: dict[str, Any]) -> dict[str, Any]:
-    kind = part.get("type")
+    kind = _text(part.get("type"))
     if kind == "refusal":
         return {**part, "refusal": paragraphs(_text(part.get("refusal")))}
     if kind not in _TEXT_PARTS:
-        return {"type": kind}
+        return {"type": part.get("type")}
     left = {key: value for key, value in part.items() if key != "text"}
     annotations = part.get("annotations")
     return {**left, "annotations": len(annotations)} if isinstance(annotations, list) else left
@@ -241,7 +241,7 @@ def _call_kind(call: dict[str, Any]) -> str:
 
 
 def _part(part: Any) -> Any:
-    if isinstance(part, dict) and part.get("type") in _TEXT_PARTS:
+    if isinstance(part, dict) and _text(part.get("type")) in _TEXT_PARTS:
         return {"type": "text", "text": _text(part.get("text"))}
     return part
 

@@ -112,8 +112,8 @@ class _Merge:
         elif type(at) is int and kind in _PARTS and isinstance(event.get("part"), dict):
             name, index = _PARTS[kind]
             _place(self._items.get(at), name, event.get(index), event["part"])
-        elif type(at) is int and kind == _ANNOTATION:
-            self._annotations.setdefault((at, event.get("content_index")), []).append(event.get("annotation"))
+        elif type(at) is int and kind == _ANNOTATION and type(event.get("content_index")) is int:
+            self._annotations.setdefault((at, event["content_index"]), []).append(event.get("annotation"))
         elif type(at) is int and isinstance(event.get("delta"), str):
             name, _, tail = kind.rpartition(".")
             if tail == "delta" and name in _TEXTS:
@@ -223,7 +223,7 @@ def plain_script(response: dict[str, Any], *, ended: bool) -> list[dict[str, Any
     script: list[dict[str, Any]] = [{"at": [kind], "patch": begun} for kind in ("created", "in_progress")]
     for at, item in enumerate(response["output"]):
         script += _item_script(at, item, ended=ended or at + 1 < len(response["output"]))
-    status = response.get("status")
+    status = str(response.get("status"))
     return [*script, {"at": [status if status in _ENDS else "completed"]}] if ended else script
 
 
