@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
 from evalkit.wire.anthropic_blocks import (
     blocks_of,
+    given_content,
     input_spellings,
     layout_of,
     mark_of,
@@ -59,7 +60,7 @@ class Anthropic:
         if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list) or "max_tokens" not in raw:
             return None
         model, tools = raw.get("model"), without_cache_marks(raw.get("tools"))
-        system = without_cache_marks(raw.get("system"))
+        system = given_content(without_cache_marks(raw.get("system")))
         params = {str(_NAMES.get(key, key)): value for key, value in raw.items() if key not in _NOT_PARAMS}
         return WireRequest(
             asked={

@@ -1,9 +1,9 @@
 """The content blocks of Anthropic's Messages API: to the normal form of `trace.model`, and back.
 
-An assistant's blocks are one Message, in a response as in the request that it is sent back with. Signatures, redacted
-thinking and the markers of prompt caching are the provider's marks and no part of what was said; a response's are kept
-in its layout. What the provider did itself (``server_tool_use``, ``web_search_tool_result`` ...) is a part of the
-content. A tool's result is a Message of its own.
+An assistant's blocks are one Message, in a response as in the request that it is sent back with. Signatures and the
+markers of prompt caching are the provider's marks and no part of what was said; a response's are kept in its layout.
+What the provider did itself (``server_tool_use``, ``web_search_tool_result`` ...) and what it hides
+(``redacted_thinking``) are parts of the content. A tool's result is a Message of its own.
 
 Source: https://docs.anthropic.com/en/api/messages and ``anthropic.types``.
 """
@@ -16,11 +16,19 @@ from evalkit.canonical import digest
 from evalkit.errors import InputError
 from evalkit.wire.layout import LayoutMismatch, Supply, is_text, joined, paragraphs
 
-__all__ = ["blocks_of", "input_spellings", "layout_of", "mark_of", "message_of", "messages_of", "without_cache_marks"]
+__all__ = [
+    "blocks_of",
+    "given_content",
+    "input_spellings",
+    "layout_of",
+    "mark_of",
+    "message_of",
+    "messages_of",
+    "without_cache_marks",
+]
 
 _CACHE_MARK = "cache_control"
-_MARKS_ONLY = frozenset({"redacted_thinking"})
-_OWN_PLACES = _MARKS_ONLY | {"text", "thinking", "tool_use"}
+_OWN_PLACES = frozenset({"text", "thinking", "tool_use"})
 
 
 def messages_of(raw: Any) -> list[dict[str, Any]]:
@@ -33,8 +41,8 @@ def messages_of(raw: Any) -> list[dict[str, Any]]:
     if not isinstance(content, list):
         return [{"role": role, "content": content}]
     results = [_result(block) for block in content if _kind(block) == "tool_result"]
-    rest = [_part(block) for block in content if _kind(block) != "tool_result"]
-    return [*results, {"role": role, "content": rest}] if rest or not results else results
+    rest = [block for block in content if _kind(block) != "tool_result"]
+    return [*results, {"role": role, "content": given_content(rest)}] if rest or not results else results
 
 
 def message_of(content: Any) -> dict[str, Any]:
@@ -55,7 +63,7 @@ def message_of(content: Any) -> dict[str, Any]:
             given = block.get("input")
             call = {"id": _text(block.get("id")), "name": _text(block.get("name"))}
             calls.append({**call, "arguments": {} if given is None else given})
-        elif kind not in _MARKS_ONLY:
+        else:
             parts.append(block)
     message: dict[str, Any] = {"role": "assistant", "content": parts or None}
     if len(parts) == 1 and is_text(parts[0]):
@@ -133,8 +141,6 @@ def _block(layout: dict[str, Any], supply: Supply) -> dict[str, Any]:
         return {**layout, "text": supply.text(), **citations}
     if kind == "thinking":
         return {**layout, "thinking": supply.joined("reasoning", layout.get("thinking"))}
-    if kind in _MARKS_ONLY:
-        return layout
     if kind != "tool_use":
         return supply.part()
     call = supply.call()
@@ -150,8 +156,6 @@ def _layout(block: dict[str, Any]) -> dict[str, Any]:
         return {**left, "citations": len(citations)} if isinstance(citations, list) else left
     if kind == "thinking":
         return {**block, "thinking": paragraphs(_text(block.get("thinking")))}
-    if kind in _MARKS_ONLY:
-        return block
     if kind == "tool_use":
         return {key: value for key, value in block.items() if key not in ("id", "name", "input")}
     return {"type": kind}
@@ -179,11 +183,16 @@ def _refusal_as_text(message: Any) -> Any:
     return {**message, "content": [*before, str(message["refusal"])], "refusal": None}
 
 
+def given_content(content: Any) -> Any:
+    """Content that the agent gave, with its texts as plain parts; one text alone is itself."""
+    if not isinstance(content, list):
+        return content
+    parts = [_part(block) for block in content]
+    return parts[0]["text"] if len(parts) == 1 and isinstance(parts[0], dict) and is_text(parts[0]) else parts
+
+
 def _result(block: dict[str, Any]) -> dict[str, Any]:
-    content = block.get("content")
-    if isinstance(content, list):
-        parts = [_part(part) for part in content]
-        content = parts[0]["text"] if len(parts) == 1 and isinstance(parts[0], dict) and is_text(parts[0]) else parts
+    content = given_content(block.get("content"))
     message = {"role": "tool", "content": content, "tool_call_id": _text(block.get("tool_use_id"))}
     return {**message, "is_error": True} if block.get("is_error") is True else message
 

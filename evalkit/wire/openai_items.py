@@ -206,12 +206,17 @@ def _given(item: Any) -> dict[str, Any]:
         return {"role": "other", "content": item}
     if "call_id" in item:
         output = item.get("output")
-        content = [_part(part) for part in output] if isinstance(output, list) else output
-        return {"role": "tool", "content": content, "tool_call_id": _text(item.get("call_id"))}
-    role, content = _text(item.get("role")), item.get("content")
-    if isinstance(content, list):
-        content = [_part(part) for part in content]
-    return {"role": "system" if role == "developer" else role or "user", "content": content}
+        return {"role": "tool", "content": _given_content(output), "tool_call_id": _text(item.get("call_id"))}
+    role = _text(item.get("role")) or "user"
+    return {"role": "system" if role == "developer" else role, "content": _given_content(item.get("content"))}
+
+
+def _given_content(content: Any) -> Any:
+    """Content with its texts as parts; one text alone is itself, as it is wherever it comes from."""
+    if not isinstance(content, list):
+        return content
+    parts = [_part(part) for part in content]
+    return parts[0]["text"] if len(parts) == 1 and isinstance(parts[0], dict) and is_text(parts[0]) else parts
 
 
 def _is_said(item: dict[str, Any]) -> bool:

@@ -22,7 +22,7 @@ ASKED: dict[str, Any] = {
 }
 OUTPUT: Any = {
     "role": "assistant",
-    "content": "Let me refund  Zoë.",
+    "content": [{"type": "redacted_thinking", "data": "EmwKAhgBEgy3"}, {"type": "text", "text": "Let me refund  Zoë."}],
     "reasoning": "They want\n\na refund.",
     "tool_calls": [
         {"id": "toolu_1", "name": "find", "arguments": {"id": "ü 7"}},
@@ -178,14 +178,14 @@ def test_an_answer_that_the_agent_sends_back_is_recognised(server: ScriptedServe
         first = create(client(server), system=[{"type": "text", "text": "be kind", **marked}])
         history = [*ASKED["messages"], {"role": "assistant", "content": first.content}]
         create(client(server), messages=[*history, {"role": "user", "content": results}])
-    assert run.steps[0].input["messages"][0] == {"role": "system", "content": [{"type": "text", "text": "be kind"}]}  # type: ignore[index,call-overload]  # JSON
+    assert run.steps[0].input["messages"][0] == {"role": "system", "content": "be kind"}  # type: ignore[index,call-overload]  # JSON
     expected: list[Any] = [
         {"role": "user", "content": "refund Zoë"},
         run.steps[0].output,
         {"role": "tool", "content": "none", "tool_call_id": "toolu_1"},
         {"role": "tool", "content": "no such", "tool_call_id": "toolu_2", "is_error": True},
         {"role": "tool", "content": None, "tool_call_id": "toolu_3"},
-        {"role": "user", "content": [{"type": "text", "text": "go on"}]},
+        {"role": "user", "content": "go on"},
     ]
     assert run.steps[1].input["messages"] == expected  # type: ignore[index,call-overload]  # JSON
 
@@ -305,7 +305,7 @@ def _until_broken(sdk: anthropic.Anthropic, broken: bool) -> list[Any]:
 
 def test_an_imported_answer_needs_no_http() -> None:
     """A model step that never was HTTP answers the SDK, streaming and not, with the same ids each time."""
-    output = {key: value for key, value in OUTPUT.items() if key != "reasoning"}
+    output = {"role": "assistant", "content": "Let me see.", "tool_calls": OUTPUT["tool_calls"]}
     step = Step(0, "model", "chat", output=output, model="claude-x", usage=Usage(40, 2, 30))
     with replaying(step):
         whole = create(client())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.trace.formats.loose_messages import answer_in, messages_in
 from evalkit.wire.anthropic import WIRE
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.protocol import WireAnswer, WireError, WireRequest, WireUsage
@@ -76,7 +77,7 @@ def test_what_was_asked_is_parted_from_what_was_not() -> None:
         stream=True,
     )
     assert found.asked["messages"] == [
-        {"role": "system", "content": [{"type": "text", "text": "be kind"}]},
+        {"role": "system", "content": "be kind"},
         {"role": "user", "content": "hi"},
     ]
     plain = {"name": "find", "parameters": {"type": "object"}}
@@ -219,3 +220,22 @@ def test_no_recorded_answer_breaks_the_builder(output: Any, extra: dict[str, Any
         given_answer = WireAnswer(output, error=error, extra=extra)
         assert isinstance(WIRE.response(given_answer, ASKED)[2], bytes)
         assert isinstance(WIRE.stream(given_answer, ASKED), list)
+
+
+def test_an_import_reads_a_body_as_the_wire_does() -> None:
+    """A run from a tracing product is matched by calls made through the SDK."""
+    said: list[Any] = [
+        {"type": "thinking", "thinking": "a", "signature": "s"},
+        {"type": "redacted_thinking", "data": "d"},
+        {"type": "text", "text": "so"},
+        {"type": "tool_use", "id": "t1", "name": "find", "input": {"id": 1}},
+    ]
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "7"}]}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+        {"role": "assistant", "content": said},
+        {"role": "user", "content": [result, {"type": "text", "text": "go on"}]},
+    ]
+    found = request(system="be kind", messages=messages).asked["messages"]
+    assert messages_in({"system": "be kind", "messages": messages}) == found
+    assert answer_in({"role": "assistant", "content": said}) == answer(*said).output

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.trace.formats.loose_messages import answer_in, messages_in
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_responses import WIRE
 from evalkit.wire.protocol import WireAnswer, WireError, WireRequest, WireUsage
@@ -140,7 +141,7 @@ def test_input_items_have_the_normal_form() -> None:
             ],
         },
         {"role": "tool", "content": "7", "tool_call_id": "c1"},
-        {"role": "tool", "content": [{"type": "text", "text": "."}], "tool_call_id": "c2"},
+        {"role": "tool", "content": ".", "tool_call_id": "c2"},
         {"role": "other", "content": {"type": "item_reference", "id": "msg_0"}},
     ]
 
@@ -331,3 +332,22 @@ def test_no_recorded_answer_breaks_the_builder(output: Any, extra: dict[str, Any
         given_answer = WireAnswer(output, error=error, extra=extra)
         assert isinstance(WIRE.response(given_answer, ASKED)[2], bytes)
         assert isinstance(WIRE.stream(given_answer, ASKED), list)
+
+
+def test_an_import_reads_a_body_as_the_wire_does() -> None:
+    """A run from a tracing product is matched by calls made through the SDK."""
+    items: list[Any] = [
+        {"role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+        {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": text} for text in "ab"]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "so", "annotations": []}]},
+        CALL,
+        {**CALL, "call_id": "c2"},
+        {"type": "function_call_output", "call_id": "c1", "output": "7"},
+        {"type": "function_call_output", "call_id": "c2", "output": "8"},
+    ]
+    assert messages_in({"instructions": "be kind", "input": items}) == _messages(instructions="be kind", input=items)
+    assert answer_in({"output": items[1:5]}) == answer(*items[1:5]).output
+
+
+def _messages(**fields: Any) -> Any:
+    return request(**fields).asked["messages"]
