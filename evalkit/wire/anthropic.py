@@ -6,6 +6,7 @@ streams is Amazon's binary event stream and no server-sent events: such calls ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,7 +30,8 @@ from evalkit.wire.sse import encode_event
 
 __all__ = ["WIRE", "Anthropic"]
 
-_ENDINGS = ("/messages", ":rawPredict", ":streamRawPredict", "/invoke")
+_ENDINGS = ("/messages", "/invoke")
+_VERTEX = re.compile(r"/publishers/anthropic/models/[^/]+:(?:rawPredict|streamRawPredict)\Z")
 _NOT_ASKED = frozenset("stream metadata service_tier container cache_control inference_geo anthropic_version".split())
 _NOT_PARAMS = _NOT_ASKED | {"messages", "system", "tools", "model"}
 _NOT_TOP = frozenset({"content", "usage", "model"})
@@ -49,7 +51,10 @@ class Anthropic:
 
     def matches(self, method: str, url: str) -> bool:
         """Whether a request creates a message, at whatever host and prefix."""
-        return method == "POST" and urlsplit(url).path.endswith(_ENDINGS)
+        if method != "POST":
+            return False
+        path = urlsplit(url).path
+        return path.endswith(_ENDINGS) or _VERTEX.search(path) is not None
 
     def request(self, body: bytes) -> WireRequest | None:
         """The plain form; None for a body that is no JSON object with messages and a limit of tokens."""
@@ -58,6 +63,8 @@ class Anthropic:
         except ValueError:
             return None
         if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list) or "max_tokens" not in raw:
+            return None
+        if "model" not in raw and "anthropic_version" not in raw:  # another vendor's model on a cloud
             return None
         model, tools = raw.get("model"), without_cache_marks(raw.get("tools"))
         system = given_content(without_cache_marks(raw.get("system")))

@@ -44,6 +44,7 @@ def rebuilt(given_answer: WireAnswer) -> Any:
         ("POST", "https://api.anthropic.com/v1/messages", True),
         ("POST", "https://api.anthropic.com/v1/messages?beta=true", True),
         ("POST", "https://x.googleapis.com/v1/projects/p/publishers/anthropic/models/c@1:streamRawPredict", True),
+        ("POST", "https://x.googleapis.com/v1/projects/p/publishers/mistralai/models/m@1:rawPredict", False),
         ("POST", "https://bedrock-runtime.us.amazonaws.com/model/c/invoke", True),
         ("POST", "https://bedrock-runtime.us.amazonaws.com/model/c/invoke-with-response-stream", False),
         ("POST", "https://api.anthropic.com/v1/messages/count_tokens", False),
@@ -56,7 +57,10 @@ def test_the_endpoint_is_known_by_its_path(method: str, url: str, matches: bool)
     assert (find_wire(method, url) is WIRES.get("anthropic")) is matches
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"role": "user", "content": "x"}', b'{"messages": []}'])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{}", b'{"role": "user", "content": "x"}', b'{"messages": []}', b'{"messages": [], "max_tokens": 1}'],
+)
 def test_what_asks_no_model_is_none_of_ours(body: bytes) -> None:
     """A message added to a thread, or to a chat room, goes to a path that ends alike."""
     assert WIRE.request(body) is None

@@ -262,6 +262,7 @@ def test_pieces_of_unknown_kinds_are_counted_and_not_kept() -> None:
     sent = b"".join(WIRE.stream(found, ASKED))
     assert b"searching" in sent
     assert b"Zo" not in sent
+    assert b"sequence_number" not in sent  # this server numbers nothing
 
 
 @given(OUTPUTS, st.integers(1, 40))
