@@ -13,7 +13,8 @@ from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_items import items_of, layout_of, message_of, messages_of
 from evalkit.wire.openai_message import tool_from_openai
-from evalkit.wire.openai_responses_stream import FORM, merge_response, plain_script
+from evalkit.wire.openai_responses_form import FORM, plain_script
+from evalkit.wire.openai_responses_stream import merge_response
 from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.script import play_script, write_script
 from evalkit.wire.sse import encode_event
