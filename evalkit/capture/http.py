@@ -6,7 +6,8 @@ wire knows, goes straight through. A streamed answer flows through piece by piec
 stream does, or when the caller closes it.
 
 Attributes of a recorded step: ``wire``, ``endpoint`` (no query), ``request_extra``, ``requested_model`` (where another
-one answered), ``status``, ``stream``, ``extra`` (the wire's) and ``ended``, for a stream that did not come to its end:
+one answered), ``missing`` (``["input"]`` where the provider keeps messages that the request only refers to),
+``status``, ``stream``, ``extra`` (the wire's) and ``ended``, for a stream that did not come to its end:
 ``raised`` (reading it failed), ``cut`` (the server ended it) or ``closed`` (the caller did).
 """
 
@@ -14,18 +15,21 @@ from __future__ import annotations
 
 import functools
 import importlib.machinery
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from types import ModuleType
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from evalkit.capture.patching import Patches
 from evalkit.capture.rebuild import rebuild_error
 from evalkit.capture.seam import Answer, Call, Session, Turn, current_session, error_of
 from evalkit.trace.model import StepError, Usage
+from evalkit.wire.answer import kept_headers
 from evalkit.wire.protocol import STREAM_CUT, Wire, WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.registry import WIRES, find_wire
 
@@ -33,6 +37,7 @@ __all__ = ["http_capture"]
 
 _LIBRARIES = ("httpx", "httpx2")
 _STREAM_CLOSED = "StreamClosed"
+_MODEL_IN_PATH = re.compile(r"/(?:models?|deployments)/([^/]+?)(?::(?:rawPredict|streamRawPredict))?(?:/|\Z)")
 _STATUS_OF = {
     "BadRequestError": 400,
     "AuthenticationError": 401,
@@ -42,8 +47,24 @@ _STATUS_OF = {
     "UnprocessableEntityError": 422,
     "RateLimitError": 429,
     "InternalServerError": 500,
+    "RequestTooLargeError": 413,
+    "ServiceUnavailableError": 503,
+    "DeadlineExceededError": 504,
+    "OverloadedError": 529,
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
 }
-"""Statuses by the error classes of the SDKs, for traces that hold the class only."""
+"""Statuses by the error classes of the SDKs and the codes of the APIs, for traces that hold only these."""
 _TRANSPORT_OF = {"APITimeoutError": "ReadTimeout", "APIConnectionError": "ConnectError"}
 
 
@@ -86,7 +107,7 @@ class _Exchange:
         if answer.error is not None and ended == "raised":
             failure = _transport_error(self.library, answer.error, self.request)
         pieces = self.wire.stream(recorded, self.asked)
-        headers = {"content-type": "text/event-stream; charset=utf-8"}
+        headers = {**kept_headers(recorded.extra.get("headers")), "content-type": "text/event-stream; charset=utf-8"}
         return self._response(200, headers, stream=_stream(self.library, _Pieces, pieces, failure))
 
     def _response(self, status: int, headers: dict[str, str], **body: Any) -> Any:
@@ -223,7 +244,17 @@ def _begin(library: Any, request: Any) -> _Exchange | None:
     except library.RequestNotRead:  # a body that is itself a stream is no model call
         return None
     asked = wire.request(body)
-    return None if asked is None else _Exchange(library, wire, asked, _open(session, wire, asked, request), request)
+    if asked is None:
+        return None
+    if asked.model is None:
+        asked = replace(asked, model=_model_in(url))
+    return _Exchange(library, wire, asked, _open(session, wire, asked, request), request)
+
+
+def _model_in(url: str) -> str | None:
+    """The model where the path names it, as those of Azure, Vertex AI and Bedrock do."""
+    found = _MODEL_IN_PATH.search(urlsplit(url).path)
+    return None if found is None else unquote(found.group(1))
 
 
 def _open(session: Session, wire: Wire, asked: WireRequest, request: Any) -> Turn:
@@ -231,6 +262,8 @@ def _open(session: Session, wire: Wire, asked: WireRequest, request: Any) -> Tur
     attributes: dict[str, Any] = {"wire": wire.name, "endpoint": str(endpoint), "stream": asked.stream}
     if asked.extra:
         attributes["request_extra"] = asked.extra
+    if asked.partial:
+        attributes["missing"] = ["input"]
     return session.begin(Call("model", "chat", dict(asked.asked), model=asked.model, attributes=attributes))
 
 

@@ -12,16 +12,20 @@ from urllib.parse import urlsplit
 
 from evalkit.canonical import digest
 from evalkit.errors import InputError
+from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
 from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.openai_chat_form import FORM, script_for
 from evalkit.wire.openai_message import (
     LEGACY_CALL_ID,
     REASONING_KEYS,
     message_from_openai,
     message_to_openai,
+    spellings_in,
     tool_from_openai,
 )
 from evalkit.wire.openai_stream import completion_chunks, frames, merge_stream
 from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
+from evalkit.wire.script import play_script, write_script
 
 __all__ = ["WIRE", "OpenAIChat"]
 
@@ -41,17 +45,15 @@ _NOT_ASKED = frozenset(
 _NOT_PARAMS = _NOT_ASKED | {"messages", "tools", "functions", "model"}
 _NOT_TOP = frozenset({"choices", "usage", "model", "object"})
 _NOT_CHOICE = frozenset({"index", "message"})
-_KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id")
-_KEPT_PREFIX = "x-ratelimit-"
-_MAX_BODY = 65_536
 
 
 class OpenAIChat:
     """The wire of ``POST .../chat/completions``.
 
     Keys of `WireAnswer.extra`: ``top`` (id, created, system_fingerprint and other fields of the completion),
-    ``choice`` (finish_reason, logprobs), ``usage`` (as reported), ``reasoning_key``, ``headers``,
-    ``dropped_choices``; ``body`` (of an error, or of a body that is no completion) and ``stream_error``.
+    ``choice`` (finish_reason, logprobs), ``usage`` (as reported), ``reasoning_key``, ``spellings`` (of arguments, see
+    `wire.json_text`), ``headers``, ``dropped_choices``; of a stream ``script`` (see `wire.script`) and
+    ``stream_error``; ``body`` of an error, or of a body that is no completion.
     """
 
     name = "openai_chat"
@@ -82,34 +84,38 @@ class OpenAIChat:
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         """The plain form of a completion or of an error."""
-        extra = {"headers": _kept(headers)}
+        extra = {"headers": kept_headers(headers)}
         try:
             raw = parse_json(body)
         except ValueError:
             raw = None
         if status >= 400:
-            kept = raw if raw is not None else _text(body)
-            return WireAnswer(error=_error(raw, status, body), status=status, extra={**extra, "body": kept})
+            kept = raw if raw is not None else text_of(body)
+            return WireAnswer(error=error_of(raw, status, body), status=status, extra={**extra, "body": kept})
         if not isinstance(raw, dict) or not _choices(raw):
             error = WireError("UnreadableAnswer", "the body is no chat completion")
-            return WireAnswer(error=error, status=status, extra={**extra, "body": _text(body)})
+            return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
         return _completed(raw, status, extra)
 
     def answer_from_stream(self, chunks: Iterable[bytes], headers: Mapping[str, str]) -> WireAnswer:
         """The plain form of a stream; one that broke off has the error `STREAM_CUT` or the server's own."""
         merged = merge_stream(chunks)
-        extra: dict[str, Any] = {"headers": _kept(headers)}
+        extra: dict[str, Any] = {"headers": kept_headers(headers)}
         error = None
         if merged.error is not None:
             extra["stream_error"] = merged.error
-            error = _error({"error": merged.error}, 200, b"")
+            error = error_of({"error": merged.error}, 200, b"")
         elif not merged.done:
             error = WireError(STREAM_CUT, "the stream ended before the answer did")
-        return _completed(merged.completion, 200, extra, error)
+        answer = _completed(merged.completion, 200, extra, error)
+        script, dropped = write_script(merged.chunks, _completion(answer, WireRequest({})), FORM)
+        if not dropped:  # else it is cut as other answers are
+            extra["script"] = script
+        return answer
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
         """The response as the API would send it."""
-        headers = {"content-type": "application/json", **_kept(_part(answer, "headers"))}
+        headers = {"content-type": "application/json", **kept_headers(answer.extra.get("headers"))}
         if "body" in answer.extra:
             body = answer.extra["body"]
             return answer.status, headers, body.encode("utf-8", "replace") if isinstance(body, str) else dump_json(body)
@@ -124,7 +130,11 @@ class OpenAIChat:
         """The server-sent events; a broken answer ends without finish reason or mark, as it did."""
         options = request.extra.get("stream_options")
         wants_usage = isinstance(options, dict) and options.get("include_usage") is True
-        chunks = completion_chunks(_completion(answer, request), include_usage=wants_usage)
+        completion = _completion(answer, request)
+        script = script_for(answer.extra.get("script"), completion, include_usage=wants_usage)
+        if script is not None:
+            return frames(play_script(script, completion, FORM), done=answer.error is None)
+        chunks = completion_chunks(completion, include_usage=wants_usage)
         if "stream_error" in answer.extra:
             chunks.append({"error": answer.extra["stream_error"]})
         return frames(chunks, done=answer.error is None)
@@ -146,6 +156,8 @@ def _completed(raw: dict[str, Any], status: int, extra: dict[str, Any], error: W
     message = choice.get("message")
     extra["top"] = {key: value for key, value in raw.items() if key not in _NOT_TOP and value is not None}
     extra["choice"] = {key: value for key, value in choice.items() if key not in _NOT_CHOICE and value is not None}
+    if spellings := spellings_in(message):
+        extra["spellings"] = spellings
     if isinstance(raw.get("usage"), dict):
         extra["usage"] = raw["usage"]
     if isinstance(message, dict) and message.get(REASONING_KEYS[1]) and not message.get(REASONING_KEYS[0]):
@@ -167,7 +179,8 @@ def _completion(answer: WireAnswer, request: WireRequest) -> dict[str, Any]:
     """A chat completion that says `answer`."""
     extra = answer.extra
     reasoning_key = REASONING_KEYS[extra.get("reasoning_key") == REASONING_KEYS[1]]
-    message = message_to_openai(answer.output, reasoning_key)
+    spellings = extra.get("spellings")
+    message = message_to_openai(answer.output, reasoning_key, spellings if isinstance(spellings, list) else ())
     choice: dict[str, Any] = {"logprobs": None, "finish_reason": None, **_part(answer, "choice")}
     choice |= {"index": 0, "message": message}
     if choice["finish_reason"] is None and answer.error is None:
@@ -200,10 +213,10 @@ def _usage(raw: Any) -> WireUsage | None:
     if not isinstance(raw, dict):
         return None
     return WireUsage(
-        input_tokens=_count(raw, "prompt_tokens"),
-        output_tokens=_count(raw, "completion_tokens"),
-        cached_tokens=_count(raw.get("prompt_tokens_details"), "cached_tokens"),
-        reasoning_tokens=_count(raw.get("completion_tokens_details"), "reasoning_tokens"),
+        input_tokens=count_of(raw, "prompt_tokens"),
+        output_tokens=count_of(raw, "completion_tokens"),
+        cached_tokens=count_of(raw.get("prompt_tokens_details"), "cached_tokens"),
+        reasoning_tokens=count_of(raw.get("completion_tokens_details"), "reasoning_tokens"),
     )
 
 
@@ -219,35 +232,7 @@ def _usage_body(usage: WireUsage | None) -> dict[str, Any] | None:
     return body
 
 
-def _count(raw: Any, key: str) -> int | None:
-    value = raw.get(key) if isinstance(raw, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _error(raw: Any, status: int, body: bytes) -> WireError:
-    """The error of a body ``{"error": {"message", "type", "code"}}``; some servers send it flat, or as text."""
-    error = raw.get("error", raw) if isinstance(raw, dict) else raw
-    if isinstance(error, dict):
-        kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), f"http_{status}")
-        message = next((error[key] for key in ("message", "detail") if isinstance(error.get(key), str)), "")
-        return WireError(kind or f"http_{status}", message)
-    return WireError(f"http_{status}", error if isinstance(error, str) else _text(body))
-
-
-def _kept(headers: Mapping[str, Any]) -> dict[str, str]:
-    """The headers that decide what a client does, apart from those that tell how the body travelled."""
-    return {
-        key: value
-        for key, value in headers.items()
-        if (key in _KEPT_HEADERS or key.startswith(_KEPT_PREFIX)) and isinstance(value, str) and value.isascii()
-    }
-
-
 def _part(answer: WireAnswer, key: str) -> dict[str, Any]:
     """An object of `extra`, which comes from a recorded file and may hold anything."""
     part = answer.extra.get(key)
     return part if isinstance(part, dict) else {}
-
-
-def _text(body: bytes) -> str:
-    return body[:_MAX_BODY].decode("utf-8", "replace")

@@ -10,11 +10,20 @@ which DeepSeek, vLLM and OpenRouter send a model's reasoning.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
-from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.json_text import object_of, spell, spelling_of
 
-__all__ = ["LEGACY_CALL_ID", "REASONING_KEYS", "message_from_openai", "message_to_openai", "tool_from_openai"]
+__all__ = [
+    "LEGACY_CALL_ID",
+    "REASONING_KEYS",
+    "message_from_openai",
+    "message_to_openai",
+    "spellings_in",
+    "tool_from_openai",
+]
 
 REASONING_KEYS = ("reasoning_content", "reasoning")
 LEGACY_CALL_ID = "function_call"
@@ -44,8 +53,14 @@ def message_from_openai(raw: Any) -> dict[str, Any]:
     return {**others, **message}
 
 
-def message_to_openai(message: Any, reasoning_key: str = REASONING_KEYS[0]) -> dict[str, Any]:
-    """A recorded assistant Message as a response holds it; a bare string is its content."""
+def message_to_openai(
+    message: Any, reasoning_key: str = REASONING_KEYS[0], spellings: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """A recorded assistant Message as a response holds it; a bare string is its content.
+
+    Args:
+        spellings: how the arguments of each call are written (see `wire.json_text`); compact where it says nothing.
+    """
     if not isinstance(message, dict):
         return {"role": "assistant", "content": message if isinstance(message, str) else None, "refusal": None}
     raw = {key: value for key, value in message.items() if key not in _REBUILT}
@@ -54,10 +69,21 @@ def message_to_openai(message: Any, reasoning_key: str = REASONING_KEYS[0]) -> d
         raw[reasoning_key] = message["reasoning"]
     calls = _dicts(message.get("tool_calls"))
     if len(calls) == 1 and calls[0].get("id") == LEGACY_CALL_ID:
-        raw["function_call"] = _function_to_openai(calls[0])
+        raw["function_call"] = _function_to_openai(calls[0], next(iter(spellings), None))
     elif calls:
-        raw["tool_calls"] = [_call_to_openai(call, at) for at, call in enumerate(calls)]
+        pairs = zip_longest(calls, spellings[: len(calls)])
+        raw["tool_calls"] = [_call_to_openai(call, at, spelling) for at, (call, spelling) in enumerate(pairs)]
     return raw
+
+
+def spellings_in(raw: Any) -> list[Any]:
+    """How the arguments of a message's calls are written; nothing where all are compact."""
+    calls = _dicts(raw.get("tool_calls")) if isinstance(raw, dict) else []
+    functions = [call.get("function") for call in calls]
+    if isinstance(raw, dict) and not calls:
+        functions = [raw.get("function_call")]
+    found = [spelling_of(each.get("arguments")) if isinstance(each, dict) else None for each in functions]
+    return found if any(spelling is not None for spelling in found) else []
 
 
 def tool_from_openai(raw: Any) -> Any:
@@ -79,36 +105,23 @@ def _call_from_openai(call: dict[str, Any]) -> dict[str, Any]:
     call_id = _text(call.get("id"))
     function, custom = call.get("function"), call.get("custom")
     if isinstance(function, dict):
-        return {"id": call_id, "name": _text(function.get("name")), "arguments": _object(function.get("arguments"))}
+        return {"id": call_id, "name": _text(function.get("name")), "arguments": object_of(function.get("arguments"))}
     if isinstance(custom, dict):
         name, given = _text(custom.get("name")), _text(custom.get("input"))
         return {"id": call_id, "type": "custom", "name": name, "arguments": given}
     return {"id": call_id, "name": _text(call.get("type")), "arguments": call}
 
 
-def _call_to_openai(call: dict[str, Any], at: int) -> dict[str, Any]:
+def _call_to_openai(call: dict[str, Any], at: int, spelling: Any) -> dict[str, Any]:
     call_id = _text(call.get("id")) or f"call_{at}"
     if call.get("type") == "custom":
-        function = _function_to_openai(call)
+        function = _function_to_openai(call, None)
         return {"id": call_id, "type": "custom", "custom": {"name": function["name"], "input": function["arguments"]}}
-    return {"id": call_id, "type": "function", "function": _function_to_openai(call)}
+    return {"id": call_id, "type": "function", "function": _function_to_openai(call, spelling)}
 
 
-def _function_to_openai(call: dict[str, Any]) -> dict[str, str]:
-    arguments = call.get("arguments")
-    text = arguments if isinstance(arguments, str) else dump_json({} if arguments is None else arguments).decode()
-    return {"name": _text(call.get("name")), "arguments": text}
-
-
-def _object(arguments: Any) -> Any:
-    """Arguments as an object; the model's own text where that is no JSON object."""
-    if not isinstance(arguments, str):
-        return {} if arguments is None else arguments
-    try:
-        value = parse_json(arguments)
-    except ValueError:
-        return arguments
-    return value if isinstance(value, dict) else arguments
+def _function_to_openai(call: dict[str, Any], spelling: Any) -> dict[str, str]:
+    return {"name": _text(call.get("name")), "arguments": spell(call.get("arguments"), spelling)}
 
 
 def _text_of(content: Any) -> Any:

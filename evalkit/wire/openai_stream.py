@@ -7,20 +7,18 @@ chunk instead of one of its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.pieces import tokens
 from evalkit.wire.sse import encode_event, parse_events
 
 __all__ = ["MergedStream", "completion_chunks", "frames", "merge_stream"]
 
 _DONE = "[DONE]"
 _NOT_TOP = frozenset({"choices", "usage", "object", "obfuscation"})
-_PIECE = re.compile(r"\s*\S+|\s+")
-_MAX_PIECES = 200
 
 
 @dataclass(slots=True)
@@ -31,16 +29,19 @@ class MergedStream:
         completion: one chat completion, as a response without streaming would hold it.
         done: whether the stream came to its end: ``[DONE]``, or a finish reason where a server leaves that out.
         error: the error object that the server sent inside of the stream.
+        chunks: the chunks, without their padding (``obfuscation``).
     """
 
     completion: dict[str, Any]
     done: bool
     error: Any = None
+    chunks: list[dict[str, Any]] = field(default_factory=list)
 
 
 def merge_stream(chunks: Iterable[bytes]) -> MergedStream:
     """Merges the chunks of a stream; events that are no JSON object are passed over, as are comments."""
     merge = _Merge()
+    chunks_seen: list[dict[str, Any]] = []
     for event in parse_events(chunks):
         if event.data.startswith(_DONE):
             merge.done = True
@@ -50,8 +51,9 @@ def merge_stream(chunks: Iterable[bytes]) -> MergedStream:
         except ValueError:
             continue
         if isinstance(chunk, dict):
+            chunks_seen.append({key: value for key, value in chunk.items() if key != "obfuscation"})
             merge.take(chunk)
-    return merge.result()
+    return merge.result(chunks_seen)
 
 
 def completion_chunks(completion: dict[str, Any], *, include_usage: bool) -> list[dict[str, Any]]:
@@ -124,7 +126,7 @@ class _Merge:
             self._calls.take(delta.get("tool_calls"))
             self._message.take({key: value for key, value in delta.items() if key != "tool_calls"})
 
-    def result(self) -> MergedStream:
+    def result(self, chunks: list[dict[str, Any]]) -> MergedStream:
         message = self._message.value()
         calls = self._calls.value()
         if calls:
@@ -133,7 +135,7 @@ class _Merge:
         others = [{"index": index} for index in sorted(self._others)]
         completion = {**self._top, "choices": [choice, *others], "usage": self._usage}
         done = self.done or (self.error is None and self._choice.get("finish_reason") is not None)
-        return MergedStream(completion, done, self.error)
+        return MergedStream(completion, done, self.error, chunks)
 
 
 @dataclass(slots=True)
@@ -224,11 +226,11 @@ def _deltas(message: dict[str, Any]) -> list[dict[str, Any]]:
     first["content"] = "" if isinstance(plain.get("content"), str) else plain.get("content")
     deltas = [first]
     for key in texts:
-        deltas += [{key: piece} for piece in _pieces(plain[key])]
+        deltas += [{key: piece} for piece in tokens(plain[key])]
     legacy = message.get("function_call")
     if legacy is not None:
         deltas.append({"function_call": {**legacy, "arguments": ""}})
-        deltas += [{"function_call": {"arguments": piece}} for piece in _pieces(legacy["arguments"])]
+        deltas += [{"function_call": {"arguments": piece}} for piece in tokens(legacy["arguments"])]
     for index, call in enumerate(message.get("tool_calls") or ()):
         deltas += [{"tool_calls": [{"index": index, **delta}]} for delta in _call_deltas(call)]
     return deltas
@@ -237,11 +239,4 @@ def _deltas(message: dict[str, Any]) -> list[dict[str, Any]]:
 def _call_deltas(call: dict[str, Any]) -> list[dict[str, Any]]:
     envelope, key = ("custom", "input") if "custom" in call else ("function", "arguments")
     head = {**call, envelope: {**call[envelope], key: ""}}
-    return [head, *({envelope: {key: piece}} for piece in _pieces(call[envelope][key]))]
-
-
-def _pieces(text: str) -> list[str]:
-    """`text` cut before its blanks, about a token a piece; a long one in larger pieces, at most 200 of them."""
-    words = _PIECE.findall(text)
-    size = -(-len(words) // _MAX_PIECES) or 1
-    return ["".join(words[at : at + size]) for at in range(0, len(words), size)]
+    return [head, *({envelope: {key: piece}} for piece in tokens(call[envelope][key]))]

@@ -30,12 +30,14 @@ class WireRequest:
         model: the model asked for.
         stream: whether the answer is to come as a stream.
         extra: the body's other fields, which are not part of what was asked (``user``, ``metadata``, ``store`` ...).
+        partial: whether the provider holds messages that the body only refers to.
     """
 
     asked: dict[str, Json]
     model: str | None = None
     stream: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

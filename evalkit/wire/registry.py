@@ -12,6 +12,8 @@ WIRES: Registry[Wire] = Registry(
     "evalkit.wires",
     {
         "openai_chat": "evalkit.wire.openai_chat:WIRE",
+        "openai_responses": "evalkit.wire.openai_responses:WIRE",
+        "anthropic": "evalkit.wire.anthropic:WIRE",
     },
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
 import gzip
 import json
 import socket
@@ -480,3 +481,41 @@ assert httpx.Client.send.__module__ == "httpx._client" and not hasattr(httpx.Cli
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_recorded_stream_has_its_pieces_again(server: ScriptedServer) -> None:
+    """Each chunk comes back as it was: roles, odd pieces, calls as the model spelled them, finish, usage."""
+    head = {"index": 0, **tool_call("call_a", "find", "")}
+    deltas: list[dict[str, Any]] = [
+        {"role": "assistant", "content": "", "refusal": None},
+        {"content": "He"},
+        {"content": "llo wör"},
+        {"content": "ld"},
+        {"tool_calls": [head]},
+        *({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]} for piece in ('{"id', '": ', "7}")),
+    ]
+    server.will(stream_reply(*deltas, finish="tool_calls"))
+    with session() as run:
+        real = _chunks(client(server))
+    assert run.only.output["tool_calls"] == [{"id": "call_a", "name": "find", "arguments": {"id": 7}}]  # type: ignore[index,call-overload]  # JSON
+    assert "wör" not in repr(run.only.attributes)
+    with replaying(run.only):
+        assert _chunks(client()) == real
+    with replaying(run.only):
+        assert ask(client()).choices[0].message.tool_calls[0].function.arguments == '{"id": 7}'
+
+
+def _chunks(sdk: openai.OpenAI) -> list[dict[str, Any]]:
+    """The chunks of a streamed answer, as plain data."""
+    with sdk:
+        return [chunk.model_dump() for chunk in open_stream(sdk)]
+
+
+def test_a_sanitized_stream_is_cut_at_the_same_fractions(server: ScriptedServer) -> None:
+    """A text that got another length comes in as many pieces, and none of it is lost."""
+    step = recorded(server, stream_reply({"content": "Dear Z"}, {"content": "oë Sm"}, {"content": "ith!"}), stream=True)
+    changed = dataclasses.replace(step, output={"role": "assistant", "content": "Dear Mr Alexander Long!"})
+    with replaying(changed):
+        pieces = [chunk["choices"][0]["delta"]["content"] for chunk in _chunks(client())[:3]]
+    assert "".join(pieces) == "Dear Mr Alexander Long!"
+    assert all(pieces)

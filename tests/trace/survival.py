@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.ingest import ingest_trace
-from evalkit.app.settings import Settings
 from evalkit.app.inspection import trace_json
+from evalkit.app.settings import Settings
 from evalkit.app.show_cases import ingested_lines
 from evalkit.case.store import read_case
 from evalkit.distil.slice import slice_trace

@@ -13,6 +13,7 @@ from evalkit.wire.openai_chat import WIRE
 from evalkit.wire.openai_stream import merge_stream
 from evalkit.wire.protocol import WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.registry import WIRES, find_wire
+from tests.wire.shapes import OUTPUTS, events_in, parsed
 
 ASKED = WireRequest({"messages": [], "tools": [], "params": {}}, model="m", stream=True)
 CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "f", "input": "x y"}}
@@ -219,19 +220,6 @@ def test_streams_of_other_servers_are_merged() -> None:
     }
 
 
-ARGUMENTS: Any = st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3)
-NAMES: Any = st.text(min_size=1, max_size=8)
-CALLS: Any = st.fixed_dictionaries({"id": NAMES, "name": NAMES, "arguments": ARGUMENTS | st.text(max_size=5)})
-OUTPUTS: Any = st.fixed_dictionaries(
-    {"role": st.just("assistant"), "content": st.none() | st.text()},
-    optional={
-        "tool_calls": st.lists(CALLS, min_size=1, max_size=3, unique_by=lambda call: call["id"]),
-        "reasoning": st.text(min_size=1),
-        "refusal": st.text(min_size=1),
-    },
-)
-
-
 @given(OUTPUTS, st.integers(1, 40))
 def test_every_message_survives_a_stream(output: Any, size: int) -> None:
     """A message streamed, cut anywhere and merged again is the message it was; without streaming too."""
@@ -241,22 +229,9 @@ def test_every_message_survives_a_stream(output: Any, size: int) -> None:
     status, headers, body = WIRE.response(given_answer, ASKED)
     whole = WIRE.answer(status, headers, body)
     assert streamed.error is whole.error is None
-    assert _parsed(streamed.output) == _parsed(whole.output) == _parsed(output)
+    assert parsed(streamed.output) == parsed(whole.output) == parsed(output)
     assert whole.usage == given_answer.usage
-
-
-def _parsed(output: Any) -> Any:
-    """A message whose textual arguments are read where they happen to be JSON objects, as any reader will."""
-    calls = [{**call, "arguments": _object(call["arguments"])} for call in output.get("tool_calls", ())]
-    return {**output, "tool_calls": calls}
-
-
-def _object(arguments: Any) -> Any:
-    try:
-        value = parse_json(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
-        return arguments
-    return value if isinstance(value, dict) else arguments
+    assert events_in(WIRE.stream(streamed, ASKED)[:-1]) == events_in(WIRE.stream(given_answer, ASKED)[:-1])
 
 
 def test_a_stream_is_cut_about_as_models_cut_it() -> None:
@@ -317,10 +292,15 @@ def test_no_body_breaks_the_reader(first: Any, second: Any) -> None:
         WIRE.stream(found, asked)
 
 
-@given(ANY, st.dictionaries(st.sampled_from("top choice usage headers body stream_error reasoning_key".split()), ANY))
+@given(
+    ANY,
+    st.dictionaries(
+        st.sampled_from("top choice usage headers body stream_error reasoning_key spellings script".split()), ANY
+    ),
+)
 def test_no_recorded_answer_breaks_the_builder(output: Any, extra: dict[str, Any]) -> None:
     """Recorded files are hostile: any output and any extras give a response."""
     for error in (None, WireError("x")):
         given_answer = WireAnswer(output, error=error, extra=extra)
         assert isinstance(WIRE.response(given_answer, ASKED)[2], bytes)
-        assert WIRE.stream(given_answer, ASKED)
+        assert isinstance(WIRE.stream(given_answer, ASKED), list)

@@ -9,6 +9,7 @@ Sources: the public API references of these libraries; LangChain's ``langchain_c
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import Any
 
 from evalkit.trace.formats.ai_sdk_messages import ai_sdk_call, ai_sdk_part
@@ -109,7 +110,20 @@ def _listed(items: list[Any]) -> list[dict[str, Any]] | None:
         return _listed(items[0])  # LangChain gives a batch of conversations, of one
     if not items or not all(isinstance(item, dict) and _is_message(item) for item in items):
         return None
-    return [message for item in items for message in _messages(item)]
+    messages = [message for item in items for message in _messages(item)]
+    if any(_kind(item) in _RESPONSE_ITEMS and "role" not in item for item in items):
+        return _turns_merged(messages)
+    return messages
+
+
+def _turns_merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages of the Responses API's items with one Message for each answer, as `wire.openai_items` has them."""
+    found: list[dict[str, Any]] = []
+    for is_answer, group in groupby(messages, key=lambda message: bool(message["role"] == "assistant")):
+        each = list(group)
+        merged = _merged(each) if is_answer else None
+        found += each if merged is None else [merged]
+    return found
 
 
 def _from_prompts(prompts: list[Any]) -> list[dict[str, Any]] | None:
@@ -160,7 +174,7 @@ def _messages(item: dict[str, Any]) -> list[dict[str, Any]]:
         return messages_of({"role": role, "parts": [part_of(block) for block in item["content"]]})
     if any(_kind(block) in _AI_SDK_PARTS for block in blocks):
         return messages_of({"role": role, "parts": [ai_sdk_part(block) for block in blocks]})
-    if item.get("type") == "message":
+    if item.get("type") == "message" or any(_kind(block) in ("input_text", "output_text") for block in blocks):
         plain = {"role": role, "content": [_plain_text(block) for block in blocks] or item.get("content")}
     if "role" in plain:
         plain["role"] = role
@@ -199,7 +213,7 @@ def _response_item(item: dict[str, Any]) -> list[dict[str, Any]]:
         call = call_of({**item, "id": item.get("call_id") or item.get("id")})
         return [{"role": "assistant", "content": None, "tool_calls": [call]}]
     texts = [block["text"] for block in dicts(item.get("summary")) if isinstance(block.get("text"), str)]
-    return [{"role": "assistant", "content": None, "reasoning": "\n".join(texts)}] if texts else []
+    return [{"role": "assistant", "content": None, "reasoning": "\n\n".join(texts)}] if texts else []
 
 
 def _google_part(part: dict[str, Any]) -> dict[str, Any]:
@@ -257,12 +271,17 @@ def _merged(messages: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not spoken:
         return None
     contents = [message["content"] for message in spoken if message.get("content") is not None]
-    merged: dict[str, Any] = {"role": "assistant", "content": contents[0] if len(contents) == 1 else contents or None}
+    parts = [part for content in contents for part in (content if isinstance(content, list) else [_as_part(content)])]
+    merged: dict[str, Any] = {"role": "assistant", "content": contents[0] if len(contents) == 1 else parts or None}
     calls = [call for message in spoken for call in message.get("tool_calls", ())]
     reasoning = [message["reasoning"] for message in spoken if isinstance(message.get("reasoning"), str)]
     if calls:
         merged["tool_calls"] = calls
-    return {**merged, "reasoning": "\n".join(reasoning)} if reasoning else merged
+    return {**merged, "reasoning": "\n\n".join(reasoning)} if reasoning else merged
+
+
+def _as_part(content: Any) -> Any:
+    return {"type": "text", "text": content} if isinstance(content, str) else content
 
 
 def _last(messages: list[dict[str, Any]]) -> dict[str, Any] | None:

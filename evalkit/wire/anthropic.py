@@ -1,0 +1,215 @@
+"""Anthropic's Messages API, as spoken by Anthropic, Vertex AI, Foundry and, without streaming, Bedrock.
+
+Source: https://docs.anthropic.com/en/api/messages; the paths of the clouds are those of ``anthropic.lib``. What Bedrock
+streams is Amazon's binary event stream and no server-sent events: such calls are not captured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
+from evalkit.wire.anthropic_blocks import (
+    blocks_of,
+    given_content,
+    input_spellings,
+    layout_of,
+    mark_of,
+    message_of,
+    messages_of,
+    without_cache_marks,
+)
+from evalkit.wire.anthropic_stream import MessageForm, merge_message, plain_script
+from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
+from evalkit.wire.script import play_script, write_script
+from evalkit.wire.sse import encode_event
+
+__all__ = ["WIRE", "Anthropic"]
+
+_ENDINGS = ("/messages", "/invoke")
+_VERTEX = re.compile(r"/publishers/anthropic/models/[^/]+:(?:rawPredict|streamRawPredict)\Z")
+_NOT_ASKED = frozenset("stream metadata service_tier container cache_control inference_geo anthropic_version".split())
+_NOT_PARAMS = _NOT_ASKED | {"messages", "system", "tools", "model"}
+_NOT_TOP = frozenset({"content", "usage", "model"})
+_NAMES: dict[Any, str] = {"stop_sequences": "stop"}
+_CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class Anthropic:
+    """The wire of ``POST .../v1/messages``.
+
+    Keys of `WireAnswer.extra`: ``top`` (id, stop_reason and other fields of the message), ``layout`` (see
+    `wire.anthropic_blocks`), ``usage`` (as reported), ``headers``; of a stream ``script`` (see `wire.script`),
+    ``dropped_events`` and ``stream_error``; ``body`` of an error, or of a body that is no message.
+    """
+
+    name = "anthropic"
+
+    def matches(self, method: str, url: str) -> bool:
+        """Whether a request creates a message, at whatever host and prefix."""
+        if method != "POST":
+            return False
+        path = urlsplit(url).path
+        return path.endswith(_ENDINGS) or _VERTEX.search(path) is not None
+
+    def request(self, body: bytes) -> WireRequest | None:
+        """The plain form; None for a body that is no JSON object with messages and a limit of tokens."""
+        try:
+            raw = parse_json(body)
+        except ValueError:
+            return None
+        if not isinstance(raw, dict) or not isinstance(raw.get("messages"), list) or "max_tokens" not in raw:
+            return None
+        if "model" not in raw and "anthropic_version" not in raw:  # another vendor's model on a cloud
+            return None
+        model, tools = raw.get("model"), without_cache_marks(raw.get("tools"))
+        system = given_content(without_cache_marks(raw.get("system")))
+        params = {str(_NAMES.get(key, key)): value for key, value in raw.items() if key not in _NOT_PARAMS}
+        return WireRequest(
+            asked={
+                "messages": [
+                    *([{"role": "system", "content": system}] if system else []),
+                    *(message for each in raw["messages"] for message in messages_of(each)),
+                ],
+                "tools": [_tool(tool) for tool in tools] if isinstance(tools, list) else [],
+                "params": {key: value for key, value in params.items() if value is not None},
+            },
+            model=model if isinstance(model, str) else None,
+            stream=raw.get("stream") is True,
+            extra={key: raw[key] for key in raw if key in _NOT_ASKED and key != "stream"},
+        )
+
+    def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
+        """The plain form of a message or of an error."""
+        extra: dict[str, Any] = {"headers": kept_headers(headers)}
+        try:
+            raw = parse_json(body)
+        except ValueError:
+            raw = None
+        if status >= 400:
+            kept = raw if raw is not None else text_of(body)
+            return WireAnswer(error=error_of(raw, status, body), status=status, extra={**extra, "body": kept})
+        if not isinstance(raw, dict) or not isinstance(raw.get("content"), list):
+            error = WireError("UnreadableAnswer", "the body is no message")
+            return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
+        return _answered(raw, extra, None, status)
+
+    def answer_from_stream(self, chunks: Iterable[bytes], headers: Mapping[str, str]) -> WireAnswer:
+        """The plain form of a stream; one that broke off has the error `STREAM_CUT` or the server's own."""
+        merged = merge_message(chunks)
+        extra: dict[str, Any] = {"headers": kept_headers(headers)}
+        extra["script"], dropped = write_script(merged.events, merged.message, MessageForm(merged.spellings))
+        if dropped:
+            extra["dropped_events"] = dropped
+        error = None
+        if merged.error is not None:
+            extra["stream_error"] = merged.error
+            error = error_of(merged.error, 200)
+        elif not merged.done:
+            error = WireError(STREAM_CUT, "the stream ended before the answer did")
+        return _answered(merged.message, extra, error, 200, merged.spellings)
+
+    def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
+        """The response as the API would send it."""
+        headers = {"content-type": "application/json", **kept_headers(answer.extra.get("headers"))}
+        if "body" in answer.extra:
+            body = answer.extra["body"]
+            return answer.status, headers, body.encode("utf-8", "replace") if isinstance(body, str) else dump_json(body)
+        headers["content-type"] = "application/json"
+        broken = answer.extra.get("stream_error")
+        if answer.error is not None and (answer.status >= 400 or broken is not None):
+            status = answer.status if answer.status >= 400 else 500  # an error amid a stream, asked for without one
+            error = {"type": answer.error.type, "message": answer.error.message}
+            return status, headers, dump_json(broken or {"type": "error", "error": error})
+        return answer.status, headers, dump_json(_message(answer, request)[0])
+
+    def stream(self, answer: WireAnswer, request: WireRequest) -> list[bytes]:
+        """The server-sent events; a broken answer ends where it did."""
+        message, as_recorded = _message(answer, request)
+        script = answer.extra.get("script")
+        spellings = input_spellings(answer.extra.get("layout")) if as_recorded else {}
+        if not as_recorded or not isinstance(script, list):
+            script, spellings = plain_script(message, ended=answer.error is None), {}
+            if isinstance(answer.extra.get("stream_error"), dict):
+                script.append({"event": answer.extra["stream_error"]})
+        events = play_script(script, message, MessageForm(spellings))
+        return [encode_event(dump_json(event), _name(event)) for event in events]
+
+
+WIRE = Anthropic()
+
+
+def _tool(raw: Any) -> Any:
+    """A tool with its schema under the normal form's name; one that the provider runs stays as it is."""
+    if not isinstance(raw, dict) or "input_schema" not in raw:
+        return raw
+    renamed = {("parameters" if key == "input_schema" else key): value for key, value in raw.items()}
+    return {key: value for key, value in renamed.items() if value is not None and (key, value) != ("type", "custom")}
+
+
+def _answered(
+    raw: dict[str, Any],
+    extra: dict[str, Any],
+    error: WireError | None,
+    status: int,
+    spellings: dict[int, Any] | None = None,
+) -> WireAnswer:
+    extra["top"] = {key: value for key, value in raw.items() if key not in _NOT_TOP}
+    extra["layout"] = layout_of(raw["content"], spellings)
+    if raw.get("usage") is not None:
+        extra["usage"] = raw["usage"]
+    model = raw.get("model")
+    return WireAnswer(
+        output=message_of(raw["content"]),
+        model=model if isinstance(model, str) else None,
+        usage=_usage(raw.get("usage")),
+        error=error,
+        status=status,
+        extra=extra,
+    )
+
+
+def _message(answer: WireAnswer, request: WireRequest) -> tuple[dict[str, Any], bool]:
+    """A message that says `answer`, and whether it is laid out as the recorded one was."""
+    extra = answer.extra
+    content, as_recorded = blocks_of(answer.output, extra.get("layout"))
+    top = extra["top"] if isinstance(extra.get("top"), dict) else _plain_top(answer, content)
+    usage = extra.get("usage") or _usage_body(answer.usage)
+    return {**top, "model": answer.model or request.model or "", "content": content, "usage": usage}, as_recorded
+
+
+def _plain_top(answer: WireAnswer, content: list[dict[str, Any]]) -> dict[str, Any]:
+    calls = any(block.get("type") == "tool_use" for block in content)
+    refused = isinstance(answer.output, dict) and answer.output.get("refusal")
+    reason = None if answer.error else "refusal" if refused else "tool_use" if calls else "end_turn"
+    top = {"id": f"msg_{mark_of(answer.output)}", "type": "message", "role": "assistant"}
+    return {**top, "stop_reason": reason, "stop_sequence": None}
+
+
+def _usage(raw: Any) -> WireUsage | None:
+    """Token counts; ``input_tokens`` as reported leaves out what went through the cache."""
+    if not isinstance(raw, dict):
+        return None
+    asked = [count_of(raw, name) for name in ("input_tokens", *_CACHED)]
+    return WireUsage(
+        input_tokens=None if asked[0] is None else sum(count or 0 for count in asked),
+        output_tokens=count_of(raw, "output_tokens"),
+        cached_tokens=asked[2],
+        reasoning_tokens=count_of(raw.get("output_tokens_details"), "thinking_tokens"),
+    )
+
+
+def _usage_body(usage: WireUsage | None) -> dict[str, Any]:
+    usage = usage or WireUsage()
+    asked, cached = usage.input_tokens or 0, usage.cached_tokens
+    body: dict[str, Any] = {"input_tokens": max(asked - (cached or 0), 0), "output_tokens": usage.output_tokens or 0}
+    return body if cached is None else {**body, "cache_read_input_tokens": cached}
+
+
+def _name(event: dict[str, Any]) -> str:
+    kind = event.get("type")
+    return kind if isinstance(kind, str) and kind.isprintable() and kind.isascii() else "message"
