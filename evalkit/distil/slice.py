@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from evalkit.distil.decisions import changes, decisions
 from evalkit.distil.replies import calls_of, last_word, statements
 from evalkit.errors import InputError
-from evalkit.trace.effect import is_handover, runs_code
+from evalkit.trace.effect import runs_code
 from evalkit.trace.flow import OUTPUT, answer_step, flow
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
 
@@ -99,7 +100,7 @@ class _Pruning:
         self._failures = failures
         self._values = flow(trace)
         self._statements = statements(trace.steps)
-        self._asked_by = _decisions(trace.steps)
+        self._asked_by = decisions(trace.steps)
         self._holders = {step.parent for step in trace.steps if step.parent is not None}
         self._frame = {step.seq for step in trace.steps if _is_frame(step)} | self._answered()
 
@@ -172,39 +173,15 @@ class _Pruning:
     def _suspects(self) -> set[int]:
         """Everything that could be the failure."""
         found = self._statements | last_word(self._trace.steps)
-        found |= {step.seq for step in self._trace.steps if step.kind == "tool" and _changes(step)}
+        found |= {step.seq for step in self._trace.steps if step.kind == "tool" and changes(step)}
         first_failed = next((step.seq for step in self._trace.steps if step.kind in _CALLS and step.error), None)
         return found | ({first_failed} if first_failed is not None else set())
 
 
 def _is_frame(step: Step) -> bool:
-    return step.name == USER_MESSAGE or step.kind in _RULES or (_changes(step) and step.error is not None)
-
-
-def _changes(step: Step) -> bool:
-    """Whether a call changes the world, or hands over to somebody else."""
-    if step.kind != "tool":
-        return False
-    if step.effect_source in ("declared", "configured"):
-        return step.effect == "write"
-    return is_handover(step.name) or (step.effect == "write" and not runs_code(step.name))
+    return step.name == USER_MESSAGE or step.kind in _RULES or (changes(step) and step.error is not None)
 
 
 def _matters(step: Step) -> bool:
     """Whether the decision for a call is worth keeping beside the call."""
-    return _changes(step) or step.error is not None or step.kind not in _CALLS or runs_code(step.name)
-
-
-def _decisions(steps: Iterable[Step]) -> dict[int, int]:
-    """For each call the model step that asked for it: the last one before it with a call of that tool."""
-    asked: dict[str, int] = {}
-    found: dict[int, int] = {}
-    for step in steps:
-        if step.kind == "model":
-            for call in calls_of(step):
-                name = call.get("name")
-                if isinstance(name, str):
-                    asked[name] = step.seq
-        elif step.kind in _CALLS and step.name in asked:
-            found[step.seq] = asked[step.name]
-    return found
+    return changes(step) or step.error is not None or step.kind not in _CALLS or runs_code(step.name)
