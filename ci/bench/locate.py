@@ -2,8 +2,8 @@
 
 Printed as JSON, by corpus: the share of labels that are the first suspect and among the first three (a run with several
 labels counts each), beside rules that look at nothing: the last step, the last model answer, the first model answer,
-the last change, and a step drawn at random (expected). Two people who annotated the same 43 of these logs named the same
-step in 15.
+the last change, and a step drawn at random (expected). Of 43 of these logs that two people annotated, they named the
+same step in 15.
 
     python ci/bench/locate.py [CORPORA]        (default: ../shared/corpora beside the repository)
 """
