@@ -24,6 +24,7 @@ from evalkit.check.model import Check, CheckResult
 from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, prune, slice_trace
+from evalkit.distil.strength import strength
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.sanitize.verify import verify_strings
@@ -137,6 +138,7 @@ def make_case(
     pruned = replace(pruned, steps=(*pruned.steps, *_strangers(trace, healthy)))
     name = signature(trace, failing)
     found = evidence(trace)
+    strong = strength(checks, healthy, trace)
     case = Case(
         id=check_case_id(case_id) if case_id else _slug(name, trace),
         version=1,
@@ -149,6 +151,7 @@ def make_case(
         source={"trace_id": trace.id, "dialect": trace.dialect, "passing": [one.id for one in healthy]},
         signature=name,
         evidence=found.score,
+        strength={} if strong is None else strong.as_json(),
     )
     return case, failing
 

@@ -82,6 +82,7 @@ class Case:
         source: where it came from: ``trace_id``, ``dialect``, ``expect`` and ``passing`` as given.
         signature: the failure's stable name, such as ``SIDE_EFFECT_REPEATED:refund_order``.
         evidence: completeness score of the incident, 0 to 1.
+        strength: what the checks catch and spare on changed healthy runs (`distil.strength`); empty when not measured.
         target: the entrypoint that the case was made for, ``module:function``; empty when unknown.
         volatile: per capability the argument paths (``/request/id``) that matching leaves out.
         tags: for selection.
@@ -99,6 +100,7 @@ class Case:
     source: Mapping[str, Json] = field(default_factory=dict)
     signature: str = ""
     evidence: float = 1.0
+    strength: Mapping[str, Json] = field(default_factory=dict)
     target: str = ""
     owner: str = ""
     link: str = ""

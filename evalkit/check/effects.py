@@ -16,6 +16,7 @@ from typing import Any
 
 from evalkit.canonical import Json, canonical
 from evalkit.check.alike import Records, alike
+from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Finding, Judge
 from evalkit.check.params import known_only
 from evalkit.check.view import shown
@@ -37,7 +38,8 @@ class EffectsEqual:
     ``effects`` is a list of ``{"name", "arguments", "result"?}``, the result as `writes.result_digest`; ``free_text``
     is ``loose`` (default), ``exact`` or ``ignored``. A run that stopped before its end fails: what it would still have
     done is not known. With ``answered`` it must also not end in the middle of a call (a hand-over may be the end); with
-    ``tried`` a call that failed, of a tool that no expected effect names, is one change too many: only luck undid it.
+    ``tried`` a call that failed, of a tool that no expected effect names, is one change too many: only luck undid it;
+    with ``grounded`` every identifier in the changes was seen before it was used (`check.grounding`).
     """
 
     name = _TYPE
@@ -51,12 +53,14 @@ class EffectsEqual:
 
     def compile(self, params: Mapping[str, Any]) -> Judge:
         """Compares multisets by canonical text first; only a difference is looked at closely."""
-        known_only(params, self.name, "effects", "or", "free_text", "handovers", "answered", "tried")
+        known_only(params, self.name, "effects", "or", "free_text", "handovers", "answered", "tried", "grounded")
         choices = [_Expected(effects) for effects in [params.get("effects"), *_alternatives(params)]]
         free_text = params.get("free_text", "loose")
         if free_text not in ("loose", "exact", "ignored"):
             raise InputError(f"free_text is {free_text!r}", f"check {_TYPE}", "use loose, exact or ignored")
-        handovers, answered, tried = (bool(params.get(name, False)) for name in ("handovers", "answered", "tried"))
+        handovers, answered, tried, grounded = (
+            bool(params.get(name, False)) for name in ("handovers", "answered", "tried", "grounded")
+        )
         names = {effect.name for each in choices for effect in each.effects}
 
         def judge(trace: Trace) -> Finding:
@@ -72,7 +76,12 @@ class EffectsEqual:
                     return Finding(False, f"got {step.name}({shown(step.input)}), which only failed", (step.seq,))
             done = effects_of(trace, handovers=handovers)
             found = [_difference(expected, done, trace, free_text) for expected in choices]
-            return min(found, key=lambda finding: (not finding.passed, len(finding.reason)))
+            nearest = min(found, key=lambda finding: (not finding.passed, len(finding.reason)))
+            invented = ungrounded(trace) if grounded and nearest.passed else []
+            if invented:
+                step, pointer, value = invented[0]
+                return Finding(False, f"{step.name} was given {pointer} = {value} before anything held it", (step.seq,))
+            return nearest
 
         return judge
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from evalkit.canonical import Json, canonical
+from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Check
 from evalkit.check.view import agent_calls
 from evalkit.check.writes import effects_of, ends_in_a_call, failed_writes, result_digest
@@ -48,6 +49,8 @@ def _effects(incident: Trace, passing: Sequence[Trace]) -> Check:
         params["answered"] = True
     if all(step.name in named for run in passing for step in failed_writes(run)):
         params["tried"] = True
+    if not any(ungrounded(run) for run in passing):
+        params["grounded"] = True
     evidence = tuple(step.seq for step in effects_of(incident))
     return Check("effects_equal", params, rule=f"{_RULE}:effects", evidence=evidence, confidence=0.9)
 
