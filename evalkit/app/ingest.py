@@ -23,7 +23,8 @@ from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
 from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
-from evalkit.distil.slice import Slice, slice_trace
+from evalkit.distil.slice import Slice, prune, slice_trace
+from evalkit.distil.strength import strength
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.sanitize.verify import verify_strings
@@ -134,9 +135,11 @@ def make_case(
     if not failing:
         raise CaseRefused(_why_refused(checks, healthy), f"trace {trace.id}", _cure_refused(expect, healthy))
     sliced = _sliced(trace, checks, _failure_points(failing, trace, at), keep_all)
-    pruned = _pruned(trace, sliced, _strangers(trace, healthy))
+    pruned = prune(trace, sliced)
+    pruned = replace(pruned, steps=(*pruned.steps, *_strangers(trace, healthy)))
     name = signature(trace, failing)
     found = evidence(trace)
+    strong = strength(checks, healthy, trace)
     case = Case(
         id=check_case_id(case_id) if case_id else _slug(name, trace),
         version=1,
@@ -150,6 +153,7 @@ def make_case(
         signature=name,
         evidence=found.score,
         closed=closed_modes(trace),
+        strength={} if strong is None else strong.as_json(),
     )
     return case, failing
 
@@ -183,16 +187,10 @@ def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None
 def _sliced(trace: Trace, checks: Sequence[Check], failures: Sequence[int], keep_all: bool) -> Slice:
     """The path to the failure; the whole trace where the checks would no longer fail on what is left."""
     sliced = slice_trace(trace, failures, keep_all=keep_all)
-    left = judge_checks(checks, _pruned(trace, sliced, ()))
+    left = judge_checks(checks, prune(trace, sliced))
     if any(result.gating and not result.passed for result in left):
         return sliced
     return slice_trace(trace, failures, keep_all=True)
-
-
-def _pruned(trace: Trace, sliced: Slice, strangers: Sequence[Step]) -> Trace:
-    kept = set(sliced.kept)
-    steps = [step for step in trace.steps if step.seq in kept or step.is_dependency]
-    return replace(trace, steps=(*steps, *strangers))
 
 
 def _strangers(trace: Trace, healthy: Sequence[Trace]) -> list[Step]:

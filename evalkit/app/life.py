@@ -59,7 +59,7 @@ def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reas
     checks: Iterable[Check] = [check_from_json(check, where) for check in body]
     state: State = "permanent" if case.permanent else "proposed"
     event = LifeEvent(state, acting(actor, settings), reason, now_utc())
-    edited = case.revised(digest, checks=tuple(checks), life=(*case.life, event))
+    edited = case.revised(digest, checks=tuple(checks), strength={}, life=(*case.life, event))
     _must_fail_on_incident(edited)
     return _write(edited, settings)
 

@@ -74,8 +74,23 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
         mark = "must hold" if check.gating else "observe"
         sure = "" if check.confidence >= _SURE else f", {check.confidence:.0%} sure: review it"
         yield f"  {mark}: {visible(CHECKS.get(check.type).sentence(check.params))} [{check.rule}{sure}]"
+    yield from _strength_lines(case)
     for result in done.failing:
         yield f"  fails on the incident: {visible(result.reason)}"
+
+
+def _strength_lines(case: Case) -> Iterator[str]:
+    found = case.strength
+    if not found:
+        yield "  strength: not measured: it needs a healthy run (--passing)"
+        return
+    yield (
+        f"  strength: caught {found['caught']} of {found['faults']} small faults in the healthy runs, "
+        f"passed {found['passed']} of {found['variations']} harmless variations"
+    )
+    survivors = found["survivors"]
+    for sentence in survivors if isinstance(survivors, list) else ():
+        yield f"    not caught: {visible(str(sentence))}"
 
 
 def diff_lines(left: str, right: str, settings: Settings) -> Iterator[str]:

@@ -83,6 +83,7 @@ class Case:
         signature: the failure's stable name, such as ``SIDE_EFFECT_REPEATED:refund_order``.
         evidence: completeness score of the incident, 0 to 1.
         closed: the replay modes for which the incident holds too little, with the reasons (see `trace.modes`).
+        strength: what the checks catch and spare on changed healthy runs (`distil.strength`); empty when not measured.
         target: the entrypoint that the case was made for, ``module:function``; empty when unknown.
         volatile: per capability the argument paths (``/request/id``) that matching leaves out.
         tags: for selection.
@@ -101,6 +102,7 @@ class Case:
     signature: str = ""
     evidence: float = 1.0
     closed: Mapping[str, str] = field(default_factory=dict)
+    strength: Mapping[str, Json] = field(default_factory=dict)
     target: str = ""
     owner: str = ""
     link: str = ""

@@ -5,7 +5,7 @@ The text follows from the newest version alone; `evalkit check` fails when the f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evalkit.canonical import Json, exact_text
@@ -66,6 +66,21 @@ def _checks(case: Case) -> Iterator[str]:
         sure = "" if check.confidence == 1.0 else f", {check.confidence:.0%} sure"
         note = f", {_text(check.note)}" if check.note else ""
         yield f"  - {_code(check.id)}, from {_code(check.rule)}{sure}{note}"
+    yield ""
+    yield from _strength(case.strength)
+
+
+def _strength(found: Mapping[str, Json]) -> Iterator[str]:
+    if not found:
+        return
+    yield (
+        f"On changed copies of the healthy runs they catch {found['caught']} of {found['faults']} small faults and "
+        f"pass {found['passed']} of {found['variations']} harmless variations."
+    )
+    for label, key in (("not caught", "survivors"), ("blamed though harmless", "blamed")):
+        said = found.get(key)
+        for sentence in said if isinstance(said, list) else ():
+            yield f"- {label}: {_text(str(sentence))}"
     yield ""
 
 

@@ -16,10 +16,11 @@ from typing import Any
 
 from evalkit.canonical import Json, canonical
 from evalkit.check.alike import Records, alike
+from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Finding, Judge
 from evalkit.check.params import known_only
 from evalkit.check.view import shown
-from evalkit.check.writes import effects_of, result_digest
+from evalkit.check.writes import effects_of, ends_in_a_call, failed_writes, result_digest
 from evalkit.errors import InputError
 from evalkit.trace.flow import answer_step, leaves
 from evalkit.trace.model import Step, Trace
@@ -36,7 +37,9 @@ class EffectsEqual:
 
     ``effects`` is a list of ``{"name", "arguments", "result"?}``, the result as `writes.result_digest`; ``free_text``
     is ``loose`` (default), ``exact`` or ``ignored``. A run that stopped before its end fails: what it would still have
-    done is not known.
+    done is not known. With ``answered`` it must also not end in the middle of a call (a hand-over may be the end); with
+    ``tried`` a call that failed, of a tool that no expected effect names, is one change too many: only luck undid it;
+    with ``grounded`` every identifier in the changes was seen before it was used (`check.grounding`).
     """
 
     name = _TYPE
@@ -45,25 +48,40 @@ class EffectsEqual:
         """The statement in plain language."""
         lists = [params.get("effects") or [], *(params.get("or") or [])]
         said = " or ".join(_said(each) for each in lists)
-        return f"What the agent changes is exactly: {said}."
+        more = ", and it answers when that is done" if params.get("answered") else ""
+        return f"What the agent changes is exactly: {said}{more}."
 
     def compile(self, params: Mapping[str, Any]) -> Judge:
         """Compares multisets by canonical text first; only a difference is looked at closely."""
-        known_only(params, self.name, "effects", "or", "free_text", "handovers")
+        known_only(params, self.name, "effects", "or", "free_text", "handovers", "answered", "tried", "grounded")
         choices = [_Expected(effects) for effects in [params.get("effects"), *_alternatives(params)]]
         free_text = params.get("free_text", "loose")
         if free_text not in ("loose", "exact", "ignored"):
             raise InputError(f"free_text is {free_text!r}", f"check {_TYPE}", "use loose, exact or ignored")
-        handovers = params.get("handovers", False)
+        handovers, answered, tried, grounded = (
+            bool(params.get(name, False)) for name in ("handovers", "answered", "tried", "grounded")
+        )
+        names = {effect.name for each in choices for effect in each.effects}
 
         def judge(trace: Trace) -> Finding:
             stopped = _stopped(trace)
             if stopped:
                 last = tuple(step.seq for step in trace.steps[-1:])
                 return Finding(False, f"wanted a run that came to its end, got {stopped}", last)
+            if answered and ends_in_a_call(trace):
+                last = tuple(step.seq for step in trace.steps[-1:])
+                return Finding(False, "wanted an answer at the end, the run stops in the middle of a call", last)
+            for step in failed_writes(trace) if tried else ():
+                if step.name not in names:
+                    return Finding(False, f"got {step.name}({shown(step.input)}), which only failed", (step.seq,))
             done = effects_of(trace, handovers=handovers)
             found = [_difference(expected, done, trace, free_text) for expected in choices]
-            return min(found, key=lambda finding: (not finding.passed, len(finding.reason)))
+            nearest = min(found, key=lambda finding: (not finding.passed, len(finding.reason)))
+            invented = ungrounded(trace) if grounded and nearest.passed else []
+            if invented:
+                step, pointer, value = invented[0]
+                return Finding(False, f"{step.name} was given {pointer} = {value} before anything held it", (step.seq,))
+            return nearest
 
         return judge
 

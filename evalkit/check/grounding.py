@@ -15,7 +15,7 @@ from evalkit.check.view import by_user, shown
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["ARGUMENTS_GROUNDED", "ungrounded"]
+__all__ = ["ARGUMENTS_GROUNDED", "is_identifier", "ungrounded"]
 
 _IDENTIFIER = re.compile(r"(?=[^\d]*\d)[\w#@./:+-]{4,200}")
 _DATE_OR_TIME = re.compile(r"\d{1,4}[-/.:]\d{1,2}([-/.:]\d{1,4})?([T ].*)?")
@@ -80,6 +80,13 @@ def ungrounded(trace: Trace, names: frozenset[str] = frozenset()) -> list[tuple[
     return found
 
 
+def is_identifier(value: object) -> bool:
+    """Whether a value is a string without spaces that holds a digit, and no date."""
+    return (
+        isinstance(value, str) and _IDENTIFIER.fullmatch(value) is not None and _DATE_OR_TIME.fullmatch(value) is None
+    )
+
+
 class _Seen:
     """All text so far, in a few blocks: as many searches as steps, for each of as many writes, would not end."""
 
@@ -111,7 +118,7 @@ def _prompts(given: Json) -> str:
 
 def _identifiers(value: Json) -> Iterator[tuple[str, str]]:
     for pointer, leaf in leaves(value):
-        if isinstance(leaf, str) and _IDENTIFIER.fullmatch(leaf) and not _DATE_OR_TIME.fullmatch(leaf):
+        if isinstance(leaf, str) and is_identifier(leaf):
             yield pointer, leaf
 
 

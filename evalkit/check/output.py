@@ -8,6 +8,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.check.model import Finding, Judge
 from evalkit.check.params import known_only, text
+from evalkit.check.values import ABSENT, at_pointer, pattern_of
 from evalkit.check.view import contains, final_json, final_text, shown
 from evalkit.errors import InputError
 from evalkit.trace.flow import answer_step
@@ -84,7 +85,7 @@ class OutputMatches:
         """Compiles the pattern once."""
         known_only(params, self.name, "pattern")
         pattern = text(params, "pattern", self.name)
-        found = _compiled(pattern)
+        found = pattern_of(pattern, f"check {self.name}")
 
         def judge(trace: Trace) -> Finding:
             body = final_text(trace)
@@ -95,17 +96,6 @@ class OutputMatches:
         return judge
 
 
-def _compiled(pattern: str) -> Any:
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise InputError(f"{pattern!r} is no RE2 pattern: {error}", "check output_matches", "correct it") from None
-
-
 def _stated(fields: Any, pointer: str = "") -> Iterator[tuple[str, Json]]:
     if isinstance(fields, dict) and fields:
         for key, value in fields.items():
@@ -114,27 +104,14 @@ def _stated(fields: Any, pointer: str = "") -> Iterator[tuple[str, Json]]:
         yield pointer, fields
 
 
-_ABSENT = object()
-
-
-def _find(output: Json, pointer: str) -> Any:
-    found: Any = output
-    for part in pointer.split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(found, dict) or key not in found:
-            return _ABSENT
-        found = found[key]
-    return found
-
-
 def _holds(output: Json, pointer: str, value: Json) -> bool:
-    found = _find(output, pointer)
-    return found is not _ABSENT and contains(found, value)
+    found = at_pointer(output, pointer)
+    return found is not ABSENT and contains(found, value)
 
 
 def _got(output: Json, pointer: str) -> str:
-    found = _find(output, pointer)
-    return "nothing" if found is _ABSENT else shown(found)
+    found = at_pointer(output, pointer)
+    return "nothing" if found is ABSENT else shown(found)
 
 
 OUTPUT_FIELDS = OutputFields()

@@ -11,7 +11,7 @@ from evalkit.errors import InputError
 from evalkit.trace.effect import is_handover
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["did_write", "effects_of", "result_digest", "same_call"]
+__all__ = ["did_write", "effects_of", "ends_in_a_call", "failed_writes", "result_digest", "same_call", "sets_again"]
 
 _SETTING_VERBS = frozenset({"set", "update", "put", "modify", "assign", "rename", "replace", "mark"})
 _TELLING_BYTES = 60
@@ -37,9 +37,28 @@ def effects_of(trace: Trace, *, handovers: bool = False) -> list[Step]:
     for step in agent_calls(trace):
         if not did_write(step) or (not handovers and is_handover(step.name)):
             continue
-        if not (found and _sets_again(found[-1], step)):
+        if not (found and sets_again(found[-1], step)):
             found.append(step)
     return found
+
+
+def failed_writes(trace: Trace) -> list[Step]:
+    """The agent's writes that came back with an error, hand-overs left out."""
+    return [
+        step
+        for step in agent_calls(trace)
+        if step.effect == "write" and step.error is not None and not is_handover(step.name)
+    ]
+
+
+def ends_in_a_call(trace: Trace) -> bool:
+    """Whether the last thing in a run is a call or its result, so that the agent never said what came of it."""
+    last = trace.steps[-1] if trace.steps else None
+    if last is None:
+        return False
+    if last.kind == "model" and isinstance(last.output, dict):
+        return bool(last.output.get("tool_calls"))
+    return last.kind == "tool" and not is_handover(last.name)
 
 
 def same_call(left: Step, right: Step) -> bool:
@@ -61,7 +80,8 @@ def result_digest(step: Step) -> str:
     return sha256(body).hexdigest()[:16] if len(body) >= _TELLING_BYTES else ""
 
 
-def _sets_again(before: Step, step: Step) -> bool:
+def sets_again(before: Step, step: Step) -> bool:
+    """Whether a write only sets what the one right before it set (see `effects_of`)."""
     if before.name != step.name or not _is_setting(step.name) or not same_call(before, step):
         return False
     result = result_digest(step)

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inspect": ("evalkit.cli.traces:inspect", "What is in a trace, and what it lacks."),
     "ingest": ("evalkit.cli.traces:ingest", "Make cases of incident traces."),
     "judge": ("evalkit.cli.traces:judge", "A case's checks against traces that exist."),
+    "scan": ("evalkit.cli.scanning:scan", "The library's incidents, looked for in production traces."),
     "list": ("evalkit.cli.cases:list_", "The cases."),
     "show": ("evalkit.cli.cases:show", "One case."),
     "diff": ("evalkit.cli.cases:diff", "What differs between two cases, versions or traces."),

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from evalkit.canonical import Json, canonical
+from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Check
 from evalkit.check.view import agent_calls
-from evalkit.check.writes import effects_of, result_digest
+from evalkit.check.writes import effects_of, ends_in_a_call, failed_writes, result_digest
 from evalkit.distil.answers import numbers_answered
 from evalkit.trace.effect import is_handover
 from evalkit.trace.model import Step, Trace
@@ -43,6 +44,13 @@ def _effects(incident: Trace, passing: Sequence[Trace]) -> Check:
     params: dict[str, Json] = {"effects": first}
     if others:
         params["or"] = [*others]
+    named = {str(one["name"]) for effects in lists.values() for one in effects if isinstance(one, dict)}
+    if not any(ends_in_a_call(run) for run in passing):
+        params["answered"] = True
+    if all(step.name in named for run in passing for step in failed_writes(run)):
+        params["tried"] = True
+    if not any(ungrounded(run) for run in passing):
+        params["grounded"] = True
     evidence = tuple(step.seq for step in effects_of(incident))
     return Check("effects_equal", params, rule=f"{_RULE}:effects", evidence=evidence, confidence=0.9)
 

@@ -1,28 +1,34 @@
 """Pruning: the steps that the failure came from, and a reason for each of the others.
 
-A backward slice. It starts at the failure and follows three kinds of edges: the value flow (`trace.flow`), the call
-structure (the step that a step ran inside of), and decisions (the model answer that asked for a tool call). Kept in
-any case, without what they used: the user's turns with the replies that they answer, every policy decision and
-approval (the rules that the run stood under), and the writes that failed (what the agent tried to do).
+A backward slice over the value flow (`trace.flow`), the decisions (the model answer that asked for a call) and the
+sub-agents that steps ran inside of. It starts at the failure; where nobody has said what failed, at everything that
+could be it: each change of the world, each statement, the first call that failed.
+
+Kept in any case: the user's turns with the statements that they answer, every policy decision and approval, and the
+writes that failed. A model's answer that only asks for a look-up is no decision to keep: the look-up says it all. What
+a statement says stands in it, so that what it was read from is kept only where the statement is the failure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+from evalkit.distil.decisions import changes, decisions
+from evalkit.distil.replies import calls_of, last_word, statements
 from evalkit.errors import InputError
+from evalkit.trace.effect import runs_code
 from evalkit.trace.flow import OUTPUT, answer_step, flow
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
 
-__all__ = ["Slice", "slice_trace"]
+__all__ = ["Slice", "prune", "slice_trace"]
 
 _RULES = frozenset({"policy", "approval"})
+_CALLS = frozenset({"tool", "retrieval"})
 _DROPPED_BECAUSE = {
     "tool": "its result was not used on the way to the failure",
     "retrieval": "what it found was not used on the way to the failure",
-    "model": "it decided no step that was kept, and nothing that it said was used",
-    "agent": "no step inside of it was kept",
+    "agent": "no step inside of it was kept, or the trace's own input and output say the same",
     "state": "no step that was kept used it",
     "other": "no step that was kept used it",
 }
@@ -45,7 +51,7 @@ def slice_trace(trace: Trace, failures: Sequence[int], *, keep_all: bool = False
     """Prunes a trace to what led to `failures`.
 
     Args:
-        failures: the steps that show the failure. Empty means the final answer. The step that gave the final answer
+        failures: the steps that show the failure; empty where it is not known. The step that gave the final answer
             stands for it: what the answer used is kept too.
         keep_all: keep every step.
 
@@ -58,70 +64,124 @@ def slice_trace(trace: Trace, failures: Sequence[int], *, keep_all: bool = False
         raise InputError(f"there is no step {unknown[0]}", f"trace {trace.id}", "evalkit inspect shows the steps")
     if keep_all:
         return Slice(tuple(steps), ())
-    failing = set(failures or answer_step(trace))
-    kept = _reached(trace, steps, failing)
-    last = max(failing, default=-1)
-    dropped = tuple((seq, _reason(step, last)) for seq, step in steps.items() if seq not in kept)
+    pruning = _Pruning(trace, set(failures))
+    kept = pruning.reached()
+    last = max(failures, default=None)
+    dropped = tuple((seq, pruning.reason(step, last)) for seq, step in steps.items() if seq not in kept)
     return Slice(tuple(seq for seq in steps if seq in kept), dropped)
 
 
-def _reached(trace: Trace, steps: dict[int, Step], failing: set[int]) -> set[int]:
-    values = flow(trace)
-    decisions = _decisions(trace.steps)
-    frame = _conversation(trace.steps) | {seq for seq, step in steps.items() if _is_frame(step)}
-    waiting = [*frame, *failing]
-    if failing & set(answer_step(trace)):
-        waiting += values.steps_before(OUTPUT)
-    kept: set[int] = set()
-    while waiting:
-        seq = waiting.pop()
-        if seq in kept or seq not in steps:
-            continue
-        kept.add(seq)
-        step = steps[seq]
-        if step.parent is not None:
-            waiting.append(step.parent)
-        if seq in decisions:
-            waiting.append(decisions[seq])
-        if seq not in frame or seq in failing:
-            waiting += values.steps_before(seq)
-    return kept
+def prune(trace: Trace, sliced: Slice) -> Trace:
+    """The trace without what was dropped; answers of the world stay, as fixtures for what a mended agent may ask.
+
+    A step whose parent is gone stands under the next one above that is left.
+    """
+    kept = set(sliced.kept)
+    parents = {step.seq: step.parent for step in trace.steps}
+    left = {step.seq for step in trace.steps if step.seq in kept or step.is_dependency}
+    steps = [step for step in trace.steps if step.seq in left]
+    return replace(trace, steps=tuple(replace(step, parent=_left_above(step, parents, left)) for step in steps))
+
+
+def _left_above(step: Step, parents: dict[int, int | None], left: set[int]) -> int | None:
+    above, passed = step.parent, set[int]()
+    while above is not None and above not in left and above not in passed:
+        passed.add(above)
+        above = parents.get(above)
+    return above if above in left else None
+
+
+class _Pruning:
+    """One slice under way."""
+
+    def __init__(self, trace: Trace, failures: set[int]) -> None:
+        self._trace = trace
+        self._steps = {step.seq: step for step in trace.steps}
+        self._failures = failures
+        self._values = flow(trace)
+        self._statements = statements(trace.steps)
+        self._asked_by = decisions(trace.steps)
+        self._holders = {step.parent for step in trace.steps if step.parent is not None}
+        self._frame = {step.seq for step in trace.steps if _is_frame(step)} | self._answered()
+
+    def reached(self) -> set[int]:
+        """The steps to keep."""
+        suspects = set() if self._failures else self._suspects()
+        if not suspects and not self._failures:
+            self._failures = set(answer_step(self._trace))
+        waiting = [*self._frame, *suspects, *self._failures]
+        if self._failures & set(answer_step(self._trace)):
+            waiting += self._values.steps_before(OUTPUT)
+        kept: set[int] = set()
+        while waiting:
+            seq = waiting.pop()
+            if seq not in kept and seq in self._steps:
+                kept.add(seq)
+                waiting += self._edges(self._steps[seq])
+        return kept
+
+    def reason(self, step: Step, last: int | None) -> str:
+        """Why a step was dropped."""
+        if last is not None and step.seq > last:
+            return "it came after the failure"
+        if step.kind == "model":
+            if calls_of(step):
+                return "it only asked for calls: what of them mattered is kept"
+            return "it told nothing that was used: no news, no more than a question, or what the next call holds"
+        if step.kind == "other" and step.seq in self._holders:
+            return "it only holds other steps"
+        return _DROPPED_BECAUSE.get(step.kind, "no step that was kept used it")
+
+    def _edges(self, step: Step) -> Iterable[int]:
+        """What a kept step brings along."""
+        above = self._agent_above(step)
+        if above is not None:
+            yield above
+        decision = self._asked_by.get(step.seq)
+        if decision is not None and (step.seq in self._failures or _matters(step)):
+            yield decision
+        if step.seq in self._failures or (step.seq not in self._frame and not self._only_says(step)):
+            # what was decided is used too, but a decision is no source of the values of its own call
+            yield from self._values.nearest_before(step.seq) - {decision}
+
+    def _only_says(self, step: Step) -> bool:
+        return step.kind == "model" and not any(asked == step.seq for asked in self._asked_by.values())
+
+    def _agent_above(self, step: Step) -> int | None:
+        """The sub-agent that a step ran inside of. The outermost agent's input and output are the trace's own."""
+        inside = [seq for seq in self._above(step) if self._steps[seq].kind == "agent"]
+        return inside[0] if len(inside) > 1 else None
+
+    def _above(self, step: Step) -> Iterator[int]:
+        passed: set[int] = set()
+        seq = step.parent
+        while seq is not None and seq in self._steps and seq not in passed:
+            yield seq
+            passed.add(seq)
+            seq = self._steps[seq].parent
+
+    def _answered(self) -> set[int]:
+        """The statements that a user's turn answers."""
+        found: set[int] = set()
+        before: Step | None = None
+        for step in self._trace.steps:
+            if step.name == USER_MESSAGE and before is not None and before.seq in self._statements:
+                found.add(before.seq)
+            before = step
+        return found
+
+    def _suspects(self) -> set[int]:
+        """Everything that could be the failure."""
+        found = self._statements | last_word(self._trace.steps)
+        found |= {step.seq for step in self._trace.steps if step.kind == "tool" and changes(step)}
+        first_failed = next((step.seq for step in self._trace.steps if step.kind in _CALLS and step.error), None)
+        return found | ({first_failed} if first_failed is not None else set())
 
 
 def _is_frame(step: Step) -> bool:
-    return step.kind in _RULES or (step.effect == "write" and step.error is not None)
+    return step.name == USER_MESSAGE or step.kind in _RULES or (changes(step) and step.error is not None)
 
 
-def _conversation(steps: Sequence[Step]) -> set[int]:
-    """The user's turns, each with the reply that it answers."""
-    found: set[int] = set()
-    before: Step | None = None
-    for step in steps:
-        if step.name == USER_MESSAGE:
-            found.add(step.seq)
-            if before is not None and before.kind == "model":
-                found.add(before.seq)
-        before = step
-    return found
-
-
-def _decisions(steps: Iterable[Step]) -> dict[int, int]:
-    """For each tool step the model step that asked for it: the last one before it with a call of that tool."""
-    asked: dict[str, int] = {}
-    found: dict[int, int] = {}
-    for step in steps:
-        if step.kind == "model" and isinstance(step.output, dict):
-            calls = step.output.get("tool_calls")
-            for call in calls if isinstance(calls, list) else ():
-                name = call.get("name") if isinstance(call, dict) else None
-                if isinstance(name, str):
-                    asked[name] = step.seq
-        elif step.kind in ("tool", "retrieval") and step.name in asked:
-            found[step.seq] = asked[step.name]
-    return found
-
-
-def _reason(step: Step, last: int) -> str:
-    if step.seq > last:
-        return "it came after the failure"
-    return _DROPPED_BECAUSE.get(step.kind, "no step that was kept used it")
+def _matters(step: Step) -> bool:
+    """Whether the decision for a call is worth keeping beside the call."""
+    return changes(step) or step.error is not None or step.kind not in _CALLS or runs_code(step.name)

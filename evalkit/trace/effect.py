@@ -15,7 +15,7 @@ from typing import get_args
 from evalkit.errors import UsageError
 from evalkit.trace.model import Effect
 
-__all__ = ["check_effect", "effect_by_pattern", "guess_effect", "is_handover"]
+__all__ = ["check_effect", "effect_by_pattern", "guess_effect", "is_handover", "runs_code"]
 
 _READ = frozenset(
     "get list search find lookup fetch read query check view describe count show browse retrieve load inspect is has "
@@ -28,6 +28,8 @@ _PURE = frozenset(
 )
 _HANDOVER_VERB = frozenset("transfer handoff hand escalate route forward".split())
 _HANDOVER_TO = frozenset("human humans agent agents operator person representative support specialist".split())
+_RUN_VERB = frozenset("execute exec run python bash shell".split())
+_CODE = frozenset("code command commands python bash shell script terminal interpreter cell notebook sql".split())
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -63,6 +65,13 @@ def is_handover(name: str) -> bool:
     """Whether a tool called `name` hands the conversation to a person or another agent."""
     words = _words(name)
     return any(word in _HANDOVER_VERB for word in words) and any(word in _HANDOVER_TO for word in words)
+
+
+@lru_cache(maxsize=4096)
+def runs_code(name: str) -> bool:
+    """Whether a tool called `name` runs what it is given: what it does to the world is in the code, not in its name."""
+    words = _words(name)
+    return any(word in _CODE for word in words) and (len(words) == 1 or any(word in _RUN_VERB for word in words))
 
 
 def _words(name: str) -> list[str]:

@@ -1,32 +1,31 @@
 """Value flow: which earlier step each value of a step came from.
 
 A value is found where it stood before as a whole (a JSON leaf) or inside a text, through JSON that is written in
-strings. Values that could have come from anywhere (booleans, null, numbers of one digit, single letters) are not
-followed. The index holds each text once as its words, so that the work grows with the size of the trace.
+strings, under any of the spellings of `trace.values`. A value that is words (a name) is also found where all of its
+words stood. The index holds each text once as its words, so that the work grows with the size of the trace.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 import orjson
 
 from evalkit.canonical import Json
-from evalkit.trace.model import Step, Trace
+from evalkit.trace.model import USER_MESSAGE, Step, Trace
+from evalkit.trace.values import plain_words, value_keys
 
-__all__ = ["OUTPUT", "Flow", "Source", "answer_step", "flow", "leaves"]
+__all__ = ["OUTPUT", "Flow", "Origin", "Source", "answer_step", "flow", "leaves"]
 
 OUTPUT = -1
 """Stands for the trace's final output where a step's number is asked for."""
+Origin: TypeAlias = Literal["user", "tool", "retrieval", "prompt", "model", "other"]
 
-_TOKEN = re.compile(r"[a-z0-9](?:[a-z0-9_@#+.:/-]*[a-z0-9])?")
-_TELLING = re.compile(r"[0-9@_]")
-_THOUSANDS = re.compile(r"(?<=[0-9]),(?=[0-9]{3})")
-_MAX_WHOLE = 200
 _MAX_DEPTH = 64
+_MAX_WORDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +36,23 @@ class Source:
         pointer: JSON pointer of the value in the step that used it.
         value: the value.
         seq: the earlier step that it came from.
+        origin: who brought it: the user, a tool, a retrieval, the developer's prompt (`seq` is then the first model
+            step that was given it), or a model that invented it.
     """
 
     pointer: str
     value: Json
     seq: int
+    origin: Origin = "other"
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Where a token has stood: first and last outside of models, first in a model's answer."""
+    """Where a token has stood: first and last outside of models, first in a prompt, first in a model's answer."""
 
     first: int | None = None
     last: int | None = None
+    prompted: int | None = None
     invented: int | None = None
 
 
@@ -67,20 +70,30 @@ class Flow:
         """The steps that step `seq` (or `OUTPUT`) used a value of."""
         return {found.seq for found in self.by_step.get(seq, ())}
 
+    def nearest_before(self, seq: int) -> set[int]:
+        """As `steps_before`, of each value only the step where it stood last before its use."""
+        nearest: dict[str, int] = {}
+        for found in self.by_step.get(seq, ()):
+            nearest[found.pointer] = max(found.seq, nearest.get(found.pointer, found.seq))
+        return set(nearest.values())
+
 
 def flow(trace: Trace) -> Flow:
     """Which earlier steps the values of each step, and of the final output, came from.
 
     A step uses its input, a model step in its answer what it was told. A value's source is where it first stood and
-    where it last stood before its use; a model is named as the source only of what no tool, user or other step had
-    said before it.
+    where it last stood before its use; a developer's prompt is named as the source only of what no tool, user or other
+    step had said before, and a model only of what nobody had. A step that holds other steps repeats their values, and
+    is no source.
     """
-    seen: dict[str, _Seen] = defaultdict(_Seen)
+    index = _Index({step.parent for step in trace.steps if step.parent is not None})
     found: dict[int, tuple[Source, ...]] = {}
     for step in trace.steps:
-        found[step.seq] = tuple(_sources(_used(step), seen, step.seq))
-        _record(step, seen)
-    found[OUTPUT] = tuple(_sources(trace.output, seen, OUTPUT))
+        if step.kind == "model":
+            index.prompted(step)
+        found[step.seq] = tuple(index.sources(_used(step), step.seq))
+        index.add(step)
+    found[OUTPUT] = tuple(index.sources(trace.output, OUTPUT))
     return Flow(found)
 
 
@@ -116,6 +129,90 @@ def answer_step(trace: Trace) -> tuple[int, ...]:
     return (trace.steps[-1].seq,) if trace.steps else ()
 
 
+class _Index:
+    """Where each token has stood so far."""
+
+    def __init__(self, holders: set[int]) -> None:
+        self._holders = holders
+        self._seen: defaultdict[str, _Seen] = defaultdict(_Seen)
+        self._words: defaultdict[str, list[int]] = defaultdict(list)
+        self._origin: dict[int, Origin] = {}
+        self._prompts: set[str] = set()
+
+    def add(self, step: Step) -> None:
+        """What a step said or answered."""
+        self._origin[step.seq] = _origin(step)
+        if step.seq in self._holders and step.kind in ("agent", "other") and step.name != USER_MESSAGE:
+            return
+        message = step.error.message if step.error else None
+        words: set[str] = set()
+        for _, leaf in leaves([_told(step.output), message]):
+            if isinstance(leaf, str) and step.kind != "model":
+                words |= plain_words(leaf)
+            for token in value_keys(leaf):
+                entry = self._seen[token]
+                if step.kind == "model":
+                    entry.invented = step.seq if entry.invented is None else entry.invented
+                else:
+                    entry.first = step.seq if entry.first is None else entry.first
+                    entry.last = step.seq
+        for word in words:
+            self._words[word].append(step.seq)
+
+    def prompted(self, step: Step) -> None:
+        """The developer's prompts of a model step; each text once."""
+        given = step.input if isinstance(step.input, dict) else {}
+        messages = given.get("messages")
+        for message in messages if isinstance(messages, list) else ():
+            if not isinstance(message, dict) or message.get("role") != "system":
+                continue
+            content = message.get("content")
+            if isinstance(content, str) and content not in self._prompts:
+                self._prompts.add(content)
+                for token in value_keys(content):
+                    entry = self._seen[token]
+                    entry.prompted = step.seq if entry.prompted is None else entry.prompted
+
+    def sources(self, value: Json, user: int) -> Iterator[Source]:
+        """Where the leaves of a value stood."""
+        for pointer, leaf in leaves(value):
+            places = {seq: origin for token in value_keys(leaf) for seq, origin in self._places(token)}
+            for seq in sorted(places):
+                if seq != user:
+                    yield Source(pointer, leaf, seq, places[seq])
+            if not places and isinstance(leaf, str):
+                spoken = self._spoken(leaf)
+                if spoken is not None and spoken != user:
+                    yield Source(pointer, leaf, spoken, self._origin[spoken])
+
+    def _places(self, token: str) -> Iterator[tuple[int, Origin]]:
+        entry = self._seen.get(token)
+        if entry is None:
+            return
+        if entry.first is not None and entry.last is not None:
+            for seq in dict.fromkeys((entry.first, entry.last)):
+                yield seq, self._origin[seq]
+        elif entry.prompted is not None:
+            yield entry.prompted, "prompt"
+        elif entry.invented is not None:
+            yield entry.invented, "model"
+
+    def _spoken(self, leaf: str) -> int | None:
+        """The last step that held all the words of a value that is a few words, such as a name."""
+        words = plain_words(leaf) if len(leaf) <= 20 * _MAX_WORDS else set()
+        if not words or len(words) > _MAX_WORDS or not all(word in self._words for word in words):
+            return None
+        rarest, *others = sorted((self._words[word] for word in words), key=len)
+        common = set(rarest).intersection(*others)
+        return max(common, default=None)
+
+
+def _origin(step: Step) -> Origin:
+    if step.name == USER_MESSAGE:
+        return "user"
+    return step.kind if step.kind in ("tool", "retrieval", "model") else "other"
+
+
 def _used(step: Step) -> Json:
     return _told(step.output) if step.kind == "model" else step.input
 
@@ -131,56 +228,6 @@ def _told(value: Json) -> Json:
         if isinstance(call, dict)
     ]
     return {"content": value.get("content"), "tool_calls": given}
-
-
-def _record(step: Step, seen: dict[str, _Seen]) -> None:
-    error = step.error.message if step.error else None
-    for token in _tokens([_told(step.output), error]):
-        entry = seen[token]
-        if step.kind == "model":
-            if entry.invented is None:
-                entry.invented = step.seq
-        else:
-            entry.first = step.seq if entry.first is None else entry.first
-            entry.last = step.seq
-
-
-def _sources(value: Json, seen: dict[str, _Seen], user: int) -> Iterator[Source]:
-    done: set[tuple[str, int]] = set()
-    for pointer, leaf in leaves(value):
-        for token in _keys(leaf):
-            entry = seen.get(token)
-            if entry is None:
-                continue
-            for seq in (entry.first, entry.last) if entry.first is not None else (entry.invented,):
-                if seq is not None and seq != user and (token, seq) not in done:
-                    done.add((token, seq))
-                    yield Source(pointer, leaf, seq)
-
-
-def _tokens(value: Json) -> Iterator[str]:
-    for _, leaf in leaves(value):
-        yield from _keys(leaf)
-
-
-def _keys(leaf: Json) -> Iterator[str]:
-    """What a leaf is found by: itself, and in a text the words that are telling."""
-    if leaf is None or isinstance(leaf, bool):
-        return
-    text = str(leaf).strip().lower()
-    if isinstance(leaf, int | float):
-        if len(text) > 1:
-            yield _number(text)
-        return
-    if 1 < len(text) <= _MAX_WHOLE:
-        yield text
-    words = _TOKEN.findall(_THOUSANDS.sub("", text))
-    if words != [text]:
-        yield from (_number(word) for word in words if len(word) > 1 and _TELLING.search(word))
-
-
-def _number(word: str) -> str:
-    return word.removesuffix(".00").removesuffix(".0")
 
 
 def _read(text: str) -> Json:

@@ -148,3 +148,29 @@ def test_wrong_parameters_are_refused(params: dict[str, Any]) -> None:
 def test_arguments_that_are_no_json_are_not_expected() -> None:
     """A hostile trace fails the check instead of breaking the judge."""
     assert not judged([REFUND], write(0, "refund", {"order": float("nan")})).passed
+
+
+def test_a_run_that_stops_in_the_middle_of_a_call_is_not_done() -> None:
+    """All changes are there, and nobody was told; a hand-over may be the end."""
+    done = write(0, "refund", {"order": 7, "amount": 5})
+    said = Step(1, "model", "chat", {"messages": []}, {"role": "assistant", "content": "It is refunded."})
+    asked = Step(
+        1,
+        "model",
+        "chat",
+        {"messages": []},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "name": "find", "arguments": {}}]},
+    )
+    passed = [judged([REFUND], done, *rest, answered=True).passed for rest in ([], [asked], [said])]
+    assert passed == [False, False, True]
+    assert judged([REFUND], done, write(1, "transfer_to_human", {}), answered=True).passed
+    assert judged([REFUND], done).passed
+
+
+def test_a_change_that_only_failed_by_luck_is_one_too_many() -> None:
+    """Of a tool that is not expected at all; the expected one may need a second try."""
+    tried = write(0, "book", {"flight": "A1"}, error="no seat")
+    done = write(1, "refund", {"order": 7, "amount": 5})
+    assert not judged([REFUND], tried, done, tried=True).passed
+    assert judged([REFUND], tried, done).passed
+    assert judged([REFUND], write(0, "refund", {"order": 7, "amount": 500}, error="too much"), done, tried=True).passed

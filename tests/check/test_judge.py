@@ -34,6 +34,16 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "ends_with": {"kind": "tool"},
     "all_of": {"checks": [{"type": "completed"}, {"type": "called", "params": {"name": "lookup"}}]},
     "step_limit": {"max_steps": 9},
+    "usage_limit": {"max_seconds": 9},
+    "only_tools": {"names": ["lookup", "refund"]},
+    "trajectory": {"calls": ["lookup", {"name": "refund", "arguments": {"order": 7}}]},
+    "arguments": {"name": "refund", "where": {"/order": {"min": 1}}},
+    "output_equals": {"value": True, "path": "/done"},
+    "output_schema": {"schema": {"type": "object"}},
+    "output_number": {"path": "/total", "value": 5, "tolerance": 0.5},
+    "output_similar": {"text": "done"},
+    "any_of": {"checks": [{"type": "completed"}]},
+    "not": {"check": {"type": "called", "params": {"name": "cancel"}}},
 }
 
 

@@ -23,6 +23,11 @@ def model(seq: int, text: str | None = None, *calls: tuple[str, Any]) -> Step:
     return Step(seq, "model", "chat", {"messages": []}, {"role": "assistant", "content": text, "tool_calls": asked})
 
 
+def user(seq: int, text: str) -> Step:
+    """A user's turn."""
+    return Step(seq, "other", USER_MESSAGE, output={"role": "user", "content": text})
+
+
 RUN = a_trace(
     Step(0, "agent", "support"),
     Step(1, "other", USER_MESSAGE, output={"role": "user", "content": "refund my order"}, parent=0),
@@ -39,15 +44,17 @@ RUN = a_trace(
 
 
 def test_the_slice_follows_values_decisions_and_structure() -> None:
-    """The failure, the read it used, who decided both, the step around it, the user's turn and the policy."""
-    assert slice_trace(RUN, [8]).kept == (0, 1, 4, 5, 6, 7, 8)
+    """The failure, who decided it, the read it used, the user's turn and the policy."""
+    assert slice_trace(RUN, [8]).kept == (1, 4, 6, 7, 8)
 
 
 def test_every_dropped_step_has_a_reason() -> None:
     """In words, by kind, and by whether it came after the failure."""
     assert dict(slice_trace(RUN, [8]).dropped) == {
-        2: "it decided no step that was kept, and nothing that it said was used",
+        0: "no step inside of it was kept, or the trace's own input and output say the same",
+        2: "it only asked for calls: what of them mattered is kept",
         3: "its result was not used on the way to the failure",
+        5: "it only asked for calls: what of them mattered is kept",
         9: "it came after the failure",
     }
 
@@ -71,6 +78,38 @@ def test_a_reply_that_the_user_answered_is_kept_without_what_it_used() -> None:
         tool_step(4, "refund", {"order": 7}, effect="write"),
     )
     assert slice_trace(trace, [4]).kept == (1, 2, 4)
+
+
+def test_where_the_failure_is_unknown_the_slice_starts_at_all_that_could_be_it() -> None:
+    """Every change, every statement, the first failed call; a look-up that only a statement told of is not kept."""
+    trace = a_trace(
+        user(0, "What about my order W8831?"),
+        model(1, "Could you tell me your e-mail address, please?"),
+        user(2, "ann@example.org"),
+        model(3, None, ("find", {"email": "ann@example.org"})),
+        tool_step(4, "find", {"email": "ann@example.org"}, {"order": "W8831", "payment": "card_77"}),
+        model(5, "It was shipped on the 3rd of May with parcel 99120."),
+        user(6, "Refund it."),
+        model(7, None, ("refund", {"payment": "card_77"})),
+        tool_step(8, "refund", {"payment": "card_77"}, {"refund": 41.5}, effect="write"),
+        model(9, "I refunded 41.50."),
+        user(10, "Thanks"),
+    )
+    assert slice_trace(trace, []).kept == (0, 2, 4, 5, 6, 7, 8, 9, 10)
+
+
+def test_a_sub_agent_is_kept_around_what_is_kept() -> None:
+    """It says who did it; spans that only hold others, and the outermost agent, say nothing of their own."""
+    trace = a_trace(
+        Step(0, "agent", "boss"),
+        Step(1, "other", "Step 1", parent=0),
+        Step(2, "agent", "clerk", parent=1),
+        tool_step(3, "refund", {"order": 7}, effect="write", parent=2),
+        Step(4, "agent", "idle", parent=0),
+    )
+    found = slice_trace(trace, [3])
+    assert found.kept == (2, 3)
+    assert dict(found.dropped)[1] == "it only holds other steps"
 
 
 def test_a_write_that_failed_is_kept_with_its_decision() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 
 from evalkit.trace.flow import OUTPUT, answer_step, flow, leaves
@@ -107,3 +108,41 @@ def test_sources_always_come_before_their_use(trace: Trace) -> None:
     for step in trace.steps:
         assert all(0 <= seq < step.seq for seq in found.steps_before(step.seq))
     assert found.steps_before(OUTPUT) <= {step.seq for step in trace.steps}
+
+
+@pytest.mark.parametrize(
+    ("said", "used"),
+    [
+        ("The flight on May 15, 2024", "2024-05-15"),
+        ("due 15 May 2024", "2024-05-15"),
+        ("on 05/15/2024 at noon", "2024-05-15"),
+        ("order W-8831-A please", "w8831a"),
+        ("costs 1,250.50 EUR", 1250.5),
+        ("a discount of 15%", 0.15),
+        ("I am Yusuf  ROSSI from 19122", "Yusuf Rossi"),
+    ],
+)
+def test_a_value_is_found_in_another_spelling(said: str, used: Any) -> None:
+    """Dates, separators, number formats, shares, case, and names that are words."""
+    trace = a_trace(user(0, said), tool_step(1, "set", {"value": used}))
+    assert flow(trace).sources(1) == [("/value", used, 0)]
+
+
+def test_the_origin_of_a_value_is_named() -> None:
+    """Who brought it into the run."""
+    told = Step(
+        1,
+        "model",
+        "chat",
+        {"messages": [{"role": "system", "content": "Send refunds to desk_12."}]},
+        {"role": "assistant", "content": None, "tool_calls": []},
+    )
+    trace = a_trace(
+        user(0, "order W8831"),
+        told,
+        tool_step(2, "find", {}, {"card": "card_77"}),
+        model(3, None, ("refund", {"key": "made_up_1"})),
+        tool_step(4, "refund", {"id": "W8831", "desk": "desk_12", "card": "card_77", "key": "made_up_1"}),
+    )
+    origins = {source.pointer: source.origin for source in flow(trace).by_step[4]}
+    assert origins == {"/id": "user", "/desk": "prompt", "/card": "tool", "/key": "model"}
