@@ -203,6 +203,6 @@ def test_any_trace_has_a_score_between_0_and_1(any_trace: Trace) -> None:
 
 def test_digests_of_one_length_are_not_cut_texts() -> None:
     """Hashes and keys are all as long as each other, and whole."""
-    documents = [{"id": at, "content": "short", "content_hash": format(at, "064x")} for at in range(3)]
+    documents: list[Any] = [{"id": at, "content": "short", "content_hash": format(at, "064x")} for at in range(3)]
     step = Step(0, "retrieval", "search", {"query": "terms"}, documents, started_at=1.0, ended_at=2.0)
     assert evidence(trace(step)).gaps == ()
