@@ -45,6 +45,9 @@ def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
         "link": case.link,
         "volatile": {name: list(paths) for name, paths in case.volatile.items()},
         "tags": list(case.tags),
+        "pruning": dict(case.pruning),
+        "fingerprint": case.fingerprint,
+        "proof": list(case.proof),
         "trace": _trace_json(case.incident),
         "steps_hash": steps_hash,
     }
@@ -91,6 +94,9 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             link=header["link"],
             volatile={name: tuple(paths) for name, paths in header["volatile"].items()},
             tags=tuple(header["tags"]),
+            pruning=header.get("pruning", {}),
+            fingerprint=str(header.get("fingerprint", "")),
+            proof=tuple(header.get("proof", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"the header lacks what a case needs ({type(error).__name__}: {error})", where,
@@ -98,13 +104,14 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
 
 
 def _event_json(event: LifeEvent) -> dict[str, Json]:
-    return {"state": event.state, "actor": event.actor, "reason": event.reason, "at": event.at}
+    found: dict[str, Json] = {"state": event.state, "actor": event.actor, "reason": event.reason, "at": event.at}
+    return {**found, "proved": event.proved} if event.proved else found
 
 
 def _event_from(body: Mapping[str, Any]) -> LifeEvent:
     if body["state"] not in STATES:
         raise ValueError(f"unknown state {body['state']!r}")
-    return LifeEvent(body["state"], body["actor"], body["reason"], body["at"])
+    return LifeEvent(body["state"], body["actor"], body["reason"], body["at"], str(body.get("proved", "")))
 
 
 def _trace_json(trace: Trace) -> dict[str, Json]:
