@@ -109,7 +109,7 @@ def ingest_trace(
     search = None if among is None else _search(raw, (configured(one, settings) for one in among), expect, given)
     taken = search.taken if search else ()
     incident, *healthy = sanitizer.sanitize([raw, *given, *(one.trace for one in taken)])
-    refuse_known(incident, settings.cases, into)
+    refuse_known(incident, settings.cases, decided=new or bool(into))
     before = read_with_digest(find_case(into, settings.cases)) if into else None
     runs = target or settings.target or (before[0].target if before else "")
     made, results = make_case(

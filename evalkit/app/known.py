@@ -1,8 +1,8 @@
 """An incident that the library knows already: refused, offered as a new version, or added as one.
 
-Three degrees. The very same file, or the same run from another exporter, is refused. An incident with a case's
-signature that was asked much the same is offered: somebody has to say whether it is that case again (``into``) or one
-of its own (``new``).
+Three degrees. The very same record is refused. The same run from another exporter is refused, too, unless somebody
+says what it is to be. An incident with a case's signature that was asked much the same is offered: it is that case
+again (``into``), or one of its own (``new``).
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from evalkit.trace.model import Step, Trace
 
 __all__ = ["added_to", "refuse_known", "refuse_lookalike"]
 
+_BOTH_WAYS = "pass --into {} --reason WHY to make it a new version of that case, or --new to make a case of its own"
 
-def refuse_known(incident: SanitizedTrace, root: Path, into: str) -> None:
+
+def refuse_known(incident: SanitizedTrace, root: Path, *, decided: bool) -> None:
     """Refuses an incident that is a case, or a case's earlier version, already.
 
     Args:
-        into: the case that it is to be added to: there, a run that only does the same is welcome.
+        decided: somebody said what it is to be, so that a run that only does the same is welcome.
 
     Raises:
         CaseRefused: it is.
@@ -38,16 +40,17 @@ def refuse_known(incident: SanitizedTrace, root: Path, into: str) -> None:
     print_of = fingerprint(incident.trace)
     for known in list_cases(root):
         for raw_hash, print_of_known in _incidents(known):
+            cure = f"evalkit show {known.id}; evalkit edit {known.id} makes a new version"
             if raw_hash == incident.record.raw_hash:
                 what = f"this incident is case {known.id} already (version {known.version})"
-            elif print_of and print_of == print_of_known and into.partition("@")[0] != known.id:
+            elif print_of and print_of == print_of_known and not decided:
                 what = (
                     f"this run is case {known.id} already (version {known.version}): the same calls, results and "
                     "answer, whatever recorded it"
                 )
+                cure += f"; if it happened again: {_BOTH_WAYS.format(known.id)}"
             else:
                 continue
-            cure = f"evalkit show {known.id}; evalkit edit {known.id} makes a new version"
             raise CaseRefused(what, f"trace {incident.trace.id}", cure)
 
 
@@ -70,8 +73,7 @@ def refuse_lookalike(made: Case, root: Path, *, new: bool) -> None:
         raise CaseRefused(
             f"looks like case {known.id} (same signature, {made.signature}; same situation{about})",
             f"trace {made.source['trace_id']}",
-            f"pass --into {known.id} --reason WHY to make it a new version of that case, "
-            "or --new to make a case of its own",
+            _BOTH_WAYS.format(known.id),
         )
 
 

@@ -31,6 +31,7 @@ __all__ = [
     "Replays",
     "Version",
     "checks_from",
+    "checks_without",
     "edit_checks",
     "history",
     "on_incident",
@@ -167,6 +168,21 @@ def checks_from(body: Any, case_id: str, where: str) -> list[Check]:
     return [check_from_json(check, where) for check in body]
 
 
+def checks_without(case: Case, drop: Sequence[str], observe: Sequence[str]) -> list[Check]:
+    """A case's checks without those dropped, and with some that are only observed, all by their ids.
+
+    Raises:
+        InputError: there is no such check.
+    """
+    known = {check.id for check in case.checks}
+    for wanted in (*drop, *observe):
+        if wanted not in known:
+            what = f"no check {wanted!r}; there are: {', '.join(sorted(known))}"
+            raise InputError(what, f"case {case.id}", f"evalkit show {case.id}")
+    kept = [check for check in case.checks if check.id not in drop]
+    return [replace(check, gating=False) if check.id in observe else check for check in kept]
+
+
 def on_incident(case: Case) -> list[CheckResult]:
     """The checks' results on the incident."""
     return judge_checks(case.checks, case.incident)
@@ -244,11 +260,6 @@ def _replayed(case: Case, wanted: Replays, settings: Settings) -> str:
             "mend the agent, correct the checks (evalkit review), or show a healthy run (--passing healthy.trace)",
         )
     return f"{passed} of {len(done)} replays of {target} ({wanted.mode}) passed"
-
-
-def _revised(case: Case, **changes: Any) -> Case:
-    """A version that is being made, with some fields changed."""
-    return replace(case, **changes)
 
 
 def _must_fail_on_incident(case: Case) -> None:
