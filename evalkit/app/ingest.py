@@ -24,7 +24,7 @@ from evalkit.case.store import find_case, read_with_digest, write_case
 from evalkit.case.view import render_view, write_view
 from evalkit.check.model import CheckResult
 from evalkit.distil.expect import expected_checks
-from evalkit.distil.healthy import Search, healthy_runs
+from evalkit.distil.healthy import Search, healthy_runs, less_sure
 from evalkit.errors import InputError
 from evalkit.sanitize.verify import verify_strings
 from evalkit.trace.model import Step, Trace
@@ -124,7 +124,11 @@ def ingest_trace(
         reproduces=(lambda case: failure_reproduces(case, runs)) if verify and runs else None,
         left_out=not verify,
     )
-    made = replace(made, tags=tuple(tags), owner=owner or settings.owner, link=link)
+    # a run that was found, not given, is nobody's word that it is healthy: it proves nothing
+    proof = tuple(f"passes the healthy run {one.trace.id}, given at ingest" for one in healthy[: len(given)])
+    made = replace(made, tags=tuple(tags), owner=owner or settings.owner, link=link, proof=proof)
+    if taken and not given:
+        made = replace(made, checks=less_sure(made.checks))
     if taken:
         whys: list[Json] = [[run.trace.id, one.why] for run, one in zip(healthy[len(given) :], taken, strict=True)]
         made = replace(made, source={**made.source, "found": whys})

@@ -2,26 +2,31 @@
 
 The same task: asked much the same, about the same records (the identifiers that the calls were given); where there are
 no identifiers, asked the very same. Healthy: everything holds that any healthy run keeps (it completed, made no change
-twice, invented no argument, ...), and what a person said should have happened, where they did.
+twice, invented no argument, ...), and what a person said should have happened, where they did. Of runs that changed the
+world in different ways at most one way can be right: those are taken that most of them agree with.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import Check
+from evalkit.check.view import shown
+from evalkit.check.writes import effects_of
 from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.invariant import broken_invariants
 from evalkit.distil.recurrence import alike, identifiers, likeness, opening
 from evalkit.trace.model import Trace
 
-__all__ = ["HealthyRun", "Search", "healthy_runs"]
+__all__ = ["HealthyRun", "Search", "healthy_runs", "less_sure"]
 
 _MOST = 5
 _SHARED = 0.5
+_FOUND = 0.5
+_WHOLE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,11 @@ def healthy_runs(
     passed_over: Counter[str] = Counter()
     found: list[tuple[float, HealthyRun]] = []
     itself, given = fingerprint(incident), identifiers(incident)
+    # an incident that breaks no general rule went wrong in what it did: who did the same is no contrast
+    wrong = _changes(incident) if not expected and not _is_ill(incident, ()) else None
     for run in candidates:
         why_not = _is_itself(incident, itself, run) or _is_other_task(incident, given, run) or _is_ill(run, expected)
+        why_not = why_not or ("it did what the incident did" if _changes(run) == wrong else "")
         if why_not:
             passed_over[why_not] += 1
             continue
@@ -67,9 +75,32 @@ def healthy_runs(
         )
         why = f"asked {near:.0%} the same{about}; it completed and breaks no general rule"
         found.append((near + len(shared), HealthyRun(run, why)))
-    found.sort(key=lambda one: -one[0])
+    agreed = _most_agreed([run for _, run in found])
+    passed_over["changed the world otherwise than most"] += sum(run not in agreed for _, run in found)
+    found = sorted((one for one in found if one[1] in agreed), key=lambda one: -one[0])
     passed_over["beyond the number that is taken"] += max(0, len(found) - most)
     return Search(tuple(run for _, run in found[:most]), +passed_over)
+
+
+def less_sure(checks: Iterable[Check]) -> tuple[Check, ...]:
+    """Checks by contrast with runs that were only found: a person should look at each, whatever its rule says."""
+    return tuple(
+        replace(check, confidence=min(check.confidence, _FOUND)) if check.rule.startswith("contrast") else check
+        for check in checks
+    )
+
+
+def _most_agreed(runs: Sequence[HealthyRun]) -> list[HealthyRun]:
+    """The largest group of runs with the same changes; of equally large ones the first."""
+    groups: dict[str, list[HealthyRun]] = {}
+    for run in runs:
+        groups.setdefault(_changes(run.trace), []).append(run)
+    return max(groups.values(), key=len, default=[])
+
+
+def _changes(trace: Trace) -> str:
+    """A run's changes of the world as one text, in no order."""
+    return "\n".join(sorted(f"{step.name} {shown(step.input, _WHOLE)}" for step in effects_of(trace)))
 
 
 def _is_itself(incident: Trace, itself: str, run: Trace) -> str:
@@ -81,7 +112,7 @@ def _is_other_task(incident: Trace, given: frozenset[str], run: Trace) -> str:
     if not given:
         return "" if opening(incident) and opening(run) == opening(incident) else "another task"
     known = identifiers(run)
-    shared = len(given & known) >= _SHARED * min(len(given), len(known)) and bool(known)
+    shared = len(given & known) >= _SHARED * max(len(given), len(known))
     return "" if shared and alike(incident, run) else "another task"
 
 
