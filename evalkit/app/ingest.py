@@ -103,6 +103,7 @@ def ingest_trace(
         InputError: there is no case `into`, or actor or reason is missing.
         SanitizationFailed: something personal would have been written.
     """
+    before = read_with_digest(find_case(into, settings.cases)) if into else None
     sanitizer = make_sanitizer(settings)
     raw = configured(trace, settings)
     given = [configured(one, settings) for one in passing]
@@ -110,7 +111,6 @@ def ingest_trace(
     taken = search.taken if search else ()
     incident, *healthy = sanitizer.sanitize([raw, *given, *(one.trace for one in taken)])
     refuse_known(incident, settings.cases, decided=new or bool(into))
-    before = read_with_digest(find_case(into, settings.cases)) if into else None
     runs = target or settings.target or (before[0].target if before else "")
     made, results = make_case(
         incident,

@@ -70,16 +70,13 @@ def healthy_runs(
             passed_over[why_not] += 1
             continue
         near, shared = likeness(incident, run), given & identifiers(run)
-        about = (
-            f", {len(shared)} of {len(given)} identifiers are the same" if given else ", nothing else names the task"
-        )
+        about = f", {len(shared)} of {len(given)} identifiers are the same" if given else ""
         why = f"asked {near:.0%} the same{about}; it completed and breaks no general rule"
         found.append((near + len(shared), HealthyRun(run, why)))
-    agreed = _most_agreed([run for _, run in found])
-    passed_over["changed the world otherwise than most"] += sum(run not in agreed for _, run in found)
-    found = sorted((one for one in found if one[1] in agreed), key=lambda one: -one[0])
-    passed_over["beyond the number that is taken"] += max(0, len(found) - most)
-    return Search(tuple(run for _, run in found[:most]), +passed_over)
+    agreed = sorted(_most_agreed(found), key=lambda one: -one[0])
+    passed_over["changed the world otherwise than most"] += len(found) - len(agreed)
+    passed_over["beyond the number that is taken"] += max(0, len(agreed) - most)
+    return Search(tuple(run for _, run in agreed[:most]), +passed_over)
 
 
 def less_sure(checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -90,11 +87,11 @@ def less_sure(checks: Iterable[Check]) -> tuple[Check, ...]:
     )
 
 
-def _most_agreed(runs: Sequence[HealthyRun]) -> list[HealthyRun]:
+def _most_agreed(found: Sequence[tuple[float, HealthyRun]]) -> list[tuple[float, HealthyRun]]:
     """The largest group of runs with the same changes; of equally large ones the first."""
-    groups: dict[str, list[HealthyRun]] = {}
-    for run in runs:
-        groups.setdefault(_changes(run.trace), []).append(run)
+    groups: dict[str, list[tuple[float, HealthyRun]]] = {}
+    for one in found:
+        groups.setdefault(_changes(one[1].trace), []).append(one)
     return max(groups.values(), key=len, default=[])
 
 
