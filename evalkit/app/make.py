@@ -16,7 +16,7 @@ from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, prune, slice_trace
 from evalkit.distil.strength import strength
-from evalkit.distil.widen import Widened, widen
+from evalkit.distil.widen import Widened, once_a_world, widen
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.trace.evidence import evidence
@@ -63,11 +63,13 @@ def make_case(
         left = judge_checks(checks, prune(trace, sliced))
         return "" if any(not one.passed for one in left if one.gating) else "the checks pass on the pruned trace"
 
-    def reproduced(sliced: Slice) -> str:
-        return still_fails(sliced) or (reproduces(_pruned(whole, sliced, further)) if reproduces else "")
+    def fails_again(sliced: Slice) -> str:
+        return reproduces(_pruned(whole, sliced, further)) if reproduces else ""
 
-    sliced = slice_trace(trace, _failure_points(failing, trace, at), keep_all=keep_all)
-    verified = widen(trace, widen(trace, sliced, still_fails).slice, reproduced)
+    judged = widen(trace, slice_trace(trace, _failure_points(failing, trace, at), keep_all=keep_all), still_fails)
+    replayed = once_a_world(trace, fails_again)
+    verified = widen(trace, judged.slice, lambda ring: still_fails(ring) or replayed(ring))
+    verified = replace(verified, times=judged.times + verified.times)
     pruning = _pruning(verified, target, reproduces is not None, left_out)
     return replace(_pruned(whole, verified.slice, further), pruning=pruning), failing
 

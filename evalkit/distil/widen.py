@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from evalkit.distil.slice import Slice
+from evalkit.distil.slice import Slice, prune
 from evalkit.trace.model import Trace
 
-__all__ = ["Reproduces", "Widened", "widen"]
+__all__ = ["Reproduces", "Widened", "once_a_world", "widen"]
 
 Reproduces: TypeAlias = Callable[[Slice], str]
 """Why the failure is not in what a slice leaves, in words; empty when it is."""
@@ -46,6 +46,19 @@ def widen(trace: Trace, sliced: Slice, reproduces: Reproduces) -> Widened:
             return Widened(ring, times, "")
         first = first or why
     return Widened(sliced, 0, first)
+
+
+def once_a_world(trace: Trace, replays: Reproduces) -> Reproduces:
+    """`replays`, asked once for all slices that leave a replay the same recorded answers: it sees nothing else."""
+    known: dict[tuple[int, ...], str] = {}
+
+    def reproduces(sliced: Slice) -> str:
+        world = tuple(step.seq for step in prune(trace, sliced).steps if step.is_dependency)
+        if world not in known:
+            known[world] = replays(sliced)
+        return known[world]
+
+    return reproduces
 
 
 def _rings(trace: Trace, sliced: Slice) -> Iterator[Slice]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from evalkit.check.judge import judge_checks
@@ -224,6 +224,7 @@ def test_the_same_run_in_two_formats_has_the_same_signature(tmp_path: Path) -> N
     assert fingerprint(read) == fingerprint(native)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
 @given(traces())
 def test_any_trace_can_be_named(trace: Trace) -> None:
     """Whatever a hostile trace holds, naming its failure raises nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalkit.distil.slice import Slice
-from evalkit.distil.widen import widen
+from evalkit.distil.widen import once_a_world, widen
 from evalkit.trace.model import Step, Trace
 from tests.build import a_trace, tool_step
 
@@ -39,3 +39,15 @@ def test_the_slice_stays_where_no_ring_fails() -> None:
 
     done = widen(a_run(), NARROW, never)
     assert (done.slice, done.times, done.why, len(tried)) == (NARROW, 0, "try 1", 3)
+
+
+def test_the_same_world_is_replayed_once() -> None:
+    """Answers of the world stay, whatever is pruned, so that an agent is not run again for a note more or less."""
+    asked: list[Slice] = []
+
+    def mended(ring: Slice) -> str:
+        asked.append(ring)
+        return "the replay did not fail"
+
+    done = widen(a_run(), NARROW, once_a_world(a_run(), mended))
+    assert (done.why, asked) == ("the replay did not fail", [NARROW])
