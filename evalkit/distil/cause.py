@@ -26,7 +26,7 @@ __all__ = ["Named", "nearer_cause"]
 Named: TypeAlias = tuple[str, list[str]]
 """A pattern and the names that belong to it."""
 
-_NO = frozenset("deny denied reject rejected block blocked refuse refused forbid forbidden no false".split())
+_NO = frozenset("deny denied reject rejected block blocked refuse refused forbid forbidden terminate no false".split())
 _YES = frozenset("allow allowed approve approved grant granted accept accepted permit permitted yes true".split())
 _VERDICT_KEYS = ("decision", "result", "outcome", "effect", "verdict", "status", "allowed", "approved", "granted")
 _TOOL_KEYS = ("tool", "tool_name", "name", "action", "function", "capability", "call")

@@ -44,7 +44,7 @@ def test_a_run_without_calls_is_known_by_what_was_said() -> None:
     assert fingerprint(a_trace(output="yes")) != fingerprint(a_trace(output="no"))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # a busy machine is no fault
 @given(traces(), st.text(max_size=5))
 def test_any_trace_has_one(trace: Trace, run_id: str) -> None:
     """Hostile values included; an id changes nothing."""

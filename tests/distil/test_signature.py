@@ -196,6 +196,7 @@ def retold(draw: st.DrawFn) -> Trace:
 
 
 @pytest.mark.parametrize("checks", FAILURES.values(), ids=FAILURES)
+@settings(deadline=None)
 @given(one=retold(), other=retold())
 def test_the_same_incident_has_the_same_signature(checks: list[Check], one: Trace, other: Trace) -> None:
     """Other ids, amounts, dates, order of independent calls, another recorder's form."""
@@ -224,7 +225,7 @@ def test_the_same_run_in_two_formats_has_the_same_signature(tmp_path: Path) -> N
     assert fingerprint(read) == fingerprint(native)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no fault
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # a busy machine is no fault
 @given(traces())
 def test_any_trace_can_be_named(trace: Trace) -> None:
     """Whatever a hostile trace holds, naming its failure raises nothing."""
