@@ -18,6 +18,7 @@ from evalkit.check.model import CheckResult
 from evalkit.check.view import agent_calls, final_text, shown
 from evalkit.check.writes import did_write, same_call
 from evalkit.errors import InputError
+from evalkit.trace.approval import approval_of
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Step, Trace
 
@@ -151,7 +152,7 @@ def _names(rule: Step) -> set[str]:
     found: set[str] = set()
     for key in _TOOL_KEYS:
         value = rule.input.get(key)
-        value = value.get("name") if isinstance(value, dict) else value
+        value = value.get("name", value.get("tool")) if isinstance(value, dict) else value
         if isinstance(value, str):
             found.add(value)
     return found
@@ -159,6 +160,8 @@ def _names(rule: Step) -> set[str]:
 
 def _verdict(rule: Step) -> bool | None:
     """What a policy or an approver decided; None where the step does not say."""
+    if rule.kind == "approval" and (approved := approval_of(rule).approved) is not None:
+        return approved
     output = rule.output
     if isinstance(output, Mapping):
         if isinstance(output.get("triggered"), bool):
