@@ -12,8 +12,8 @@ from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.case.view import pruning_words, render_view
+from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
-from evalkit.check.registry import CHECKS
 from evalkit.errors import InputError
 from evalkit.trace.diff import compare
 from evalkit.trace.file import step_json
@@ -54,10 +54,7 @@ def case_json(case: Case, digest: str | None) -> dict[str, Any]:
     header = header_json(case, "")
     header.pop("steps_hash")
     header["digest"] = digest
-    header["checks"] = [
-        {**check_json(check), "id": check.id, "sentence": CHECKS.get(check.type).sentence(check.params)}
-        for check in case.checks
-    ]
+    header["checks"] = [{**check_json(check), "id": check.id, "sentence": sentence_of(check)} for check in case.checks]
     kept = set(case.kept)
     header["steps"] = [{**step_json(step), "kept": step.seq in kept} for step in case.trace.trace.steps]
     return header
@@ -76,7 +73,7 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
         sure = "" if check.confidence >= _SURE else f", {check.confidence:.0%} sure: review it"
-        yield f"  {mark}: {visible(CHECKS.get(check.type).sentence(check.params))} [{check.rule}{sure}]"
+        yield f"  {mark}: {visible(sentence_of(check))} [{check.rule}{sure}]"
     yield from _strength_lines(case)
     for result in done.failing:
         yield f"  fails on the incident: {visible(result.reason)}"
@@ -96,7 +93,7 @@ def check_lines(case: Case, result: CheckResult) -> Iterator[str]:
     """One check for a reviewer: what it says, on what evidence, and what it says of the incident."""
     check = result.check
     mark = "must hold" if check.gating else "observe"
-    yield f"{mark}: {visible(CHECKS.get(check.type).sentence(check.params))}"
+    yield f"{mark}: {visible(sentence_of(check))}"
     yield f"  {check.id}, from {visible(check.rule)}, {check.confidence:.0%} sure"
     names = {step.seq: step.name for step in case.incident.steps}
     steps = ", ".join(f"{seq} {visible(names.get(seq, '(dropped)'))}" for seq in check.evidence)

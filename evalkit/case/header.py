@@ -76,6 +76,8 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             "upgrade evalkit",
         )
     try:
+        if not header["life"]:
+            raise ValueError("its life is empty")
         trace = sound(_trace_from(header["trace"], [step for step, _ in steps]), where, ReadReport())
         # cases written before modes were kept: what they hold tells
         closed = header["closed_modes"] if "closed_modes" in header else closed_modes(trace)

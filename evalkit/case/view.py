@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evalkit.canonical import Json, exact_text
 from evalkit.case.model import Case
-from evalkit.check.registry import CHECKS
+from evalkit.check.judge import sentence_of
 from evalkit.trace.model import Step
 from evalkit.trace.visible import visible
 
@@ -74,7 +74,7 @@ def _checks(case: Case) -> Iterator[str]:
     yield "## What must hold"
     yield ""
     for check in case.checks:
-        sentence = CHECKS.get(check.type).sentence(check.params)
+        sentence = sentence_of(check)
         kind = "" if check.gating else " (observation)"
         yield f"- {_text(sentence)}{kind}"
         sure = "" if check.confidence == 1.0 else f", {check.confidence:.0%} sure"
