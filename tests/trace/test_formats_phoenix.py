@@ -233,3 +233,10 @@ def test_a_cell_that_is_no_value_stays_text(tmp_path: Path, cell: str) -> None:
     table["attributes.custom"] = cell
     (trace,) = read(tmp_path, table.to_csv().encode())
     assert {str(step.attributes["custom"]) for step in trace.steps} <= {cell, "['(1+1j)']"}
+
+
+def test_a_large_download_is_read_as_a_small_one(tmp_path: Path) -> None:
+    """What stands in the file has one meaning, however much it is: 9 MB of spans too."""
+    long = span("TOOL", 4, 1, {**TOOL, "note": "x" * 9_000_000})
+    (trace,) = read(tmp_path, json.dumps({"data": [*SPANS, long]}).encode())
+    assert [step.name for step in trace.steps] == ["n1", "chat", "weather", "weather"]
