@@ -14,6 +14,7 @@ MAX_NESTING = 8
 """How deep texts are looked for in texts; what lies deeper is plain text."""
 
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PIECE = re.compile(r"[^\s\"'<>&=?/#;]+")
 _STYLES: tuple[dict[str, Any], ...] = (
     {"separators": (", ", ": ")},
@@ -26,12 +27,17 @@ _STYLES: tuple[dict[str, Any], ...] = (
 
 
 def parse_nested(text: str) -> Any:
-    """The JSON object, list or string that `text` spells, None when it spells none."""
+    """The JSON object, list or string that `text` spells, None when it spells none.
+
+    Half a surrogate pair, as in text cut inside of an emoji's escape, is a question mark in it.
+    """
     first = text.lstrip()[:1]
     if first not in ("{", "[", '"') or len(text) < 2:
         return None
     try:
         value = json.loads(text, parse_constant=_refuse)
+        if _SURROGATE.search(text):
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict | list | str) else None

@@ -49,3 +49,9 @@ def test_percent_encoded_parts_are_rewritten_decoded() -> None:
 def test_a_rewrite_that_changes_nothing_gives_the_text_itself(text: str) -> None:
     """Decoding and encoding never alter what is not replaced."""
     assert rewrite_pieces(text, lambda piece: piece) == text
+
+
+def test_half_a_surrogate_pair_in_nested_text_is_a_question_mark() -> None:
+    """Text that was cut inside of an emoji's escape is still looked through, and can be written."""
+    assert parse_nested('{"mail": "a\\u0040b.org \\ud83d"}') == {"mail": "a@b.org ?"}
+    assert parse_nested('"\\ud83d\\ude00"') == "😀"
