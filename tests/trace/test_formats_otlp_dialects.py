@@ -216,10 +216,21 @@ def test_an_openinference_handoff_is_no_tool(tmp_path: Path) -> None:
     """The tracer of OpenAI Agents marks handoffs as tools with the agents' names as values."""
     document = [{"openinference.span.kind": "TOOL", "tool.name": "handoff to B"}, {"openinference.span.kind": "TOOL"}]
     assert [step.kind for step in read(tmp_path, *document).steps] == ["tool", "tool"]
-    spans = [{"traceId": "t", "spanId": "1", "name": "handoff to B", "attributes": pairs(document[1])}]
+    agents = {"openinference.span.kind": "TOOL", "input.value": "A", "output.value": "B"}
+    spans = [{"traceId": "t", "spanId": "1", "name": "handoff to B", "attributes": pairs(agents)}]
     (tmp_path / "x.json").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}), "utf-8")
     (trace,) = load_traces(tmp_path / "x.json")
-    assert [step.kind for step in trace.steps] == ["other"]
+    assert [(step.kind, step.name, step.input) for step in trace.steps] == [
+        ("other", "handoff", {"from_agent": "A", "to_agent": "B"})
+    ]
+
+
+def test_an_openllmetry_handoff_is_the_same_step(tmp_path: Path) -> None:
+    """Whoever exported it, a handoff is a step of that name with the two agents; OpenLLMetry may not know the second."""
+    told = {"gen_ai.operation.name": "handoff", "gen_ai.handoff.from_agent": "A"}
+    for known, to_agent in (({}, None), ({"gen_ai.handoff.to_agent": "B"}, "B")):
+        (step,) = read(tmp_path, {**told, **known}).steps
+        assert (step.kind, step.name, step.input) == ("other", "handoff", {"from_agent": "A", "to_agent": to_agent})
 
 
 def test_indexes_sort_as_numbers() -> None:

@@ -57,7 +57,9 @@ def _openinference(span: Span) -> Step:
     taken = Attributes(span.attributes)
     error = error_of(span, taken)
     if taken.rest.get(SPAN_KIND) == "TOOL" and "tool.name" not in taken.rest and span.name.startswith("handoff to "):
-        taken.rest[SPAN_KIND] = "HANDOFF"  # OpenInference's tracer of OpenAI Agents has no kind for it
+        del taken.rest[SPAN_KIND]  # OpenInference's tracer of OpenAI Agents has no kind for it
+        given = {"from_agent": taken.take("input.value"), "to_agent": taken.take("output.value")}
+        return Step(0, "other", "handoff", given, error=error, attributes=taken.left())
     return openinference_step(taken.rest, span.name, error)
 
 
