@@ -23,6 +23,9 @@ def broken_invariants(incident: Trace) -> Iterator[Check]:
         if isinstance(write.input, dict):
             params["arguments"] = write.input
         yield Check("called", params, gating=False, rule="incident:repeated_effect", confidence=0.5)
+    yield Check("approved", rule="incident:unapproved_effect", confidence=0.9)
+    yield Check("policy_kept", rule="incident:policy_ignored", confidence=0.9)
+    yield Check("unknown_retry", rule="incident:unknown_retried", confidence=0.9)
     invented = sorted({step.name for step, _, _ in ungrounded(incident)})
     if invented:
         yield Check("arguments_grounded", {"names": [*invented]}, rule="incident:ungrounded_argument", confidence=0.7)

@@ -95,6 +95,18 @@ def _error(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
     return "TOOL_ERROR_IGNORED", _tools(trace, result)
 
 
+def _unapproved(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
+    return "APPROVAL_MISSING", _tools(trace, result)
+
+
+def _policy(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
+    return "POLICY_IGNORED", _tools(trace, result)
+
+
+def _retried(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
+    return "SIDE_EFFECT_UNKNOWN_RETRY", _tools(trace, result)
+
+
 def _ended(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
     return "INFRASTRUCTURE_RUN_FAILED", [trace.error.type if trace.error else trace.status]
 
@@ -116,6 +128,9 @@ def _name(params: Mapping[str, Any]) -> str:
 
 
 _NAMED: Mapping[str, Callable[[Trace, CheckResult], tuple[str, list[str]]]] = {
+    "unknown_retry": _retried,
+    "approved": _unapproved,
+    "policy_kept": _policy,
     "repeated_effect": _repeated,
     "completed": _ended,
     "not_called": _forbidden,
