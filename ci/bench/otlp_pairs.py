@@ -98,7 +98,7 @@ def differences(first: Any, second: Any, texts: tuple[str, str], where: str, alo
         for at, (one, other) in enumerate(zip(first, second, strict=True)):
             yield from differences(one, other, texts, f"{where}.{at}", alone)
     elif first != second:
-        yield f"{where}: {json.dumps(first, ensure_ascii=False)[:80]} against {json.dumps(second, ensure_ascii=False)[:80]}"
+        yield f"{where}: {str(first)[:80]!r} against {str(second)[:80]!r}"
 
 
 def held(value: Any, text: str) -> bool:
