@@ -217,6 +217,14 @@ def test_reasoning_that_tau2_keeps_beside_a_message_is_read(tmp_path: Path) -> N
     assert b"I am a user" not in words(first) + words(second)
 
 
+def test_a_call_for_which_tau2_wrote_words_is_kept(tmp_path: Path) -> None:
+    """The harness ends a run on a call that it shows as text: the call stands beside the answer."""
+    done = {"id": "c9", "type": "function", "function": {"name": "done", "arguments": "{}"}}
+    ended = {"role": "assistant", "content": "###STOP###", "raw_data": {"message": {"tool_calls": [done]}}}
+    (trace,) = read(tmp_path, tau2_run(USER, ended))
+    assert trace.steps[-1].attributes["answered_with"] == [{"id": "c9", "name": "done", "arguments": {}}]
+
+
 def words(step: Step) -> bytes:
     """All that a step holds, as text."""
     return canonical([step.input, step.output, dict(step.attributes)])

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts, message_of, text_of, tool_definition, unix_seconds, usage_of
+from evalkit.trace.formats.chat import call_of, dicts, message_of, text_of, tool_definition, unix_seconds, usage_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in, run_id
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -159,6 +159,9 @@ def _beside(raw: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """What a message says besides: how it broke the form, and what the simulated user thought (no agent saw it)."""
     if raw.get("errors"):
         yield "format_errors", raw["errors"]
+    called = _object(_object(raw.get("raw_data")).get("message")).get("tool_calls")
+    if dicts(called) and not raw.get("tool_calls"):
+        yield "answered_with", [call_of(call) for call in dicts(called)]  # the harness wrote words for a call
     if raw.get("role") == "user" and _reasoning(raw):
         yield "reasoning", _reasoning(raw)
 
