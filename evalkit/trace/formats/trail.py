@@ -105,7 +105,8 @@ def _step(raw: dict[str, Any], report: ReadReport) -> Step:
         step = openinference_step(attributes, name, error)
     else:
         step = Step(0, "other", name, error=error, attributes=dict(attributes))
-    kind = unknown_kind(attributes, is_openinference(attributes)) if step.kind == "other" else ""
+    traced = any("function.name" in object_of(log.get("body")) for log in dicts(raw.get("logs")))
+    kind = unknown_kind(attributes, is_openinference(attributes) or traced) if step.kind == "other" else ""
     report.unknown.update([kind] if kind else [])
     start = unix_seconds(raw.get("timestamp"))
     lasted = _seconds(raw.get("duration"))
