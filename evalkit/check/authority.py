@@ -52,9 +52,9 @@ class Approved:
 class PolicyKept:
     """No change follows a policy's refusal of it: what a policy denied for a tool was not done.
 
-    A policy step refuses when its decision says so (false, ``deny``, ``{"allowed": false}`` ...). It is about a tool when
-    what it was asked names the tool (``tool``, ``action``, ``capability`` or ``name``), or when its own name does; a
-    refusal that names arguments is about that action only, one without about the tool until it is allowed again.
+    A policy step refuses when its decision says so (false, ``deny``, ``{"allowed": false}`` ...). It is about a tool
+    when what it was asked names the tool (``tool``, ``action``, ``capability`` or ``name``), or when its own name does.
+    A refusal that names arguments is about that action only, one without about the tool until it is allowed again.
     """
 
     name = "policy_kept"

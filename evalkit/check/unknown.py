@@ -7,6 +7,7 @@ from typing import Any
 
 from evalkit.canonical import canonical
 from evalkit.check.model import Finding, Judge
+from evalkit.check.outage import is_outage
 from evalkit.check.params import known_only, texts
 from evalkit.check.view import agent_calls, shown
 from evalkit.errors import InputError
@@ -15,11 +16,6 @@ from evalkit.trace.model import Step, Trace
 from evalkit.trace.side_effect import side_effect_name
 
 __all__ = ["UNKNOWN_RETRY", "blind_retries"]
-
-_LOST = ("timeout", "timedout", "connection", "reset", "disconnect", "remoteprotocol", "brokenpipe", "readerror",
-         "cancelled", "gateway", "unavailable", "deadline")  # fmt: skip
-_LOST_WORDS = ("timed out", "timeout", "connection reset", "connection closed", "no response", "outcome unknown",
-               "502", "503", "504")  # fmt: skip
 
 
 class UnknownRetry:
@@ -83,8 +79,7 @@ def blind_retries(trace: Trace) -> list[tuple[Step, Step]]:
 
 def _is_unknown(step: Step, trace: Trace) -> bool:
     if step.error is not None:
-        said = step.error.message.lower()
-        return any(word in step.error.type.lower() for word in _LOST) or any(word in said for word in _LOST_WORDS)
+        return is_outage(step.error)
     if isinstance(step.output, dict) and str(step.output.get("status", "")).lower() == "unknown":
         return True
     return any(
