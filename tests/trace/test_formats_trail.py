@@ -184,6 +184,15 @@ def test_nested_attributes_give_the_same_step() -> None:
     assert openinference_step(nested, "llm") == openinference_step(LLM, "llm")
 
 
+def test_roles_are_those_of_the_normal_form() -> None:
+    """Frameworks have their own names: Google's model, and what smolagents sends as assistant and user."""
+    roles = {"developer": "system", "model": "assistant", "tool-call": "assistant", "tool-response": "user"}
+    messages = {f"llm.input_messages.{at}.message.role": role for at, role in enumerate(roles)}
+    step = openinference_step({**LLM, **messages}, "n")
+    assert isinstance(step.input, dict)
+    assert [message["role"] for message in step.input["messages"]] == [*roles.values()]  # type: ignore[call-overload,index,union-attr]
+
+
 def test_indexes_sort_as_numbers() -> None:
     """The tenth message comes after the second."""
     attributes: dict[str, Any] = {"openinference.span.kind": "LLM"}

@@ -23,6 +23,10 @@ SPAN_KIND = "openinference.span.kind"
 """The attribute that every OpenInference span has."""
 
 _OF_RESPONSE = ("id", "object", "created_at", "completed_at", "status", "instructions", "metadata")
+_ROLES = {
+    **{"developer": "system", "human": "user", "ai": "assistant", "model": "assistant", "function": "tool"},
+    **{"tool-call": "assistant", "tool-response": "user"},  # as smolagents sends them (its tool_role_conversions)
+}
 _TOOL_WRAPPER = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 
@@ -164,7 +168,7 @@ def _message(raw: Any, role: str = "user") -> dict[str, Any]:
     ]
     kept = [part for part in parts if part.get("type") != "reasoning" or not isinstance(part.get("text"), str)]
     plain: dict[str, Any] = {
-        "role": inner.get("role") or role,
+        "role": _role(inner.get("role")) or role,
         "content": inner.get("content", kept or None),
         "tool_call_id": inner.get("tool_call_id"),
         "name": inner.get("name"),
@@ -177,6 +181,10 @@ def _message(raw: Any, role: str = "user") -> dict[str, Any]:
             "arguments": inner.get("function_call_arguments_json"),
         }
     return message_of(plain)
+
+
+def _role(stated: Any) -> Any:
+    return _ROLES.get(stated, stated) if isinstance(stated, str) else stated
 
 
 def _part(raw: Any) -> dict[str, Any]:
