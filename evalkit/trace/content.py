@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ _HEAD_BYTES = 64 * 1024
 _MAX_LINE_BYTES = 256 * 1024**2
 _CHUNK_BYTES = 1024**2
 _FIRST_LINE_BYTES = 8 * 1024**2
+_NO_JSON = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -100,7 +102,8 @@ class Content:
             self._parsed = True
             if self.head and not self._is_json_lines():
                 try:
-                    self._document = parse_json(self.data(), self.where)
+                    binary = _NO_JSON.search(self.head)  # the head then shows why it is none, however much follows
+                    self._document = parse_json(self.head if binary else self.data(), self.where)
                 except UnreadableTrace as problem:
                     self.problem = problem
         return self._document

@@ -7,9 +7,10 @@ import re
 from evalkit.errors import UnknownFormat, UnreadableTrace
 from evalkit.trace.formats.protocol import KnownByHead, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
+from evalkit.trace.glimpse import glimpses
 from evalkit.trace.visible import visible
 
-__all__ = ["claiming_format", "no_trace", "unknown_format"]
+__all__ = ["claiming_format", "claims", "no_trace", "unknown_format"]
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a picture"),
@@ -30,10 +31,14 @@ def claiming_format(source: Source) -> TraceFormat | None:
     Raises:
         UnreadableTrace: several do.
     """
-    known: dict[str, TraceFormat] = {
+    fitting: dict[str, TraceFormat] = {
         name: each for name, each in FORMATS.items() if isinstance(each, KnownByHead) and each.begins(source.head)
     }
-    fitting = known or {name: each for name, each in FORMATS.items() if each.detect(source)}
+    if not fitting:
+        for seen in glimpses(source):
+            fitting = {name: each for name, each in FORMATS.items() if each.detect(seen)}
+            if len(fitting) == 1:
+                break
     if len(fitting) > 1:
         names = ", ".join(fitting)
         raise UnreadableTrace(
@@ -42,6 +47,11 @@ def claiming_format(source: Source) -> TraceFormat | None:
             f"pass --format with one of: {names}",
         )
     return next(iter(fitting.values()), None)
+
+
+def claims(format: TraceFormat, source: Source) -> bool:
+    """Whether a format claims a source."""
+    return (isinstance(format, KnownByHead) and format.begins(source.head)) or any(map(format.detect, glimpses(source)))
 
 
 def no_trace(head: bytes) -> str:

@@ -8,7 +8,7 @@ dialect are refused by name rather than read as if they held nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.formats.unknown_kinds import unknown_kind
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["DIALECTS", "FORMAT", "Dialect"]
+__all__ = ["DIALECTS", "FORMAT", "Dialect", "traces_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,19 +96,28 @@ class OtlpFormat:
         Raises:
             UnreadableTrace: it is not OTLP, or no span is of a dialect that is read.
         """
-        store: TraceStore[Span | SpanEvent] = TraceStore(source.where)
-        with store:
-            seen = _Seen()
-            for batch in batches(source):
-                seen.add(batch)
-                store.add((part.trace_id, part) for parts in (batch.spans, batch.logs) for part in parts)
-            seen.refuse_others(source.where)
-            if seen.metrics:
-                report.skipped["metrics: not read"] += seen.metrics
-            yield from _traces(store, seen.only_asking, report)
+        return traces_of(batches(source), source.where, report)
 
 
 FORMAT = OtlpFormat()
+
+
+def traces_of(found: Iterable[Batch], where: str, report: ReadReport) -> Iterator[Trace]:
+    """As `OtlpFormat.read`, for what was decoded already.
+
+    Args:
+        where: the source, for messages.
+    """
+    store: TraceStore[Span | SpanEvent] = TraceStore(where)
+    with store:
+        seen = _Seen()
+        for batch in found:
+            seen.add(batch)
+            store.add((part.trace_id, part) for parts in (batch.spans, batch.logs) for part in parts)
+        seen.refuse_others(where)
+        if seen.metrics:
+            report.skipped["metrics: not read"] += seen.metrics
+        yield from _traces(store, seen.only_asking, report)
 
 
 @dataclass(slots=True)
