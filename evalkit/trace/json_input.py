@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from operator import methodcaller
 from typing import Any
 
 import orjson
@@ -18,7 +19,7 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.visible import one_line
 
-__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines", "repeated_key", "without_constants"]
+__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines", "without_constants"]
 
 BOM = b"\xef\xbb\xbf"
 MAX_DEPTH = 200
@@ -30,6 +31,7 @@ _STRING_OR_CONSTANT = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?(?:NaN|Infinity)', re.D
 _ESCAPE = b"\\u003"
 _ESCAPED_COLON = re.compile(rb"\\u003[aA]")
 _SHOWN_KEY = 60
+_colons_in = methodcaller("count", ":")
 _CURE = "export the trace again as standard JSON in UTF-8"
 
 
@@ -45,8 +47,8 @@ def parse_json(data: bytes, where: str) -> Json:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _refusal(body, start, error, where) from None
-    huge = _holds_huge_number(value, where)  # first: it refuses what is too deep for those below
-    repeated = repeated_key(body, value)
+    colons, huge = _looked_through(value, where)
+    repeated = _repeated_key(body, colons)
     if repeated is not None:
         what = f"the key {one_line(repeated, _SHOWN_KEY)!r} stands twice in one object: which value is meant?"
         raise UnreadableTrace(what, where, _CURE)
@@ -98,19 +100,19 @@ def json_or_text(text: str) -> Json:
     return value
 
 
-def repeated_key(body: bytes, value: Json) -> str | None:
-    """A key that stands twice in one object of the text `body`, whose parsed value is `value`; None if there is none.
+def _repeated_key(body: bytes, colons: int) -> str | None:
+    """A key that stands twice in one object of a text; None if there is none.
 
     Parsers keep the last of such values, so that what a person saw in the file and what was read would differ.
 
-    The colons are counted first, which is fast: written again, `value` has as many as `body` unless a key got lost, or
-    an escape made the difference. Only then are the objects looked at.
+    The colons are counted first, which is fast: `body` has as many as its value unless a key got lost, or an escape
+    made the difference. Only then are the objects looked at.
 
     Args:
-        value: not nested deeper than `MAX_DEPTH`.
+        colons: how many its parsed value has when it is written without escapes.
     """
     escaped = len(_ESCAPED_COLON.findall(body)) if _ESCAPE in body else 0  # finding none so takes half the time
-    if body.count(b":") + escaped == orjson.dumps(value).count(b":"):
+    if body.count(b":") + escaped == colons:
         return None
     try:
         json.loads(body, object_pairs_hook=_unique)
@@ -153,22 +155,32 @@ def _too_deep(where: str) -> UnreadableTrace:
     return UnreadableTrace(f"nested deeper than {MAX_DEPTH} levels", where, "flatten the value")
 
 
-def _holds_huge_number(value: Json, where: str) -> bool:
-    """Whether a number may be an integer beyond 64 bits. Looks at all values, level by level.
+def _looked_through(value: Json, where: str) -> tuple[int, bool]:
+    """How many colons a value has in JSON, and whether a number in it may be an integer beyond 64 bits.
+
+    Looks at all values, level by level.
 
     Raises:
         UnreadableTrace: there are more levels than are allowed.
     """
     huge = False
+    colons = 0
     level: list[Json] = [value]
     for _ in range(MAX_DEPTH + 1):
+        colons += sum(map(_colons_in, [item for item in level if type(item) is str]))
         others = [item for item in level if type(item) not in _PLAIN]
         inner: list[Any] = [item for item in others if type(item) is not float]
         if len(inner) < len(others):
             huge = huge or any(type(item) is float and abs(item) >= _BEYOND_64_BIT for item in others)
         if not inner:
-            return huge
+            return colons, huge
         level = []
+        keys: list[str] = []
         for item in inner:
-            level += item.values() if type(item) is dict else item
+            if type(item) is dict:
+                keys += item
+                level += item.values()
+            else:
+                level += item
+        colons += len(keys) + "".join(keys).count(":")
     raise _too_deep(where)
