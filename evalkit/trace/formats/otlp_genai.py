@@ -123,11 +123,7 @@ def _model(span: Span, taken: Attributes) -> Step:
         seq=0,
         kind="model",
         name="chat",
-        input={
-            "messages": [*messages],
-            "tools": [taken.seen.made(tool_definition, tool) for tool in tools],
-            "params": params,
-        },
+        input={"messages": [*messages], "tools": [*defined], "params": params},
         output=choices[0] if choices else None,
         error=error,
         model=model if isinstance(model, str) else None,
