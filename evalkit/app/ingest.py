@@ -6,18 +6,16 @@ Sanitizing comes before anything is derived, so that what is proposed, verified 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.settings import Settings
-from evalkit.canonical import Json, digest, exact_text
-from evalkit.case.header import header_json
+from evalkit.canonical import Json, digest
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
-from evalkit.case.rows import steps_to_columns
-from evalkit.case.store import case_versions, write_case
+from evalkit.case.store import case_versions, prepare_case, write_prepared
 from evalkit.case.view import render_view, write_view
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
@@ -104,10 +102,11 @@ def ingest_trace(
     )
     made = replace(made, tags=tuple(tags), target=target or settings.target, owner=owner or settings.owner, link=link)
     _refuse_known(made, settings.cases)
-    verify_strings(_written(made), sanitizer.harvested, f"case {made.id}")
+    prepared = prepare_case(made)
+    verify_strings([*prepared.texts(), render_view(made)], sanitizer.harvested, f"case {made.id}")
     if dry_run:
         return Ingested(made, None, results)
-    path = write_case(made, settings.cases)
+    path = write_prepared(prepared, settings.cases)
     write_view(made, settings.cases)
     return Ingested(made, path, results)
 
@@ -156,14 +155,6 @@ def make_case(
         strength={} if strong is None else strong.as_json(),
     )
     return case, failing
-
-
-def _written(case: Case) -> Iterator[str]:
-    """Every text that the case's files will hold."""
-    columns = steps_to_columns(case.trace.trace.steps, case.kept)
-    yield exact_text(header_json(case, "")).decode()
-    yield from (value for column in columns.values() for value in column if isinstance(value, str))
-    yield render_view(case)
 
 
 def configured(trace: Trace, settings: Settings) -> Trace:
