@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
-import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ import orjson
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.json_input import BOM, parse_json
+from evalkit.trace.json_input import BOM, may_be_json, parse_json
 
 __all__ = ["MAX_DOCUMENT_BYTES", "MAX_RATIO", "RATIO_COUNTS_FROM", "Content", "read_all", "readable"]
 
@@ -33,7 +32,6 @@ _HEAD_BYTES = 64 * 1024
 _MAX_LINE_BYTES = 256 * 1024**2
 _CHUNK_BYTES = 1024**2
 _FIRST_LINE_BYTES = 8 * 1024**2
-_NO_JSON = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -102,8 +100,9 @@ class Content:
             self._parsed = True
             if self.head and not self._is_json_lines():
                 try:
-                    binary = _NO_JSON.search(self.head)  # the head then shows why it is none, however much follows
-                    self._document = parse_json(self.head if binary else self.data(), self.where)
+                    # where it is none, the head shows why, however much follows
+                    whole = self.data() if may_be_json(self.head) else self.head
+                    self._document = parse_json(whole, self.where)
                 except UnreadableTrace as problem:
                     self.problem = problem
         return self._document

@@ -17,7 +17,7 @@ import orjson
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import Source
-from evalkit.trace.json_input import MAX_DEPTH, parse_json
+from evalkit.trace.json_input import MAX_DEPTH, may_be_json, parse_json
 
 __all__ = ["SMALL_BYTES", "beginning", "glimpses"]
 
@@ -30,7 +30,7 @@ _CLOSES = {b"{": b"}", b"[": b"]"}
 
 def glimpses(source: Source) -> Iterator[Source]:
     """A source as a format may see it, from the least that may do to the whole."""
-    if source.head.lstrip().startswith((b"{", b"[")):
+    if may_be_json(source.head):
         start = _start(source)
         if len(start) > SMALL_BYTES and not _has_lines(start):
             for part in (source.head, start):

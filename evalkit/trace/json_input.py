@@ -19,7 +19,7 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.visible import one_line
 
-__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "parse_json", "parse_json_lines", "without_constants"]
+__all__ = ["BOM", "MAX_DEPTH", "json_or_text", "may_be_json", "parse_json", "parse_json_lines", "without_constants"]
 
 BOM = b"\xef\xbb\xbf"
 MAX_DEPTH = 200
@@ -32,6 +32,7 @@ _ESCAPE = b"\\u003"
 _ESCAPED_COLON = re.compile(rb"\\u003[aA]")
 _SHOWN_KEY = 60
 _colons_in = methodcaller("count", ":")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _CURE = "export the trace again as standard JSON in UTF-8"
 
 
@@ -55,6 +56,11 @@ def parse_json(data: bytes, where: str) -> Json:
     if huge:
         value = json.loads(body)  # orjson makes integers beyond 64 bits floats; it has checked all the rest
     return value
+
+
+def may_be_json(head: bytes) -> bool:
+    """Whether a file that starts so may hold JSON objects or lists: control characters stand in no JSON."""
+    return head.lstrip().startswith((b"{", b"[")) and _CONTROL.search(head) is None
 
 
 def parse_json_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[str, Json]]:
