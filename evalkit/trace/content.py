@@ -101,7 +101,7 @@ class Content:
             if self.head and not self._is_json_lines():
                 try:
                     # where it is none, the head shows why, however much follows
-                    whole = self.data() if may_be_json(self.head) else self.head
+                    whole = self.data() if may_be_json(self.head) else BOM + self.head  # one mark is taken off
                     self._document = parse_json(whole, self.where)
                 except UnreadableTrace as problem:
                     self.problem = problem
