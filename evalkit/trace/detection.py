@@ -8,9 +8,10 @@ from evalkit.canonical import Json
 from evalkit.errors import UnknownFormat, UnreadableTrace
 from evalkit.trace.formats.protocol import KnownByHead, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
+from evalkit.trace.glimpse import glimpses
 from evalkit.trace.visible import visible
 
-__all__ = ["claiming_format", "no_trace", "shape_of", "unknown_format"]
+__all__ = ["claiming_format", "claims", "no_trace", "shape_of", "unknown_format"]
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a picture"),
@@ -31,10 +32,14 @@ def claiming_format(source: Source) -> TraceFormat | None:
     Raises:
         UnreadableTrace: several do.
     """
-    known: dict[str, TraceFormat] = {
+    fitting: dict[str, TraceFormat] = {
         name: each for name, each in FORMATS.items() if isinstance(each, KnownByHead) and each.begins(source.head)
     }
-    fitting = known or {name: each for name, each in FORMATS.items() if each.detect(source)}
+    if not fitting:
+        for seen in glimpses(source):
+            fitting = {name: each for name, each in FORMATS.items() if each.detect(seen)}
+            if len(fitting) == 1:
+                break
     if len(fitting) > 1:
         names = ", ".join(fitting)
         raise UnreadableTrace(
@@ -43,6 +48,11 @@ def claiming_format(source: Source) -> TraceFormat | None:
             f"pass --format with one of: {names}",
         )
     return next(iter(fitting.values()), None)
+
+
+def claims(format: TraceFormat, source: Source) -> bool:
+    """Whether a format claims a source."""
+    return (isinstance(format, KnownByHead) and format.begins(source.head)) or any(map(format.detect, glimpses(source)))
 
 
 def no_trace(head: bytes) -> str:

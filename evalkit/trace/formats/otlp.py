@@ -30,6 +30,7 @@ from evalkit.trace.formats.otlp_protobuf import is_protobuf
 from evalkit.trace.formats.otlp_source import batches
 from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
+from evalkit.trace.formats.seen import SeenTexts
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.formats.unknown_kinds import unknown_kind
@@ -187,7 +188,8 @@ def _traces(store: TraceStore[Span | SpanEvent], only_asking: Span | None, repor
 
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
-    made = [*map(_span_step, spans)]
+    seen = SeenTexts()
+    made = [_span_step(replace(span, seen=seen)) for span in spans]
     for span, each in zip(spans, made, strict=True):
         if each.step.kind == "other":
             kind = unknown_kind(span.attributes, any(dialect.claims(span) for dialect in DIALECTS))
