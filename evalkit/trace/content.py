@@ -19,7 +19,7 @@ import orjson
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.json_input import BOM, parse_json
+from evalkit.trace.json_input import BOM, may_be_json, parse_json
 
 __all__ = ["MAX_DOCUMENT_BYTES", "MAX_RATIO", "RATIO_COUNTS_FROM", "Content", "read_all", "readable"]
 
@@ -102,7 +102,9 @@ class Content:
             self._parsed = True
             if self.head and not _is_binary(self.head) and not self._is_json_lines():
                 try:
-                    self._document = parse_json(self.data(), self.where)
+                    # where it is none, the head shows why, however much follows
+                    whole = self.data() if may_be_json(self.head) else BOM + self.head  # one mark is taken off
+                    self._document = parse_json(whole, self.where)
                 except UnreadableTrace as problem:
                     self.problem = problem
         return self._document

@@ -178,6 +178,14 @@ def test_every_way_out_of_phoenix_gives_the_same_trace(tmp_path: Path, form: str
     assert not any("missing" in step.attributes for step in trace.steps)
 
 
+def test_a_large_file_is_read_like_a_small_one(tmp_path: Path) -> None:
+    """What is read part by part in OTLP is not looked for in another envelope."""
+    large = span("TOOL", 1, 0, {**TOOL, "output.value": "x" * 9_000_000})
+    for data in (json.dumps([large]), json.dumps(large) + "\n" + json.dumps(span("TOOL", 2, 1, TOOL))):
+        (trace,) = read(tmp_path, data.encode())
+        assert (trace.steps[0].name, len(str(trace.steps[0].output))) == ("weather", 9_000_000)
+
+
 def test_annotations_are_labels_and_stay_out(tmp_path: Path) -> None:
     """A download may put annotations among the attributes: each is counted, none is read."""
     labels = {

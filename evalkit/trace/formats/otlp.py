@@ -30,6 +30,7 @@ from evalkit.trace.formats.otlp_protobuf import is_protobuf
 from evalkit.trace.formats.otlp_source import batches
 from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
+from evalkit.trace.formats.seen import SeenTexts
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.formats.unknown_kinds import unknown_kind
@@ -57,7 +58,9 @@ def _openinference(span: Span) -> Step:
     taken = Attributes(span.attributes)
     error = error_of(span, taken)
     if taken.rest.get(SPAN_KIND) == "TOOL" and "tool.name" not in taken.rest and span.name.startswith("handoff to "):
-        taken.rest[SPAN_KIND] = "HANDOFF"  # OpenInference's tracer of OpenAI Agents has no kind for it
+        del taken.rest[SPAN_KIND]  # OpenInference's tracer of OpenAI Agents has no kind for it
+        given = {"from_agent": taken.take("input.value"), "to_agent": taken.take("output.value")}
+        return Step(0, "other", "handoff", given, error=error, attributes=taken.left())
     return openinference_step(taken.rest, span.name, error)
 
 
@@ -185,7 +188,8 @@ def _traces(store: TraceStore[Span | SpanEvent], only_asking: Span | None, repor
 
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
-    made = [*map(_span_step, spans)]
+    seen = SeenTexts()
+    made = [_span_step(replace(span, seen=seen)) for span in spans]
     for span, each in zip(spans, made, strict=True):
         if each.step.kind == "other":
             kind = unknown_kind(span.attributes, any(dialect.claims(span) for dialect in DIALECTS))

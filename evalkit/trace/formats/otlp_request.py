@@ -66,8 +66,10 @@ def read_as_otlp(spans: Iterable[PlainSpan], dialect: str, source: Source, repor
     Raises:
         UnreadableTrace: no span is of a dialect that is read.
     """
-    document: Json = {"resourceSpans": [_resource(span) for span in spans]}
-    for trace in traces_of([decode([(source.where, document)])], source.where, report):
+    batches = (
+        decode([(source.where, {"resourceSpans": [_resource(span)]})], number) for number, span in enumerate(spans)
+    )
+    for trace in traces_of(batches, source.where, report):
         yield replace(trace, dialect=dialect)
 
 
