@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.normal import date_spellings, find_date, is_cjk, name_words
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.rules.words import COMMON, PLACEHOLDERS, TITLES
