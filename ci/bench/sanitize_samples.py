@@ -157,7 +157,7 @@ def _elements(text: str, at: int, *, keyed: bool) -> Iterator[str]:
             depth, plain = depth + 1, False
         elif char in ")]}":
             if depth == 0:
-                if plain and len(parts) == 1:
+                if plain and len(parts) == 1 and parts[0]:
                     yield parts[0]
                 return
             depth -= 1

@@ -24,7 +24,7 @@ from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PA
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.ruleset import RuleSet
-from evalkit.sanitize.secrets import GitleaksRules, gitleaks_rules
+from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
 __all__ = ["Claim", "Detector", "Span", "child_scope"]
 
@@ -206,7 +206,7 @@ class Detector:
                 continue
             claim = judged(rule, data, start, end)
             if claim is not None:
-                end = max(start + 1, min(end, start + len(claim.text.encode())))
+                end = max(start + 1, start + len(claim.text.encode()))
                 yield start, end, claim, rule.name, rule.sure
             # a rejected match may hide one that starts inside it (7917 4000 0010 0000 0000)
             at = start + 1 if claim is None and end - start <= _SHORT else max(end, at + 1)
@@ -240,7 +240,7 @@ def _is_word(value: object) -> bool:
 
 def _is_own_secret(rule: str, data: bytes, start: int) -> bool:
     """Whether the key in front of what the most general rule found doesn't say that it is another thing."""
-    if rule != "generic-api-key":
+    if rule != GENERIC:
         return True
     return not _NO_SECRET_KEY.search(data[max(0, start - 60) : start].decode("utf-8", "ignore"))
 

@@ -11,13 +11,13 @@ import re
 from collections.abc import Callable
 
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.normal import digits_of, find_date, is_cjk, joins, luhn_digit, name_words, phone_norm
+from evalkit.sanitize.normal import EXTENSION, digits_of, find_date, is_cjk, joins, luhn_digit, name_words, phone_norm
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import is_name_surrogate, is_surrogate
 from evalkit.sanitize.rules.issued import CARD_ISSUERS, IBAN_LENGTH, TOP_DOMAINS
 from evalkit.sanitize.rules.rule import Rule
-from evalkit.sanitize.rules.words import GENERIC, NO_NAMES, PLACEHOLDERS, TITLES
-from evalkit.sanitize.secrets import entropy
+from evalkit.sanitize.rules.words import COMMON, GENERIC, NAME_FRAMES, NO_NAMES, PLACEHOLDERS, TITLES
+from evalkit.sanitize.secrets import entropy, gitleaks_rules
 
 __all__ = ["by_hint", "judged"]
 
@@ -27,6 +27,7 @@ _NOT_BEFORE_PHONE = {
 }  # fmt: skip
 _NAME_LIKE = re.compile(r"[^\W\d_][\w\s.'’,·-]{0,79}")
 _CARD_WORD = re.compile(r"(?i)card|maestro|visa|amex|卡")
+_PLACEHOLDER = re.compile(r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop")
 _DIGIT_GROUP_BEFORE = re.compile(r"\d[ ]$")
 _DIGIT_GROUP_AFTER = re.compile(r"[ ]\d")
 
@@ -93,7 +94,7 @@ def _numbered(kind: Kind, value: str) -> Claim | None:
 
 
 def _is_secret(rule: str, value: str) -> bool:
-    if "EXAMPLE" in value or re.search(r"\*{3}|x{6}|X{6}|\.{3}|<|_here|-here|your[-_]", value):
+    if "EXAMPLE" in value or _PLACEHOLDER.search(value):
         return False
     if rule == "api_key" and value.startswith("sk-"):
         longest = max((len(run) for run in re.findall(r"[A-Za-z0-9]+", value[3:])), default=0)
@@ -114,6 +115,8 @@ def _secret(rule: str, value: str, before: str, after: str) -> Claim | None:
     if len(value) < 4 and rule != "url_password":
         return None
     framed = f":{value}@" if rule == "url_password" else value  # framed, a short one can be told from a word
+    if rule == "assignment" and gitleaks_rules().is_allowed_assignment(before[-40:] + value):
+        return None
     return Claim("secret", value, framed) if _is_secret(rule, value) else None
 
 
@@ -138,6 +141,9 @@ def _phone(rule: str, value: str, before: str, after: str) -> Claim | None:
         return None
     if rule == "local_phone" and not 9 <= len(digits) <= 12:
         return None
+    extension = re.match(r" ?(?:x|ext\.? ?)\d{1,6}(?!\w)", after)
+    if extension is not None and not EXTENSION.search(value):
+        value += extension[0]
     if rule in ("eight_pairs", "area_paren") and (
         _DIGIT_GROUP_BEFORE.search(before) or _DIGIT_GROUP_AFTER.match(after)  # a row of numbers
     ):
@@ -146,8 +152,10 @@ def _phone(rule: str, value: str, before: str, after: str) -> Claim | None:
         return None  # f(12) 345-678 is a call
     if rule == "e164" and (not 8 <= len(digits) <= 15 or (value[1:].isdigit() and len(digits) < 10)):
         return None
-    text = _first_digits(value, {"1": 11, "86": 13}) if rule == "e164" else value
-    norm = phone_norm(re.sub(r" ?(?:x|ext).*$", "", text))
+    text = value
+    if rule == "e164" and not EXTENSION.search(value):
+        text = _first_digits(value, {"1": 11, "86": 13})
+    norm = phone_norm(text)
     return None if norm is None else Claim("phone", norm, text)
 
 
@@ -267,9 +275,9 @@ def _name_in_text(rule: str, value: str, before: str, after: str) -> Claim | Non
     if rule == "name_titled_zh":
         if is_cjk(before[-1:] or " ") and before[-1] not in "请叫给是和与及找问对向替为由让、，。：的" and len(value) > 2:
             return None
-        return _name(value) if len(value) > 1 else None
+        return _name(value) if len(value) > 1 and value not in COMMON else None
     if is_cjk(value[0]):
-        return None if value in NO_NAMES else _name(value)
+        return None if value in NO_NAMES or value in COMMON else _name(value)
     kept: list[str] = []
     for word in value.split(" "):
         if word.lower().rstrip(".'’") in NO_NAMES or (not kept and not word[0].isupper()):
@@ -278,9 +286,14 @@ def _name_in_text(rule: str, value: str, before: str, after: str) -> Claim | Non
     while kept and not kept[-1][0].isupper():
         kept.pop()
     name = re.sub(r"['’]s$", "", " ".join(kept)).rstrip("'’-.")
-    if rule == "name_introduced" and " " not in name:
+    if " " not in name and (rule == "name_introduced" or not _is_telling(name, before)):
         return None
     return _name(name) if len(name) > 1 else None
+
+
+def _is_telling(word: str, before: str) -> bool:
+    """Whether a single name can be looked for: it is no common word, or stands where such a one is looked for too."""
+    return before.endswith(NAME_FRAMES) or (len(word) > 2 and word.lower() not in COMMON)
 
 
 def _name(value: str) -> Claim | None:

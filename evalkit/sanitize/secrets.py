@@ -12,16 +12,20 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-__all__ = ["GitleaksRules", "SecretSpan", "entropy", "gitleaks_rules"]
+__all__ = ["GENERIC", "GitleaksRules", "SecretSpan", "entropy", "gitleaks_rules"]
+
+GENERIC = "generic-api-key"
+"""The rule for any assignment to something that is called a key, token or secret."""
 
 _LONG = 20_000
 """From this many bytes on a rule reads the lines around its keywords only."""
 _AROUND = 4_000
+_SHORT = 6
 
 
 class SecretSpan(NamedTuple):
@@ -51,6 +55,10 @@ class _Allow:
         low = secret.lower()
         return any(word in low for word in self.stopwords)
 
+    def takes_match(self, match: bytes) -> bool:
+        """As `takes`, for a list over whole matches."""
+        return self.target == "match" and self.takes(b"", match, b"")
+
 
 class _Rule:
     """One rule; its pattern is compiled when a keyword of it is first met."""
@@ -61,7 +69,7 @@ class _Rule:
         self._pattern: str = body["regex"]
         self._entropy: float = body.get("entropy", 0)
         self._group: int = body.get("group", 0)
-        self._allow = [_Allow(given) for given in body.get("allow", ())]
+        self.allow = [_Allow(given) for given in body.get("allow", ())]
         self._regex: Any = None
 
     def find(self, data: bytes, start: int, end: int, allow: list[_Allow]) -> Iterator[SecretSpan]:
@@ -72,6 +80,8 @@ class _Rule:
         for match in self._regex.finditer(part):
             group = self._group or next((n for n in range(1, self._regex.groups + 1) if match.start(n) >= 0), 0)
             left, right = match.span(group)
+            if right - left < _SHORT < match.end() - match.start():  # a group that only repeats something
+                left, right = match.span()
             if left < right and self._holds(part, left, right, match, allow):
                 yield SecretSpan(start + left, start + right, self.id)
 
@@ -81,7 +91,7 @@ class _Rule:
             return False
         line_start, line_end = data.rfind(b"\n", 0, match.start()) + 1, data.find(b"\n", match.end())
         line = data[line_start : line_end if line_end >= 0 else len(data)]
-        return not any(given.takes(secret, match.group(0), line) for given in (*self._allow, *allow))
+        return not any(given.takes(secret, match.group(0), line) for given in (*self.allow, *allow))
 
 
 class GitleaksRules:
@@ -115,9 +125,11 @@ class GitleaksRules:
             start, end = (0, len(data)) if len(data) <= _LONG else _window(data, first, last)
             yield from self._rules[number].find(data, start, end, self._allow)
 
-    def names(self, numbers: Iterable[int]) -> list[str]:
-        """The ids of rules."""
-        return [self._rules[number].id for number in numbers]
+    def is_allowed_assignment(self, assignment: str) -> bool:
+        """Whether the rule for any assignment takes ``key = value`` for none (a public key, a key's name)."""
+        general = next((rule for rule in self._rules if rule.id == GENERIC), None)
+        data = assignment.encode()
+        return general is not None and any(given.takes_match(data) for given in general.allow)
 
 
 @lru_cache(maxsize=1)
@@ -136,9 +148,14 @@ def _window(data: bytes, first: int, last: int) -> tuple[int, int]:
     return max(0, first - _AROUND), min(len(data), last + _AROUND)
 
 
+_END = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
+_WIDER_END = "(?:[\\x60'\"\\s;,)\\]}<>&|]|[^\\x00-\\x7F]|\\\\[nrt\"]|$)"
+"""What may stand behind a secret: upstream looks at code, where no Chinese character and no bracket follows."""
+
+
 def _compiled(pattern: str) -> Any:
     import re2  # lazy: a C++ library that only sanitizing needs
 
     options = re2.Options()
     options.log_errors = False
-    return re2.compile(pattern.encode(), options=options)
+    return re2.compile(pattern.replace(_END, _WIDER_END).encode(), options=options)

@@ -62,6 +62,6 @@ NUMBER_RULES: tuple[Rule, ...] = (
     Rule(
         "cn_plate",
         "plate", "digit",
-        f"([{_CN_PLATES}][A-HJ-NP-Z][·• -]?(?:[A-HJ-NP-Z0-9]{{4}}[A-HJ-NP-Z0-9挂学警港澳]|[DF][A-HJ-NP-Z0-9]\\d{{4}}|\\d{{5}}[DF]))",
+        f"([{_CN_PLATES}][A-HJ-NP-Z][·• -]?(?:[DF][A-HJ-NP-Z0-9]\\d{{4}}|\\d{{5}}[DF]|[A-HJ-NP-Z0-9]{{4}}[A-HJ-NP-Z0-9挂学警港澳]))",
     ),
 )

@@ -96,6 +96,13 @@ SAID_RULES: tuple[Rule, ...] = (
         r"address|dob|date of birth|birth|age|gender|sex|ssn|id\b|passport|account|card)",
     ),
     Rule(
+        "name_letterhead",
+        "name", "digit",
+        rf"(?:^|\n|[Aa]ddress: ?){_FULL_NAME},?[ \t]*\n{{1,2}}[ \t]{{0,8}}\d{{1,6}} {_UPPER}{_LETTER}",
+        whole=False,
+        sure=False,
+    ),
+    Rule(
         "name_said_zh",
         "name", "cjk",
         r"(?:我叫|我的名字是|名叫|叫做|(?:姓名|收货人|联系人|收件人|寄件人|客户|患者|乘客|持卡人|户主|经办人|申请人|用户名称|客户名称|客户姓名|负责人)"
@@ -233,6 +240,12 @@ SAID_RULES: tuple[Rule, ...] = (
         r"(?i:\b(?:phone|mobile|cell|tel|telephone|fax|desk|whatsapp|call|dial|ring|sms|text|answering|messages)\b"
         r"(?: ?(?:no|number|num)\b)?)(?:[.:# \n]|(?i: me| us| him| her| at| to| on| is| back| under)){1,12}"
         r"(\+?\(?\d[\d ().-]{5,18}\d)",
+    ),
+    Rule(
+        "phone_labelled",
+        "phone", "digit",
+        r"(?:^|[^0-9A-Za-z.+])(\+?\(?\d[\d ().-]{5,18}\d)(?: ?x\d{1,6})? ?[-–(]?(?i:office|fax|mobile|cell|desk|home|work|tel|phone|direct)\b",
+        whole=False,
     ),
     Rule(
         "phone_said_zh",

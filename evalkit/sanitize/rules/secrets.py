@@ -18,8 +18,8 @@ SECRET_RULES: tuple[Rule, ...] = (
         "secret", "any",
         LEFT + r"(sk-[A-Za-z0-9_-]{20,300}|sk_(?:live|test)_[A-Za-z0-9]{16,200}|rk_live_[A-Za-z0-9]{16,200}"
         r"|gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{30,255}|glpat-[A-Za-z0-9_-]{20,100}"
-        r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,500}"
-        r"|xox[abprs]-[A-Za-z0-9-]{10,250}|xapp-[A-Za-z0-9-]{20,250}|hf_[A-Za-z0-9]{30,100}|npm_[A-Za-z0-9]{36}"
+        r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}|ya29\.[A-Za-z0-9_-]{20,500}"
+        r"|xox[abprs]-[A-Za-z0-9-]{19,250}|xapp-[A-Za-z0-9-]{20,250}|npm_[A-Za-z0-9]{36}"
         r"|pypi-[A-Za-z0-9_-]{50,300}|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,64}|dop_v1_[a-f0-9]{64})",
     ),
     Rule(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMON", "GENERIC", "NO_NAMES", "PLACEHOLDERS", "TITLES"]
+__all__ = ["COMMON", "GENERIC", "NAME_FRAMES", "NO_NAMES", "PLACEHOLDERS", "TITLES"]
 
 COMMON: frozenset[str] = frozenset(
     """
@@ -85,3 +85,9 @@ NO_NAMES: frozenset[str] = frozenset(
     """.split()
 )
 """Lower case. Words that are no part of a name though they stand where one does: what follows a greeting or a name."""
+
+NAME_FRAMES: tuple[str, ...] = (
+    "Mr. ", "Mr ", "Ms. ", "Ms ", "Mrs. ", "Mrs ", "Miss ", "Dr. ", "Dr ", "Dear ", "Hi ", "Hello ", "Hey ", "name is ",
+    "name: ", "Name: ",
+)  # fmt: skip
+"""What stands before a name that is a common word too (Mark, Grace): only behind these it is looked for."""
