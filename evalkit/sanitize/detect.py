@@ -16,14 +16,14 @@ from typing import Any
 
 from evalkit.sanitize.claim import Claim, Span
 from evalkit.sanitize.forms import by_hint, judged
-from evalkit.sanitize.keywords import Keywords
+from evalkit.sanitize.keywords import keywords_of
 from evalkit.sanitize.ner import Recogniser, recognised
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import han_surrogates, is_surrogate, is_surrogate_int
 from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PARENTS, bare_key, hint_of
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
-from evalkit.sanitize.ruleset import RuleSet
+from evalkit.sanitize.ruleset import compiled
 from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
 __all__ = ["Claim", "Detector", "Span", "child_scope"]
@@ -74,9 +74,9 @@ class Detector:
             Rule("custom", kind, "any", pattern if _has_group(pattern) else f"({pattern})", whole=False)
             for kind, pattern in policy.patterns
         )
-        self._rules = RuleSet([rule for rule in (*custom, *RULES) if policy.action(rule.kind) != "keep"])
+        self._rules = compiled(tuple(rule for rule in (*custom, *RULES) if policy.action(rule.kind) != "keep"))
         self._gitleaks: GitleaksRules | None = gitleaks_rules() if policy.action("secret") != "keep" else None
-        self._keywords = Keywords(self._gitleaks.keywords if self._gitleaks else [])
+        self._keywords = keywords_of(self._gitleaks.keywords if self._gitleaks else ())
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
-__all__ = ["Keywords"]
+__all__ = ["Keywords", "keywords_of"]
 
 
 class Keywords:
@@ -42,3 +43,9 @@ class Keywords:
                 other = met.get(number)
                 met[number] = (first, last) if other is None else (min(first, other[0]), max(last, other[1]))
         return met
+
+
+@lru_cache(maxsize=4)
+def keywords_of(rules: tuple[tuple[bytes, ...], ...]) -> Keywords:
+    """The keywords of some rules; kept."""
+    return Keywords(rules)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from evalkit.sanitize.rules.rule import Rule
 
-__all__ = ["RuleSet"]
+__all__ = ["RuleSet", "compiled"]
 
 _DIGIT = re.compile(rb"[0-9]")
 
@@ -21,7 +22,7 @@ _DIGIT = re.compile(rb"[0-9]")
 class RuleSet:
     """Rules, ready to be matched. The indexes that it gives are those of `rules`."""
 
-    def __init__(self, rules: list[Rule]) -> None:
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self._compiled: list[Any] = [None] * len(rules)
         self._any, self._digit, self._cjk = (_Gate(rules, gate) for gate in ("any", "digit", "cjk"))
@@ -75,23 +76,28 @@ class RuleSet:
             yield start, stop
 
 
+@lru_cache(maxsize=16)
+def compiled(rules: tuple[Rule, ...]) -> RuleSet:
+    """The set of some rules. Kept, as making it takes longer than to sanitize a small trace."""
+    return RuleSet(rules)
+
+
 class _Gate:
     """The set of one gate's patterns."""
 
-    def __init__(self, rules: list[Rule], gate: str) -> None:
+    def __init__(self, rules: tuple[Rule, ...], gate: str) -> None:
         import re2  # lazy: a C++ library that only sanitizing needs
 
         kept = [(at, rule) for at, rule in enumerate(rules) if rule.gate == gate and not rule.beside]
         self._indexes = [at for at, _ in kept]
-        self._set: Any = re2.Set.SearchSet() if kept else None
+        self._set: Any = re2.Set.SearchSet()
         for _, rule in kept:
             self._set.Add(rule.pattern)
-        if kept:
-            self._set.Compile()
+        self._set.Compile()
 
     def match(self, data: bytes) -> list[int]:
         """The rules that match somewhere."""
-        numbers = self._set.Match(data) if self._set is not None else None
+        numbers = self._set.Match(data) if self._indexes else None
         return [self._indexes[number] for number in numbers] if numbers else []
 
 

@@ -110,9 +110,9 @@ class GitleaksRules:
         return len(self._rules)
 
     @property
-    def keywords(self) -> list[tuple[bytes, ...]]:
+    def keywords(self) -> tuple[tuple[bytes, ...], ...]:
         """The keywords of every rule, lower case; one of them must stand in a text for the rule to be tried."""
-        return [rule.keywords for rule in self._rules]
+        return tuple(rule.keywords for rule in self._rules)
 
     def find(self, data: bytes, met: dict[int, tuple[int, int]]) -> Iterator[SecretSpan]:
         """The secrets in `data`.
