@@ -41,7 +41,7 @@ _TOKEN = re.compile(r"(?=[^\s]*\d)[^\s\"'`]{10,300}")
 _NO_SECRET_KEY = re.compile(
     r"(?i)(?:cache|idempoten\w*|primary|foreign|object|sort|partition|s3|storage|file|lookup|dedup\w*|routing|public|i18n|"
     r"translation|issue|jira|group|map|hash|range|index|row|entity|trace|span|run|thread|page|continuation|next|cursor)"
-    r"[_.-]?(?:key|token)|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
+    r"[_.-]?(?:key|token)|(?:task|crew|step|node|agent|tool|sub)[_.-]?key|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
 )
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""

@@ -23,7 +23,7 @@ __all__ = ["by_hint", "judged"]
 
 _NOT_BEFORE_PHONE = {
     "nanp": tuple("#.-_="), "local_phone": tuple("-/._"), "cn_mobile": ("+",), "eight_pairs": tuple("-/._+:,#="),
-    "local_pairs": tuple("-/._+:"), "double_zero": tuple("-/._+:"),
+    "local_pairs": tuple("-/._+:"), "double_zero": tuple("-/._+:)"),
 }  # fmt: skip
 _MOST_WORDS = 4
 _SHORTEST_SECRET = 5
@@ -192,7 +192,7 @@ def _card(rule: str, value: str, before: str, after: str) -> Claim | None:
 
 def _iban(rule: str, value: str, before: str, after: str) -> Claim | None:
     size = IBAN_LENGTH.get(value[:2].upper())
-    if size is None:
+    if size is None or before.endswith(("-", "_", ".")):  # the end of a longer id
         return None
     end = next((i + 1 for i in range(len(value)) if len(re.sub(r"[ -]", "", value[: i + 1])) == size), None)
     compact = re.sub(r"[ -]", "", value[:end]).upper()
