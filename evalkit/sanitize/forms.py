@@ -117,6 +117,8 @@ def _is_secret(rule: str, value: str) -> bool:
 def _secret(rule: str, value: str, before: str, after: str) -> Claim | None:
     if rule in ("said", "assignment_zh"):
         value = value.rstrip(".,;:!?)'\"`")
+    if value.endswith("..") or after.startswith("##"):  # the rest was taken out already
+        return None
     if len(value) < _SHORTEST_SECRET and rule != "url_password":
         return None
     framed = f":{value}@" if rule == "url_password" else value  # framed, a short one can be told from a word
