@@ -41,19 +41,22 @@ class _Allow:
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.target: str = body.get("regexTarget", "secret")
-        self.stopwords = tuple(word.lower().encode() for word in body.get("stopwords", ()))
+        self._stopwords = tuple(word.lower().encode() for word in body.get("stopwords", ()))
+        self._stops: Any = None
         self._patterns: tuple[str, ...] = tuple(body.get("regexes", ()))
         self._compiled: list[Any] | None = None
 
     def takes(self, secret: bytes, match: bytes, line: bytes) -> bool:
         """Whether the secret is none after all."""
         if self._compiled is None:
+            import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
+
             self._compiled = [_compiled(pattern) for pattern in self._patterns]
+            self._stops = ahocorasick_rs.BytesAhoCorasick(list(self._stopwords)) if self._stopwords else None
         target = {"match": match, "line": line}.get(self.target, secret)
         if any(pattern.search(target) for pattern in self._compiled):
             return True
-        low = secret.lower()
-        return any(word in low for word in self.stopwords)
+        return self._stops is not None and bool(self._stops.find_matches_as_indexes(secret.lower()))
 
     def takes_match(self, match: bytes) -> bool:
         """As `takes`, for a list over whole matches."""
