@@ -16,7 +16,9 @@ def policy_of(settings: Settings) -> Policy:
     Raises:
         ConfigError: a rule is none.
     """
-    return Policy(allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns)
+    return Policy(
+        allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns, ner=settings.ner
+    )
 
 
 def make_sanitizer(settings: Settings) -> Sanitizer:

@@ -48,6 +48,7 @@ class Settings:
         allow: values that sanitizing leaves as they are.
         hints: field names whose values are of a kind that sanitizing hides.
         patterns: RE2 patterns whose matches are of such a kind.
+        ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
         actor: who acts, where a command does not say.
     """
 
@@ -63,6 +64,7 @@ class Settings:
     allow: tuple[str, ...] = ()
     hints: tuple[tuple[str, Kind], ...] = ()
     patterns: tuple[tuple[Kind, str], ...] = ()
+    ner: tuple[str, ...] = ()
     actor: str = ""
     source: str = field(default="defaults")
 
@@ -83,6 +85,7 @@ class _Sanitize(_Strict):
     allow: list[str] = []
     hints: dict[str, Kind] = {}
     patterns: dict[Kind, list[str]] = {}
+    ner: list[str] = []
     key_file: str | None = None
 
 
@@ -129,6 +132,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         allow=tuple(file.sanitize.allow),
         hints=tuple(file.sanitize.hints.items()),
         patterns=tuple((kind, pattern) for kind, several in file.sanitize.patterns.items() for pattern in several),
+        ner=tuple(file.sanitize.ner),
         actor=environment.get("EVALKIT_ACTOR", ""),
         source=source,
     )

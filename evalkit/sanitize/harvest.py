@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from evalkit.errors import InputError
-from evalkit.sanitize.detect import Claim, Detector, child_scope
+from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.detect import Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, decoded_pieces, parse_nested
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.rules.hints import bare_key

@@ -21,6 +21,8 @@ Kind: TypeAlias = Literal[
     "email",
     "phone",
     "ip",
+    "mac",
+    "plate",
     "account",
     "payment",
     "address",
@@ -54,6 +56,7 @@ class Policy:
             replaced wherever it occurs, inside longer words too.
         actions: per kind: ``replace`` (the default) by a surrogate of the same shape, ``hash`` by a keyed digest,
             ``drop`` by a mark, ``keep`` as it is.
+        ner: recognisers that look for names by a model as well (see `ner`): ``spacy``, ``presidio``, ``jieba``.
 
     Raises:
         ConfigError: a kind or an action is not known, or a pattern is no RE2.
@@ -64,6 +67,7 @@ class Policy:
     hints: Mapping[str, Kind] = field(default_factory=dict)
     patterns: tuple[tuple[Kind, str], ...] = ()
     actions: Mapping[Kind, Action] = field(default_factory=dict)
+    ner: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for kind in (*self.hints.values(), *self.actions, *(kind for kind, _ in self.patterns)):
@@ -93,6 +97,7 @@ class Policy:
                 dict(body["hints"]),
                 tuple((kind, pattern) for kind, pattern in body["patterns"]),
                 dict(body["actions"]),
+                tuple(body.get("ner", ())),
             )
         except (KeyError, TypeError, ValueError):
             raise ConfigError("no sanitization rules", "sanitization rules", "pass what as_json gave") from None
@@ -106,6 +111,7 @@ class Policy:
             "hints": {key: str(kind) for key, kind in self.hints.items()},
             "patterns": [[str(kind), pattern] for kind, pattern in self.patterns],
             "actions": {str(kind): str(action) for kind, action in self.actions.items()},
+            "ner": [*self.ner],
         }
 
 
