@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.app.environment import now_utc
+from evalkit.app.evidence import Kept, keep_raw, refuse_keeping
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json, digest, exact_text
@@ -33,6 +34,7 @@ from evalkit.trace.evidence import evidence
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.modes import closed_modes
 from evalkit.trace.read import load_traces
+from evalkit.vault.model import RetentionClass
 
 __all__ = ["Ingested", "configured", "ingest_trace", "load_one", "make_case"]
 
@@ -45,11 +47,13 @@ class Ingested:
         case: as written, or as it would be (dry run).
         path: the case file; None in a dry run.
         failing: the checks' results on the incident.
+        kept: the raw traces that were kept as evidence.
     """
 
     case: Case
     path: Path | None
     failing: tuple[CheckResult, ...]
+    kept: tuple[Kept, ...] = ()
 
 
 def load_one(source: str, *, format: str | None = None, trace_id: str | None = None) -> Trace:
@@ -84,13 +88,21 @@ def ingest_trace(
     owner: str = "",
     link: str = "",
     dry_run: bool = False,
+    keep: RetentionClass | None = None,
 ) -> Ingested:
     """Makes a case of an incident and writes it.
 
+    Args:
+        keep: also keep the raw traces as evidence, in this retention class; None to do as the settings say.
+
     Raises:
+        ConfigError, MissingExtra: raw evidence is to be kept, and can't be.
         CaseRefused: no gating check fails on the incident, or the incident is a case already.
         SanitizationFailed: something personal would have been written.
     """
+    keep = keep or ("standard" if settings.evidence.keep else None)
+    if keep is not None:
+        refuse_keeping(settings)
     sanitizer = make_sanitizer(settings)
     incident, *healthy = sanitizer.sanitize([configured(one, settings) for one in (trace, *passing)])
     made, results = make_case(
@@ -107,9 +119,11 @@ def ingest_trace(
     verify_strings(_written(made), sanitizer.harvested, f"case {made.id}")
     if dry_run:
         return Ingested(made, None, results)
+    records = [one.record for one in (incident, *healthy)]
+    kept = () if keep is None else keep_raw((trace, *passing), records, keep, settings)
     path = write_case(made, settings.cases)
     write_view(made, settings.cases)
-    return Ingested(made, path, results)
+    return Ingested(made, path, results, kept)
 
 
 def make_case(

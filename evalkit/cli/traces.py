@@ -16,6 +16,7 @@ from evalkit.trace.visible import one_line, visible
 
 if TYPE_CHECKING:
     from evalkit.app.inspection import Inspection, View
+    from evalkit.vault.model import RetentionClass
 
 __all__ = ["ingest", "inspect", "judge"]
 
@@ -95,6 +96,9 @@ def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
 @click.option("--owner", default="")
 @click.option("--link", default="", help="The incident's page.")
 @click.option("--dry-run", is_flag=True, help="Show the case, write nothing.")
+@click.option("--keep-raw", is_flag=True, help="Keep the raw traces too, encrypted, in the evidence folder.")
+@click.option("--retention", type=click.Choice(["short", "standard"]), default="standard",
+              help="How long raw traces are kept.")  # fmt: skip
 @_format
 @as_json
 @click.pass_context
@@ -113,12 +117,15 @@ def ingest(
     owner: str,
     link: str,
     dry_run: bool,
+    keep_raw: bool,
+    retention: RetentionClass,
     format: str | None,
     as_json: bool,
 ) -> None:
     """Make a case of each incident TRACE: pruned, sanitized, with checks that fail on it."""
     from evalkit.app.ingest import ingest_trace, load_one
     from evalkit.app.show_cases import case_json, ingested_lines, read_json
+    from evalkit.app.show_evidence import kept_lines
     from evalkit.trace.read import load_traces
 
     if case_id and len(traces) > 1:
@@ -134,13 +141,14 @@ def ingest(
             done = ingest_trace(
                 incident, settings, expect=expected, passing=healthy, at=at, case_id=case_id, title=title,
                 keep_all=keep_all, tags=tags, target=target, owner=owner, link=link, dry_run=dry_run,
+                keep=retention if keep_raw else None,
             )  # fmt: skip
         except CaseRefused as error:
             refused.append(error)
             say(f"refused: {error_text(error)}", err=True)
             continue
         made.append(done)
-        for line in ingested_lines(done):
+        for line in (*ingested_lines(done), *kept_lines(done.kept)):
             say(line, err=as_json)
     if as_json:
         echo_json([{**case_json(done.case, None), "path": str(done.path or "")} for done in made])
