@@ -20,7 +20,7 @@ from urllib.parse import quote
 from evalkit.canonical import Json
 from evalkit.errors import InputError
 from evalkit.sanitize.detect import Claim, Detector
-from evalkit.sanitize.normal import digits_of, is_cjk, name_words
+from evalkit.sanitize.normal import digits_of, is_cjk, joins, name_words
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import NUMBER_DIGITS
 from evalkit.sanitize.render import cased, render
@@ -48,6 +48,8 @@ _DRAWS = 3
 _GAP = r"[ ().\-]{0,3}"
 _BETWEEN = r"[ _.,'’-]{0,3}"
 _MIN_DIGITS = 7
+_COUNTRY = {"cn": f"(?:86{_GAP})?", "nanp": f"(?:1{_GAP})?"}
+"""The country codes that the normal form of a phone number leaves out."""
 
 
 class _Needle(NamedTuple):
@@ -223,7 +225,8 @@ def _originals(claim: Claim) -> Iterator[_Needle]:
             )
     elif kind in _GROUPED:
         if sum(char.isdigit() for char in norm) >= _MIN_DIGITS:
-            pattern = _GAP.join(re.escape(char) for char in norm.rpartition(":")[2])
+            pattern = _COUNTRY.get(norm.partition(":")[0], "")
+            pattern += _GAP.join(re.escape(char) for char in norm.rpartition(":")[2])
             yield _Needle(pattern, "", True, lambda mint, like: render(kind, mint.core(kind, norm), like))
     else:
         pattern = re.escape(text).replace("@", "(?:@|%40)")
@@ -255,9 +258,10 @@ def _core_needles(claim: Claim, core: str) -> Iterator[_Needle]:
         return render(kind, mint.core(kind, norm), like)
 
     if kind in _GROUPED:
-        yield _Needle(_GAP.join(re.escape(char) for char in core), "", False, spell)
+        # nine digits may stand in a longer number by chance; a phone number may follow its country code
+        yield _Needle(_GAP.join(re.escape(char) for char in core), "", kind == "ssn", spell)
     else:
-        yield _Needle(re.escape(core).replace("@", "(?:@|%40)"), "", False, spell)
+        yield _Needle(re.escape(core).replace("@", "(?:@|%40)"), "", kind == "ip", spell)
     if kind == "phone":
         masked = re.escape(core[:3]) + r"\*{4}" + re.escape(core[-4:])
         yield _Needle(masked, "", False, lambda mint, _: _masked(mint.core(kind, norm)))
@@ -293,7 +297,7 @@ def _tokens(claims: Iterable[Claim], key: bytes) -> Iterator[tuple[str, Kind]]:
 
 def _joined(text: str, match: re.Match[str]) -> bool:
     start, end = match.span()
-    return text[max(0, start - 1) : start].isalnum() or text[end : end + 1].isalnum()
+    return joins(text[max(0, start - 1) : start]) or joins(text[end : end + 1])
 
 
 def _quick(pattern: str) -> Any:
