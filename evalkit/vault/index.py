@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from evalkit.canonical import exact_text
 from evalkit.sanitize.detect import Claim, Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.lexicon import Entity, Lexicon, entity_of
@@ -59,13 +60,19 @@ def terms_of_traces(traces: Sequence[Trace], policy: Policy, project_key: bytes)
 
 
 def _met(trace: Trace, rewriter: Rewriter, named: dict[Entity, list[Claim]]) -> Iterator[Claim]:
-    """The claims of the batch whose values stand in this trace, in whatever spelling."""
+    """The claims of the batch whose values stand in this trace, in whatever spelling.
+
+    A name that others share the last word of counts only where its other words stand, too.
+    """
     with rewriter.tallying() as found:
         for body in _bodies(trace):
             rewriter.value(body)
         met = set(found)
+    text = b"\n".join(exact_text(body) for body in _bodies(trace)).decode().casefold() if met else ""
     for entity in met:
-        yield from named.get(entity, ())
+        for claim in named.get(entity, ()):
+            if claim.kind != "name" or all(word in text for word in named_words(claim)):
+                yield claim
 
 
 def _bodies(trace: Trace) -> list[dict[str, object]]:

@@ -204,3 +204,22 @@ def test_a_trace_is_found_by_what_stands_in_it() -> None:
     assert "whole" not in presences("Lena Meier")
     assert presences("(415) 867-5309") == ["whole", "none", "none"]
     assert presences("LENA_4711") == ["whole", "none", "none"]
+
+
+def test_evidence_opens_without_evalkit(tmp_path: Path) -> None:
+    """The data key is in an age file, and any AES-GCM does the rest: as docs/evidence.md says."""
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    keep(tmp_path)
+    folder = tmp_path / "traces" / ID
+    data_key = pyrage.decrypt((folder / "key.age").read_bytes(), [ANN])
+    data = (folder / "data.bin").read_bytes()
+    assert AESGCM(data_key).decrypt(data[:12], data[12:], (folder / "about.json").read_bytes()) == RAW
+
+
+def test_who_shares_a_family_name_is_somebody_else() -> None:
+    """A trace where one Vogt occurs is not about another Vogt of the same batch."""
+    lena = a_trace(tool_step(0, "find", {}, {"customer_name": "Lena Vogt"}))
+    tom = a_trace(tool_step(0, "find", {}, {"customer_name": "Tom Vogt"}), id="run-2")
+    wanted = sought(claims_of("Lena Vogt", Policy()), KEY)
+    assert [wanted.presence(terms) for terms in terms_of_traces([lena, tom], Policy(), KEY)] == ["whole", "part"]
