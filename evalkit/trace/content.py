@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -28,6 +29,8 @@ MAX_RATIO = 200
 RATIO_COUNTS_FROM = 16 * 1024**2
 """Up to this many unpacked bytes the ratio does not matter: nobody is harmed by them."""
 
+_NOT_IN_JSON = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_SMALL_BYTES = 32 * 1024
 _HEAD_BYTES = 64 * 1024
 _MAX_LINE_BYTES = 256 * 1024**2
 _CHUNK_BYTES = 1024**2
@@ -98,7 +101,9 @@ class Content:
         """The content as one JSON document; None when it is none."""
         if not self._parsed:
             self._parsed = True
-            if self.head and not self._is_json_lines():
+            if len(self.head) > _SMALL_BYTES and _NOT_IN_JSON.search(self.head):  # don't hold it to find that out
+                self.problem = UnreadableTrace("not JSON (control characters)", self.where, "pass a JSON file")
+            elif self.head and not self._is_json_lines():
                 try:
                     self._document = parse_json(self.data(), self.where)
                 except UnreadableTrace as problem:

@@ -44,13 +44,13 @@ def parse_json(data: bytes, where: str) -> Json:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _refusal(body, start, error, where) from None
+    huge = _holds_huge_number(value, where)  # refuses what is too deep for the next look, too
     repeated = repeated_key(body, value)
     if repeated is not None:
         what = f"the key {one_line(repeated, _SHOWN_KEY)!r} stands twice in one object: which value is meant?"
         raise UnreadableTrace(what, where, _CURE)
-    if _holds_huge_number(value, where):
-        value = json.loads(body)  # orjson makes integers beyond 64 bits floats; it has checked all the rest
-    return value
+    # orjson makes integers beyond 64 bits floats; it has checked all the rest
+    return json.loads(body) if huge else value
 
 
 def parse_json_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[str, Json]]:

@@ -17,7 +17,7 @@ from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
 from tests.corpora import CORPORA, needs_corpora
-from tests.trace.test_formats_hostile import damaged
+from tests.trace.damage import damaged, json_text
 
 
 def said(kind: str, source: str, content: Any, used: tuple[int, int] | None = None, **more: Any) -> dict[str, Any]:
@@ -256,7 +256,7 @@ def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -
     """Nothing but a typed error comes out of a damaged document; what is read can be judged and written."""
     document = damaged(data.draw(st.sampled_from([TASK_RESULT, CONTEXT, STATE, RECORDS, CHAT_RESULT])), data)
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(document), "utf-8")
+    path.write_text(json_text(document), "utf-8")
     try:
         for trace in load_traces(path, format="autogen"):
             assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))

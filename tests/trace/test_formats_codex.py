@@ -16,7 +16,7 @@ from evalkit.trace.file import encode_trace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
-from tests.trace.test_formats_hostile import damaged
+from tests.trace.damage import damaged, json_text
 
 Lines = list[dict[str, Any]]
 
@@ -371,7 +371,7 @@ def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -
     """Nothing but a typed error comes out of a damaged session; what is read can be judged and written."""
     lines = damaged(data.draw(st.sampled_from([ROLLOUT, EXEC, OLD_EXEC])), data)
     path = tmp_path / "rollout.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines), "utf-8")
+    path.write_text("".join(json_text(each) + "\n" for each in lines), "utf-8")
     try:
         for trace in load_traces(path, format="codex"):
             assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))

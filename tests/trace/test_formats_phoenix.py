@@ -18,8 +18,8 @@ from evalkit.trace.file import encode_trace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import StepError, Trace, Usage
 from evalkit.trace.read import load_traces
+from tests.trace.damage import damaged, json_text
 from tests.trace.otlp_builders import pairs
-from tests.trace.test_formats_hostile import damaged
 
 CALL = {"id": "c1", "name": "weather", "arguments": {"city": "Oslo"}}
 LABEL = "SECRET-LABEL"
@@ -182,6 +182,14 @@ def test_every_way_out_of_phoenix_gives_the_same_trace(tmp_path: Path, form: str
     assert not any("missing" in step.attributes for step in trace.steps)
 
 
+def test_a_large_file_is_read_like_a_small_one(tmp_path: Path) -> None:
+    """What is read part by part in OTLP is not looked for in another envelope."""
+    large = span("TOOL", 1, 0, {**TOOL, "output.value": "x" * 9_000_000})
+    for data in (json.dumps([large]), json.dumps(large) + "\n" + json.dumps(span("TOOL", 2, 1, TOOL))):
+        (trace,) = read(tmp_path, data.encode())
+        assert (trace.steps[0].name, len(str(trace.steps[0].output))) == ("weather", 9_000_000)
+
+
 def test_annotations_are_labels_and_stay_out(tmp_path: Path) -> None:
     """A download may put annotations among the attributes: each is counted, none is read."""
     labels = {
@@ -244,7 +252,7 @@ def test_a_cell_that_is_no_value_stays_text(tmp_path: Path, cell: str) -> None:
 def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
     """No foreign value at any place raises anything but a typed error; what is read can be written."""
     document = json.loads(FORMS[data.draw(st.sampled_from(["page", "otlp file", "records", "columns"]))])
-    (tmp_path / "junk").write_text(json.dumps(damaged(document, data)), "utf-8")
+    (tmp_path / "junk").write_text(json_text(damaged(document, data)), "utf-8")
     try:
         for trace in load_traces(tmp_path / "junk", format="phoenix"):
             assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))

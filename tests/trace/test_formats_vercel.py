@@ -17,8 +17,8 @@ from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import StepError, Trace, Usage
 from evalkit.trace.read import load_traces
 from tests.corpora import CORPORA, needs_corpora
+from tests.trace.damage import damaged, json_text
 from tests.trace.otlp_builders import read_spans, span
-from tests.trace.test_formats_hostile import damaged
 
 CALL = {"id": "c1", "name": "weather", "arguments": {"city": "Oslo"}}
 TOOL = {"name": "weather", "description": "d", "parameters": {"type": "object"}}
@@ -357,7 +357,7 @@ def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -
     """No foreign value at any place raises anything but a typed error; what is read can be written."""
     make = data.draw(st.sampled_from([readable, js_console, python_console]))
     document = damaged([make(*each) for each in SPANS], data)
-    (tmp_path / "junk").write_text(json.dumps(document), "utf-8")
+    (tmp_path / "junk").write_text(json_text(document), "utf-8")
     try:
         for trace in load_traces(tmp_path / "junk", format="otel-sdk-spans"):
             assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))

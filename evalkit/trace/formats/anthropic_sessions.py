@@ -205,6 +205,8 @@ class _Session:
     def _said(self, kind: str, event: dict[str, Any], at: float | None) -> None:
         if self._answer is None:
             self._answer = _Answer(None, {"role": "assistant", "content": None}, False)
+        elif kind == "agent.message":
+            self._report.skipped["agent.message: merged into its model step"] += 1
         message = self._answer.message
         if kind == "agent.message":
             before = message["content"]
@@ -225,6 +227,8 @@ class _Session:
             if end is not None:
                 self._report.skipped["span.model_request_end: its start is not in the source"] += 1
             return
+        if end is not None:
+            self._report.skipped["span.model_request_end: merged into its start"] += 1
         model = object_of(object_of(self._header.get("agent")).get("model")).get("id")
         error = StepError("ModelRequestFailed") if end is not None and end.get("is_error") else None
         said = answer.message["content"] is not None or "tool_calls" in answer.message

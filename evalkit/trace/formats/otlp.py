@@ -8,7 +8,7 @@ dialect are refused by name rather than read as if they held nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.formats.unknown_kinds import unknown_kind
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["DIALECTS", "FORMAT", "Dialect"]
+__all__ = ["DIALECTS", "FORMAT", "Dialect", "read_batches"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,9 @@ def _openinference(span: Span) -> Step:
     taken = Attributes(span.attributes)
     error = error_of(span, taken)
     if taken.rest.get(SPAN_KIND) == "TOOL" and "tool.name" not in taken.rest and span.name.startswith("handoff to "):
-        taken.rest[SPAN_KIND] = "HANDOFF"  # OpenInference's tracer of OpenAI Agents has no kind for it
+        del taken.rest[SPAN_KIND]  # OpenInference's tracer of OpenAI Agents has no kind for it
+        given = {"from_agent": taken.take("input.value"), "to_agent": taken.take("output.value")}
+        return Step(0, "other", "handoff", given, error=error, attributes=taken.left())
     return openinference_step(taken.rest, span.name, error)
 
 
@@ -96,19 +98,24 @@ class OtlpFormat:
         Raises:
             UnreadableTrace: it is not OTLP, or no span is of a dialect that is read.
         """
-        store: TraceStore[Span | SpanEvent] = TraceStore(source.where)
-        with store:
-            seen = _Seen()
-            for batch in batches(source):
-                seen.add(batch)
-                store.add((part.trace_id, part) for parts in (batch.spans, batch.logs) for part in parts)
-            seen.refuse_others(source.where)
-            if seen.metrics:
-                report.skipped["metrics: not read"] += seen.metrics
-            yield from _traces(store, seen.only_asking, report)
+        yield from read_batches(batches(source), source.where, report)
 
 
 FORMAT = OtlpFormat()
+
+
+def read_batches(found: Iterable[Batch], where: str, report: ReadReport) -> Iterator[Trace]:
+    """The traces of spans and log records, wherever they come from; see `OtlpFormat.read`."""
+    store: TraceStore[Span | SpanEvent] = TraceStore(where)
+    with store:
+        seen = _Seen()
+        for batch in found:
+            seen.add(batch)
+            store.add((part.trace_id, part) for parts in (batch.spans, batch.logs) for part in parts)
+        seen.refuse_others(where)
+        if seen.metrics:
+            report.skipped["metrics: not read"] += seen.metrics
+        yield from _traces(store, seen.only_asking, report)
 
 
 @dataclass(slots=True)

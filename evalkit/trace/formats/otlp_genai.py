@@ -196,13 +196,19 @@ def _retrieval(span: Span, taken: Attributes) -> Step:
 
 
 def _other(span: Span, taken: Attributes) -> Step:
-    """Whatever else ran: a chain's task, an embedding, a handoff, a request on the web."""
+    """Whatever else ran: a chain's task, an embedding, a request on the web."""
     found = _content(span, taken)
     given: Json = [message for raw in found.given for message in messages_of(raw)]
     given = given or _read(_both(taken, "traceloop.entity.input", "gen_ai.task.input"))
     answers: Json = [answer_of(raw) for raw in found.answered]
     output = answers or _read(_both(taken, "traceloop.entity.output", "gen_ai.task.output"))
     return Step(0, "other", span.name, input=given, output=output, error=error_of(span, taken), attributes=taken.left())
+
+
+def _handoff(span: Span, taken: Attributes) -> Step:
+    """OpenLLMetry's; it often does not know to whom."""
+    given = {name: taken.take(f"gen_ai.handoff.{name}") for name in ("from_agent", "to_agent")}
+    return Step(0, "other", "handoff", given, error=error_of(span, taken), attributes=taken.left())
 
 
 _MAKERS: dict[str, Callable[[Span, Attributes], Step]] = {
@@ -212,6 +218,7 @@ _MAKERS: dict[str, Callable[[Span, Attributes], Step]] = {
     "execute_tool": _tool,
     "invoke_agent": _agent,
     "retrieval": _retrieval,
+    "handoff": _handoff,
 }
 
 
