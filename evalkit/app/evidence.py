@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.keys import policy_of, project_key
@@ -43,6 +44,7 @@ __all__ = [
     "list_evidence",
     "named_actor",
     "open_evidence",
+    "raw_hashes",
     "read_identities",
     "refuse_keeping",
     "release_evidence",
@@ -96,6 +98,11 @@ def evidence_id(record: SanitizationRecord) -> str:
     return record.raw_hash[:16]
 
 
+def raw_hashes(earlier: Any) -> list[str]:
+    """The raw hashes of the incidents that a case was made of before its present one (``earlier`` of its source)."""
+    return [str(one.get("raw_hash")) for one in earlier if isinstance(one, dict)] if earlier else []
+
+
 def keep_raw(
     traces: Sequence[Trace], records: Sequence[SanitizationRecord], retention: RetentionClass, settings: Settings
 ) -> tuple[Kept, ...]:
@@ -127,7 +134,8 @@ def list_evidence(settings: Settings, *, actor: str = "") -> list[Listed]:
     read_audit(folder)
     made: dict[str, list[str]] = {}
     for case in list_cases(settings.cases):
-        made.setdefault(case.raw_hash[:16], []).append(case.id)
+        for raw_hash in (case.raw_hash, *raw_hashes(case.earlier)):
+            made.setdefault(raw_hash[:16], []).append(case.id)
     found = [Listed(one, tuple(made.get(one.id, ()))) for one in iter_evidence(folder)]
     if found:
         _audit(folder, "list", acting(actor, settings), "", [])

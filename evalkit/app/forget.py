@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import now_utc
-from evalkit.app.evidence import evidence_folder, evidence_id, named_actor
+from evalkit.app.evidence import evidence_folder, named_actor, raw_hashes
 from evalkit.app.forget_runs import RunFound, find_runs, name_files, remove_run
 from evalkit.app.keys import policy_of, project_key
 from evalkit.app.locks import refresh_lock
@@ -166,7 +166,10 @@ def _case_found(
 ) -> CaseFound:
     last = max(at for at, presence in enumerate(presences) if presence == "whole")
     gone = tuple((number, digest, path) for number, path, _, digest in read[: last + 1])
-    evidence = tuple(dict.fromkeys(evidence_id(case.trace.record) for _, _, case, _ in read))
+    raw = [
+        one for _, _, case, _ in read for one in (case.trace.record.raw_hash, *raw_hashes(case.source.get("earlier")))
+    ]
+    evidence = tuple(dict.fromkeys(one[:16] for one in raw))
     if last + 1 < len(read):
         return CaseFound(case_id, gone, None, read[last + 1][0], evidence)
     _, _, newest, digest = read[-1]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import canonical, exact_text
+from evalkit.canonical import Json, canonical, exact_text
 from evalkit.case.header import case_from_header, header_json
 from evalkit.case.model import Case, LifeEvent
 from evalkit.case.rows import steps_to_columns
@@ -53,7 +53,14 @@ def erased_case(case: Case, parent: str, subject: Subject, event: LifeEvent) -> 
     steps = [(_step(step, eraser), step.seq in on_path) for step in case.trace.trace.steps]
     clean = case_from_header(changed, steps, f"case {case.id}")
     record = replace(case.trace.record, sanitized_hash=_hash(clean.trace.trace))
-    found = clean.revised(parent, trace=clean.trace.admitted(clean.trace.trace, record), life=(*clean.life, event))
+    found = clean.revised(
+        parent,
+        trace=clean.trace.admitted(clean.trace.trace, record),
+        life=(*clean.life, event),
+        # a digest of the whole incident would confirm a guess; the raw hash still knows the incident again
+        fingerprint="",
+        source=_without_fingerprints(clean.source),
+    )
     _refuse_left(found, subject)
     return found
 
@@ -62,6 +69,13 @@ def _step(step: Step, eraser: Eraser) -> Step:
     body: dict[str, Any] = step_json(step)
     kept: dict[str, Any] = {key: body[key] for key in ("kind", "effect", "effect_source") if key in body}
     return step_from_json({**eraser.value(body), **kept})
+
+
+def _without_fingerprints(source: Mapping[str, Json]) -> dict[str, Json]:
+    earlier = source.get("earlier")
+    if not isinstance(earlier, list):
+        return dict(source)
+    return {**source, "earlier": [{**one, "fingerprint": ""} if isinstance(one, dict) else one for one in earlier]}
 
 
 def _refuse_left(case: Case, subject: Subject) -> None:

@@ -73,7 +73,7 @@ def test_raw_is_kept_only_by_choice(vaulted: Vaulted) -> None:
     project.ingested("first")
     assert not vaulted.folder.exists()
     project.write("good.trace", healthy(9))
-    project.ingested("second", "--keep-raw", "--passing", "good.trace", order=9)
+    project.ingested("second", "--keep-raw", "--new", "--passing", "good.trace", order=9)
     listed = project.run("evidence", "list", "--json").json()
     assert sorted(len(one["cases"]) for one in listed) == [0, 1]
     assert read_case(project.root / "cases" / "second").trace.record.raw_hash[:16] in vaulted.ids()
@@ -163,7 +163,7 @@ def test_forgetting_reaches_evidence_cases_and_runs(vaulted: Vaulted) -> None:
     assert isinstance(plan, dict)
     assert isinstance(done, dict)
     assert {**plan, "done": True, "audit": done["audit"]} == done
-    assert done["cases"] == [{"id": case_id, "gone": [1, 2], "became": 3, "rewritten": True, "warnings": []}]
+    assert done["cases"] == [{"id": case_id, "gone": [1, 2, 3], "became": 4, "rewritten": True, "warnings": []}]
     assert len(done["evidence"]) == 1
     assert done["runs"] == [str(path.relative_to(project.root)) for path in runs]
     assert [[path.name for path in folder.iterdir()] for folder in runs] == [["forgotten.json"]]
@@ -188,7 +188,7 @@ def test_a_permanent_case_stays_a_gate(vaulted: Vaulted) -> None:
     before = read_case(project.root / "cases" / case_id)
     vaulted.forget()
     (line,) = read_lock(project.root / "cases")
-    assert (line.case_id, line.version) == (case_id, 3)
+    assert (line.case_id, line.version) == (case_id, 4)
     after = read_case(project.root / "cases" / case_id)
     assert (after.state, after.life[:-1], [c.id for c in after.checks]) == (
         "permanent", before.life, [c.id for c in before.checks],
@@ -197,7 +197,7 @@ def test_a_permanent_case_stays_a_gate(vaulted: Vaulted) -> None:
     assert (checked.code, "0 problems" in checked.out) == (0, True)
     assert project.run("replay", case_id, "--target", "tests.suite.agents:once").code == 0
     assert project.run("replay", case_id, "--target", "tests.suite.agents:twice").code == 1
-    assert [entry["version"] for entry in project.run("history", case_id, "--json").json()] == [3]
+    assert [entry["version"] for entry in project.run("history", case_id, "--json").json()] == [4]
 
 
 def test_the_base_branch_reports_no_loss(vaulted: Vaulted) -> None:
@@ -218,7 +218,7 @@ def test_the_tombstone_says_what_and_not_who(vaulted: Vaulted) -> None:
     digests = [entry["digest"] for entry in vaulted.project.run("history", case_id, "--json").json()]
     vaulted.forget("--actor", "dpo")
     (stone,) = read_tombstones(vaulted.project.root / "cases" / case_id)
-    assert (stone.actor, stone.reason, stone.became) == ("dpo", "ticket 12", 3)
+    assert (stone.actor, stone.reason, stone.became) == ("dpo", "ticket 12", 4)
     assert [digest for _, digest in stone.versions] == digests
     log = read_audit(vaulted.folder)
     assert [line["action"] for line in log[-2:]] == ["forget", "forgotten"]
@@ -251,11 +251,29 @@ def test_a_legal_hold_refuses_and_changes_nothing(vaulted: Vaulted) -> None:
     assert "legal-hold" in project.run("evidence", "list").out
     done = project.run("forget", EMAIL, "--reason", "ticket 12")
     assert (done.code, "Vogel ./. Acme" in done.err) == (2, True)
-    assert len(case_versions(project.root / "cases" / case_id)) == 2
+    assert len(case_versions(project.root / "cases" / case_id)) == 3
     assert project.run("evidence", "release", one, "--reason", "settled").code == 0
     assert project.run("evidence", "release", one, "--reason", "settled").code == 2
     vaulted.forget()
     assert vaulted.ids() == []
+
+
+def test_a_case_of_several_incidents_gives_up_the_evidence_of_all(vaulted: Vaulted) -> None:
+    """A later incident became a new version; the raw traces of both are the case's, and both go."""
+    project = vaulted.project
+    project.ingested("refund-twice", "--keep-raw")
+    project.write("again.trace", incident(9))
+    again = project.run("ingest", "again.trace", "--into", "refund-twice", "--reason", "seen again", "--keep-raw")
+    assert again.code == 0, again.err
+    listed = project.run("evidence", "list", "--json").json()
+    assert [one["cases"] for one in listed] == [["refund-twice"]] * 2
+    for path in (vaulted.folder / "traces").iterdir():  # as if no rule had seen the subject
+        (path / "subjects.json").write_text("[]", "utf-8")
+    vaulted.forget()
+    assert vaulted.ids() == []
+    case = read_case(project.root / "cases" / "refund-twice")
+    assert (case.fingerprint, [one["fingerprint"] for one in case.source["earlier"]]) == ("", [""])  # type: ignore[union-attr, index, call-overload]
+    assert project.run("check").code == 0
 
 
 def test_forgetting_twice_finds_nothing_more(vaulted: Vaulted) -> None:
@@ -280,8 +298,8 @@ def test_an_interrupted_forgetting_is_finished(vaulted: Vaulted) -> None:
         path.write_bytes(data)
     done = vaulted.forget()
     assert isinstance(done, dict)
-    assert (done["cases"][0]["gone"], done["cases"][0]["rewritten"]) == ([1, 2], False)
-    assert [number for number, _ in case_versions(folder)] == [3]
+    assert (done["cases"][0]["gone"], done["cases"][0]["rewritten"]) == ([1, 2, 3], False)
+    assert [number for number, _ in case_versions(folder)] == [4]
     assert vaulted.project.run("check").code == 0
 
 
@@ -327,7 +345,7 @@ def test_forgetting_works_without_an_evidence_folder(project: Project) -> None:
     project.promoted("refund-twice")
     done = project.run("forget", EMAIL, "--reason", "ticket 12")
     assert done.code == 0
-    assert "rewritten: case refund-twice as v3" in done.out
+    assert "rewritten: case refund-twice as v4" in done.out
     assert "not reached:" in done.out
     assert project.run("check").code == 0
 
@@ -348,8 +366,8 @@ def test_retention_destroys_what_is_past_its_class(vaulted: Vaulted) -> None:
 
     project = vaulted.project
     project.ingested("first", "--keep-raw", "--retention", "short")
-    project.ingested("second", "--keep-raw", order=9)
-    project.ingested("third", "--keep-raw", order=11)
+    project.ingested("second", "--keep-raw", "--new", order=9)
+    project.ingested("third", "--keep-raw", "--new", order=11)
     by_case = {one["cases"][0]: one["id"] for one in project.run("evidence", "list", "--json").json()}
     project.run("evidence", "hold", by_case["third"], "--reason", "x")
     assert project.run("retention", "apply", "--json").json() == {"done": True, "evidence": []}
