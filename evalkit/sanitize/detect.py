@@ -83,7 +83,7 @@ class Detector:
             for kind, pattern in policy.patterns
         )
         self._rules = [rule for rule in (*custom, *RULES) if policy.action(rule.kind) != "keep"]
-        self._set, self._compiled = _compile(self._rules)
+        self._set, self._compiled = _compile(tuple(rule.pattern for rule in self._rules))
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
@@ -170,14 +170,16 @@ def _is_word(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"\W*[^\W\d_]{0,30}\W*", value) is not None
 
 
-def _compile(rules: list[Rule]) -> tuple[Any, list[Any]]:
+@lru_cache(maxsize=16)
+def _compile(patterns: tuple[str, ...]) -> tuple[Any, list[Any]]:
+    """All patterns as one set, and each alone. Kept, as it takes longer than to sanitize a small trace."""
     import re2  # lazy: a C++ library that only sanitizing needs
 
     together = re2.Set.SearchSet()
-    for rule in rules:
-        together.Add(rule.pattern)
+    for pattern in patterns:
+        together.Add(pattern)
     together.Compile()
-    return together, [re2.compile(rule.pattern.encode()) for rule in rules]
+    return together, [re2.compile(pattern.encode()) for pattern in patterns]
 
 
 def _has_group(pattern: str) -> bool:

@@ -29,12 +29,11 @@ MAX_RATIO = 200
 RATIO_COUNTS_FROM = 16 * 1024**2
 """Up to this many unpacked bytes the ratio does not matter: nobody is harmed by them."""
 
-_NOT_IN_JSON = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_SMALL_BYTES = 32 * 1024
 _HEAD_BYTES = 64 * 1024
 _MAX_LINE_BYTES = 256 * 1024**2
 _CHUNK_BYTES = 1024**2
 _FIRST_LINE_BYTES = 8 * 1024**2
+_NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -101,9 +100,7 @@ class Content:
         """The content as one JSON document; None when it is none."""
         if not self._parsed:
             self._parsed = True
-            if len(self.head) > _SMALL_BYTES and _NOT_IN_JSON.search(self.head):  # don't hold it to find that out
-                self.problem = UnreadableTrace("not JSON (control characters)", self.where, "pass a JSON file")
-            elif self.head and not self._is_json_lines():
+            if self.head and not _is_binary(self.head) and not self._is_json_lines():
                 try:
                     self._document = parse_json(self.data(), self.where)
                 except UnreadableTrace as problem:
@@ -160,6 +157,11 @@ class _Bounded:
                 "unpack it yourself, and pass the file",
             )
         return data
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether this is no text, so that a long file isn't read to see it."""
+    return _NOT_IN_TEXT.search(head) is not None and not head.lstrip().startswith((b"{", b"["))
 
 
 def read_all(stream: _Stream, where: str) -> bytes:

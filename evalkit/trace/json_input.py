@@ -44,13 +44,14 @@ def parse_json(data: bytes, where: str) -> Json:
         value: Json = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _refusal(body, start, error, where) from None
-    huge = _holds_huge_number(value, where)  # refuses what is too deep for the next look, too
+    huge = _holds_huge_number(value, where)  # first, as it bounds the depth for all that follows
     repeated = repeated_key(body, value)
     if repeated is not None:
         what = f"the key {one_line(repeated, _SHOWN_KEY)!r} stands twice in one object: which value is meant?"
         raise UnreadableTrace(what, where, _CURE)
-    # orjson makes integers beyond 64 bits floats; it has checked all the rest
-    return json.loads(body) if huge else value
+    if huge:
+        value = json.loads(body)  # orjson makes integers beyond 64 bits floats; it has checked all the rest
+    return value
 
 
 def parse_json_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[str, Json]]:
@@ -103,6 +104,9 @@ def repeated_key(body: bytes, value: Json) -> str | None:
 
     The colons are counted first, which is fast: written again, `value` has as many as `body` unless a key got lost, or
     an escape made the difference. Only then are the objects looked at.
+
+    Args:
+        value: no deeper than `MAX_DEPTH`.
     """
     if body.count(b":") + len(_ESCAPED_COLON.findall(body)) == orjson.dumps(value).count(b":"):
         return None

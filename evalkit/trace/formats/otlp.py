@@ -35,7 +35,7 @@ from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.formats.unknown_kinds import unknown_kind
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["DIALECTS", "FORMAT", "Dialect", "read_batches"]
+__all__ = ["DIALECTS", "FORMAT", "Dialect", "traces_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +98,18 @@ class OtlpFormat:
         Raises:
             UnreadableTrace: it is not OTLP, or no span is of a dialect that is read.
         """
-        yield from read_batches(batches(source), source.where, report)
+        yield from traces_of(batches(source), source.where, report)
 
 
 FORMAT = OtlpFormat()
 
 
-def read_batches(found: Iterable[Batch], where: str, report: ReadReport) -> Iterator[Trace]:
-    """The traces of spans and log records, wherever they come from; see `OtlpFormat.read`."""
+def traces_of(found: Iterable[Batch], where: str, report: ReadReport) -> Iterator[Trace]:
+    """One trace for each trace id in some batches of one source.
+
+    Raises:
+        UnreadableTrace: no span is of a dialect that is read, or what `found` raises.
+    """
     store: TraceStore[Span | SpanEvent] = TraceStore(where)
     with store:
         seen = _Seen()

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.otlp import read_batches
+from evalkit.trace.formats.otlp import traces_of
 from evalkit.trace.formats.otlp_spans import decode
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.model import Trace
@@ -69,7 +69,7 @@ def read_as_otlp(spans: Iterable[PlainSpan], dialect: str, source: Source, repor
     batches = (
         decode([(source.where, {"resourceSpans": [_resource(span)]})], number) for number, span in enumerate(spans)
     )
-    for trace in read_batches(batches, source.where, report):
+    for trace in traces_of(batches, source.where, report):
         yield replace(trace, dialect=dialect)
 
 
