@@ -10,6 +10,7 @@ from evalkit.app.locks import current_lock_problems
 from evalkit.case.lock import LOCK_NAME
 from evalkit.case.model import Case
 from evalkit.case.store import iter_cases, read_with_digest
+from evalkit.case.tombstone import TOMBSTONE_NAME, gone_versions, read_tombstones
 from evalkit.case.view import VIEW_NAME, render_view, write_view
 from evalkit.errors import ExitCode, InputError, IntegrityError
 
@@ -40,10 +41,17 @@ def check_library(cases: Path) -> tuple[int, list[Problem]]:
     checked = 0
     problems: list[Problem] = []
     for case_id, versions in iter_cases(cases):
+        gone, broken = _gone(cases / case_id)
+        problems += broken
         previous: str | None = None
         newest: Case | None = None
-        for expected, (number, path) in enumerate(versions, 1):
+        expected = 0
+        for number, path in versions:
             checked += 1
+            expected += 1
+            while expected < number and expected in gone:  # an explained gap
+                previous = gone[expected]
+                expected += 1
             try:
                 newest, digest = read_with_digest(path)
             except IntegrityError as error:
@@ -55,6 +63,8 @@ def check_library(cases: Path) -> tuple[int, list[Problem]]:
                 previous, newest = None, None
                 continue
             problems += _identity(newest, case_id, number, expected, path, previous)
+            if number in gone:
+                problems.append(Problem("integrity", str(path), f"version {number} holds a subject that was forgotten"))
             previous = digest
         if newest is not None:
             problems += _view(newest, cases)
@@ -81,6 +91,14 @@ def checkup_exit_code(problems: list[Problem]) -> ExitCode:
     if any(problem.kind == "integrity" for problem in problems):
         return ExitCode.INTEGRITY
     return ExitCode.WRONG_INPUT if problems else ExitCode.DONE
+
+
+def _gone(folder: Path) -> tuple[dict[int, str], list[Problem]]:
+    """The versions that a tombstone accounts for, by number, with their digests."""
+    try:
+        return gone_versions(read_tombstones(folder)), []
+    except IntegrityError as error:
+        return {}, [Problem("integrity", str(folder / TOMBSTONE_NAME), error.what)]
 
 
 def _identity(case: Case, case_id: str, number: int, expected: int, path: Path, previous: str | None) -> list[Problem]:

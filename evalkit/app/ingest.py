@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.app.environment import acting, now_utc
+from evalkit.app.evidence import Kept, keep_raw, refuse_keeping
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.known import added_to, refuse_known, refuse_lookalike
 from evalkit.app.locks import refresh_lock
@@ -27,6 +28,7 @@ from evalkit.errors import InputError
 from evalkit.sanitize.verify import verify_strings
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.read import load_traces
+from evalkit.vault.model import RetentionClass
 
 __all__ = ["Ingested", "configured", "ingest_trace", "load_one"]
 
@@ -40,12 +42,14 @@ class Ingested:
         path: the case file; None in a dry run.
         failing: the checks' results on the incident.
         found: the healthy runs that were looked for and taken, and how many were not.
+        kept: the raw traces that were kept as evidence.
     """
 
     case: Case
     path: Path | None
     failing: tuple[CheckResult, ...]
     found: Search | None = None
+    kept: tuple[Kept, ...] = ()
 
 
 def load_one(source: str, *, format: str | None = None, trace_id: str | None = None) -> Trace:
@@ -86,6 +90,7 @@ def ingest_trace(
     actor: str = "",
     reason: str = "",
     dry_run: bool = False,
+    keep: RetentionClass | None = None,
 ) -> Ingested:
     """Makes a case of an incident and writes it.
 
@@ -95,12 +100,17 @@ def ingest_trace(
         verify: whether the target, where there is one, is run to see that the pruned case still fails.
         new: the incident is to be a case of its own, however much it is like another.
         into: the case of which it is to be a new version, with `actor` and `reason`.
+        keep: also keep the raw traces as evidence, in this retention class; None to do as the settings say.
 
     Raises:
+        ConfigError, MissingExtra: raw evidence is to be kept, and can't be.
         CaseRefused: no gating check fails on the incident, or it is a case already, or it looks like one.
         InputError: there is no case `into`, or actor or reason is missing.
         SanitizationFailed: something personal would have been written.
     """
+    keep = keep or ("standard" if settings.evidence.keep else None)
+    if keep is not None:
+        refuse_keeping(settings)
     before = read_with_digest(find_case(into, settings.cases)) if into else None
     sanitizer = make_sanitizer(settings)
     raw = configured(trace, settings)
@@ -141,11 +151,14 @@ def ingest_trace(
     verify_strings([*prepared.texts(), render_view(made)], sanitizer.harvested, f"case {made.id}")
     if dry_run:
         return Ingested(made, None, results, search)
+    records = [one.record for one in (incident, *healthy)]
+    raws = (trace, *passing, *(one.trace for one in taken))
+    kept = () if keep is None else keep_raw(raws, records, keep, settings)
     path = write_prepared(prepared, settings.cases)
     write_view(made, settings.cases)
     if made.permanent:
         refresh_lock(settings.cases)
-    return Ingested(made, path, results, search)
+    return Ingested(made, path, results, search, kept)
 
 
 def _search(raw: Trace, among: Iterable[Trace], expect: Json, given: Sequence[Trace]) -> Search:

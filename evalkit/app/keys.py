@@ -7,7 +7,7 @@ from evalkit.sanitize.key import load_key
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 
-__all__ = ["make_sanitizer", "policy_of"]
+__all__ = ["make_sanitizer", "policy_of", "project_key"]
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -27,5 +27,13 @@ def make_sanitizer(settings: Settings) -> Sanitizer:
     Raises:
         ConfigError: the key is unreadable or too short, or a rule is none.
     """
-    key = load_key(settings.key_file, settings.pseudonym_key)
-    return Sanitizer(policy_of(settings), key)
+    return Sanitizer(policy_of(settings), project_key(settings))
+
+
+def project_key(settings: Settings) -> bytes:
+    """The key that the project's pseudonyms are made with.
+
+    Raises:
+        ConfigError: it is unreadable or too short.
+    """
+    return load_key(settings.key_file, settings.pseudonym_key)

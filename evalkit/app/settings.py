@@ -18,12 +18,14 @@ from evalkit.errors import ConfigError
 from evalkit.sanitize.policy import Kind
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
+from evalkit.vault.model import RetentionClass
+from evalkit.vault.retention import parse_days
 
-__all__ = ["SETTINGS_NAME", "Settings", "load_settings"]
+__all__ = ["SETTINGS_NAME", "EvidenceSettings", "Settings", "load_settings"]
 
 SETTINGS_NAME = "evalkit.toml"
 _FOLDERS_AND_WORDS = ("cases", "suites", "reports", "target", "owner")
-_VARIABLES = {*(f"EVALKIT_{name.upper()}" for name in _FOLDERS_AND_WORDS), "EVALKIT_KEY_FILE"}
+_VARIABLES = {*(f"EVALKIT_{name.upper()}" for name in _FOLDERS_AND_WORDS), "EVALKIT_KEY_FILE", "EVALKIT_EVIDENCE"}
 _OTHER_VARIABLES = {
     "EVALKIT_PSEUDONYM_KEY",
     "EVALKIT_ACTOR",
@@ -32,6 +34,23 @@ _OTHER_VARIABLES = {
     "EVALKIT_RECORD_NAME",
     "EVALKIT_RECORD_POLICY",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSettings:
+    """Whether and how raw evidence is kept.
+
+    Attributes:
+        folder: outside of the repository; None where none is kept.
+        recipients: age public keys; who has the identity of one may read.
+        days: how long the classes that end are kept.
+        keep: whether `ingest` keeps raw traces without being asked.
+    """
+
+    folder: Path | None = None
+    recipients: tuple[str, ...] = ()
+    days: tuple[tuple[RetentionClass, int], ...] = (("short", 30), ("standard", 180))
+    keep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +68,7 @@ class Settings:
         hints: field names whose values are of a kind that sanitizing hides.
         patterns: RE2 patterns whose matches are of such a kind.
         ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
+        evidence: whether and how raw traces are kept.
         actor: who acts, where a command does not say.
     """
 
@@ -65,6 +85,7 @@ class Settings:
     hints: tuple[tuple[str, Kind], ...] = ()
     patterns: tuple[tuple[Kind, str], ...] = ()
     ner: tuple[str, ...] = ()
+    evidence: EvidenceSettings = EvidenceSettings()
     actor: str = ""
     source: str = field(default="defaults")
 
@@ -89,6 +110,14 @@ class _Sanitize(_Strict):
     key_file: str | None = None
 
 
+class _Evidence(_Strict):
+    folder: str | None = None
+    recipients: list[str] = []
+    retention: str = "180d"
+    short: str = "30d"
+    keep: bool = False
+
+
 class _File(_Strict):
     cases: str = "cases"
     suites: str = "suites"
@@ -97,6 +126,7 @@ class _File(_Strict):
     owner: str = ""
     tools: dict[str, _Tool] = {}
     sanitize: _Sanitize = _Sanitize()
+    evidence: _Evidence = _Evidence()
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -133,8 +163,21 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         hints=tuple(file.sanitize.hints.items()),
         patterns=tuple((kind, pattern) for kind, several in file.sanitize.patterns.items() for pattern in several),
         ner=tuple(file.sanitize.ner),
+        evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),
         actor=environment.get("EVALKIT_ACTOR", ""),
         source=source,
+    )
+
+
+def _evidence(body: _Evidence, root: Path, elsewhere: str, source: str) -> EvidenceSettings:
+    folder = elsewhere or body.folder
+    standard = parse_days(body.retention, f"{source}, [evidence] retention")
+    short = parse_days(body.short, f"{source}, [evidence] short")
+    return EvidenceSettings(
+        folder=root / Path(folder).expanduser() if folder else None,
+        recipients=tuple(body.recipients),
+        days=(("short", short), ("standard", standard)),
+        keep=body.keep,
     )
 
 

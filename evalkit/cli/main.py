@@ -30,6 +30,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "promote": ("evalkit.cli.life:promote", "Make a case a permanent gate."),
     "retire": ("evalkit.cli.life:retire", "Take a case out of the suites, with a reason."),
     "check": ("evalkit.cli.cases:check", "Whether the case library holds: hashes, lock, views."),
+    "evidence": (
+        "evalkit.cli.evidence:evidence",
+        "The raw traces that are kept, encrypted, elsewhere.",
+    ),
+    "forget": ("evalkit.cli.evidence:forget", "Remove a person, account or number everywhere."),
+    "retention": ("evalkit.cli.evidence:retention", "Destroy the evidence whose time is over."),
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
     "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),

@@ -17,6 +17,7 @@ from evalkit.trace.visible import one_line, visible
 if TYPE_CHECKING:
     from evalkit.app.inspection import Inspection, View
     from evalkit.trace.model import Trace
+    from evalkit.vault.model import RetentionClass
 
 __all__ = ["ingest", "inspect", "judge"]
 
@@ -103,6 +104,9 @@ def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
 @click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
 @click.option("--reason", default="", help="Why, for --into.")
 @click.option("--dry-run", is_flag=True, help="Show the case, write nothing.")
+@click.option("--keep-raw", is_flag=True, help="Keep the raw traces too, encrypted, in the evidence folder.")
+@click.option("--retention", type=click.Choice(["short", "standard"]), default="standard",
+              help="How long raw traces are kept.")  # fmt: skip
 @_format
 @as_json
 @click.pass_context
@@ -127,12 +131,15 @@ def ingest(
     actor: str,
     reason: str,
     dry_run: bool,
+    keep_raw: bool,
+    retention: RetentionClass,
     format: str | None,
     as_json: bool,
 ) -> None:
     """Make a case of each incident TRACE: pruned, sanitized, with checks that fail on it."""
     from evalkit.app.ingest import ingest_trace, load_one
     from evalkit.app.show_cases import case_json, ingested_lines, read_json
+    from evalkit.app.show_evidence import kept_lines
     from evalkit.trace.read import load_traces
 
     if case_id and len(traces) > 1:
@@ -152,13 +159,14 @@ def ingest(
                 keep_all=keep_all, tags=tags, target=target, owner=owner, link=link, dry_run=dry_run,
                 among=_every(among, format) if among else None, verify=not no_verify,
                 into=into, new=new, actor=actor, reason=reason,
+                keep=retention if keep_raw else None,
             )  # fmt: skip
         except CaseRefused as error:
             refused.append(error)
             say(f"refused: {error_text(error)}", err=True)
             continue
         made.append(done)
-        for line in ingested_lines(done):
+        for line in (*ingested_lines(done), *kept_lines(done.kept)):
             say(line, err=as_json)
     if as_json:
         echo_json([{**case_json(done.case, None), "path": str(done.path or "")} for done in made])

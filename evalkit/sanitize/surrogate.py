@@ -67,10 +67,12 @@ class Mint:
 
     Args:
         key: the project key.
+        first: how many draws are passed over: 1 gives what a value has whose first surrogate was another value's.
     """
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, first: int = 0) -> None:
         self._key = key
+        self._first = first
         self._cores: dict[tuple[str, str], str] = {}
         self._owners: dict[tuple[str, str], str] = {}
 
@@ -95,7 +97,7 @@ class Mint:
         known = self._cores.get((kind, norm))
         if known is not None:
             return known
-        for attempt in range(10_000):
+        for attempt in range(self._first, self._first + 10_000):
             core = _CORE[kind](norm, Draw(self._seed(kind, norm, attempt)))
             if self._owners.setdefault((kind, core), norm) == norm:
                 self._cores[kind, norm] = core
