@@ -7,7 +7,10 @@ from typing import Any, TypeAlias
 
 from evalkit.errors import InputError
 from evalkit.sanitize.detect import Claim, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, decoded_pieces, parse_nested
+from evalkit.sanitize.derived import named_by
+from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
+from evalkit.sanitize.folding import fold
+from evalkit.sanitize.pieces import CODECS, pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.rules.hints import bare_key
 
@@ -122,17 +125,37 @@ class Harvester:
             elif nested is not None:
                 self._node(nested, None, "", depth + 1, None)
             else:
-                self._claims.extend(self._detector.in_text(text))
-                if self._nesting <= MAX_NESTING:
-                    for piece in decoded_pieces(text):
-                        self._plain(piece, depth)
+                self._take(self._detector.in_text(text))
+                self._inside(text, depth)
         finally:
             self._nesting -= 1
+
+    def _inside(self, text: str, depth: int) -> None:
+        """What lies in parts of a plain text."""
+        folded = fold(text)
+        if folded is not None:
+            self._take(self._detector.in_text(folded.text))
+        for piece in pair_pieces(text):
+            hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
+            if hint is not None and (hint, piece.value) not in self._read_hinted:
+                self._read_hinted.add((hint, piece.value))
+                self._claim(hint, piece.value)
+        if self._nesting <= MAX_NESTING:
+            for codec in CODECS:
+                for piece in codec(text):
+                    self._node(piece.value, None, "", depth + 1, None)
 
     def _claim(self, hint: Kind, text: str) -> None:
         claim = self._detector.under_hint(hint, text)
         if claim is not None:
+            self._take((claim,))
+
+    def _take(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
             self._claims.append(claim)
+            named = named_by(claim)
+            if named and self._policy.action("name") != "keep":
+                self._claim("name", named)
 
     def _number(self, number: int, hint: Kind | None) -> None:
         if number >= HUGE_NUMBER:
@@ -141,7 +164,7 @@ class Harvester:
             claim = self._detector.number_under_hint(hint, number)
             self._claims.extend(() if claim is None else (claim,))
         elif number >= LONG_NUMBER:
-            self._claims.extend(self._detector.in_text(str(number)))
+            self._take(self._detector.in_text(str(number)))
 
     def _bound(self) -> None:
         if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days
