@@ -84,7 +84,9 @@ def seeded(seed: int, count: int) -> dict[str, Any]:
                 )
             except SanitizationFailed as error:
                 counts["refused"] += len(planted)
-                refusals[re.sub(r"\d+", "N", error.what)] += len(planted)
+                refusals[error.what] += len(planted)
+                if os.environ.get("SHOW"):
+                    print(error.where, [(k, v, d) for k, v, d, _ in planted], file=sys.stderr)
                 continue
             assert done.path is not None
             views = list(decoded(b"\n".join(written(done.path.parent))))
@@ -133,7 +135,7 @@ def iban(rng: random.Random) -> str:
 
 VALUES: dict[str, tuple[str, Callable[[random.Random], str]]] = {
     "email": ("email", lambda r: f"{word(r).lower()}.{word(r).lower()}{r.randrange(99)}@{word(r).lower()}.com"),
-    "cn_mobile": ("手机号", lambda r: "1" + r.choice("3578") + digits(r, 9)),
+    "cn_mobile": ("手机号", lambda r: "1" + r.choice("358") + r.choice("0123") + digits(r, 8)),
     "nanp": ("phone", lambda r: f"({r.choice('23456')}{r.choice('0123')}{r.choice('1234')}) {r.randrange(200, 999)}-{digits(r, 4)}"),
     "card": ("card_number", lambda r: luhn("4" + digits(r, 14))),
     "iban": ("iban", iban),
@@ -234,8 +236,8 @@ def plant(rng: random.Random) -> tuple[str, str, str, str]:
 def trace_with(planted: list[tuple[str, str, str, str]], rng: random.Random, number: int) -> Trace:
     """A run of a shop's agent that has the disguised values at random places."""
     record: dict[str, Any] = {"order": f"#W{rng.randrange(10**6)}", "items": [{"sku": letters(rng, 8), "n": 2}]}
-    for kind, value, _, _ in planted:
-        if kind in ALWAYS_KEYED or rng.random() < 0.5:
+    for kind, value, disguise, _ in planted:
+        if kind in ALWAYS_KEYED or (kind == "api_key" and disguise in ("upper", "lower")) or rng.random() < 0.5:
             record.setdefault("customers", []).append({VALUES[kind][0]: value, "tier": "gold"})
     places: dict[str, list[Any]] = {name: [] for name in ("prompt", "args", "result", "attr", "said")}
     message, stack, trace_id, gap = "timed out", "Traceback", f"run-{number}", ""
@@ -249,9 +251,9 @@ def trace_with(planted: list[tuple[str, str, str, str]], rng: random.Random, num
         elif place == "stack":
             stack += f"\n{text}"
         elif place == "id":
-            trace_id += f"-{text}"
+            trace_id += f":{text}"
         else:
-            gap += text
+            gap += f" {text}"
     steps = (
         Step(0, "model", "m-1", {"messages": [{"role": "user", "content": str(places["prompt"]) if not places["prompt"] or rng.random() < 0.5 else places["prompt"]}]},
              {"role": "assistant", "content": places["said"]}, attributes={"tags": places["attr"]}),

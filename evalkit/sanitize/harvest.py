@@ -12,6 +12,7 @@ from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.pieces import CODECS, pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
+from evalkit.sanitize.ranges import is_surrogate
 from evalkit.sanitize.rules.hints import bare_key
 
 __all__ = ["HUGE_NUMBER", "LONG_NUMBER", "MAX_DEPTH", "NUMBER_KINDS", "Harvester", "check_text"]
@@ -125,16 +126,14 @@ class Harvester:
             elif nested is not None:
                 self._node(nested, None, "", depth + 1, None)
             else:
-                self._take(self._detector.in_text(text))
+                folded = fold(text)
+                self._take(self._detector.in_text(text if folded is None else folded.text))
                 self._inside(text, depth)
         finally:
             self._nesting -= 1
 
     def _inside(self, text: str, depth: int) -> None:
         """What lies in parts of a plain text."""
-        folded = fold(text)
-        if folded is not None:
-            self._take(self._detector.in_text(folded.text))
         for piece in pair_pieces(text):
             hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
             if hint is not None and (hint, piece.value) not in self._read_hinted:
@@ -152,6 +151,8 @@ class Harvester:
 
     def _take(self, claims: Iterable[Claim]) -> None:
         for claim in claims:
+            if claim.kind == "email" and ("%40" in claim.text or is_surrogate("email", claim.text.rpartition("+")[2])):
+                continue  # found decoded: here ``%20`` or ``ask+`` before it would be taken for a part of it
             self._claims.append(claim)
             named = named_by(claim)
             if named and self._policy.action("name") != "keep":

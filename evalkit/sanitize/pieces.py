@@ -42,6 +42,7 @@ Codec: TypeAlias = Callable[[str], Iterator[Piece]]
 _MAX_TRIES = 64
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 _PERCENT = re.compile(r"[^\s\"'<>&=?/#;]+")
+_PLUS = re.compile(r"(?<=[=?&])[^\s\"'<>&=?/#;+]+\+[^\s\"'<>&=?/#;]*")
 _OPENING = re.compile(r"\{\s*\"|\[\s*[\[{\"]")
 _SEGMENT = re.compile(r"(?:[^\"\\\n]+|\\.)+")
 _ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\([\"\\/bfnrt])")
@@ -50,7 +51,7 @@ _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d?);")
 _MARKUP = re.compile(r"[^<>]+")
 _LONG = re.compile(r"(?:[A-Za-z0-9+/_-]{60,}\r?\n)+[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{16,}={0,2}")
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-f]{2}){6,}|(?:[0-9A-F]{2}){6,})")
-_INNER = re.compile(r"[A-Za-z0-9+]{16,}={0,2}")
+_INNER = (re.compile(r"[A-Za-z0-9+/]{16,}={0,2}"), re.compile(r"[A-Za-z0-9+]{16,}={0,2}"))
 _PAIR = re.compile(
     r"(?:^|(?<=[?&;,\s({\[]))([A-Za-z][A-Za-z0-9_.-]{1,40}|[\u3400-\u9fff]{2,8})="
     r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s&;,\"'<>\\]{1,400}))"
@@ -107,10 +108,13 @@ def escape_pieces(text: str) -> Iterator[Piece]:
 def percent_pieces(text: str) -> Iterator[Piece]:
     """Parts of URLs and forms that hold percent-encoding."""
     if "%" not in text or not _ENCODED.search(text):
+        if "+" in text and "=" in text:  # a form's values: spaces are plus signs
+            for match in _PLUS.finditer(text):
+                yield Piece(*match.span(), unquote_plus(match[0]), lambda new, like=match[0]: _percent(new, like))
         return
     for match in _PERCENT.finditer(text):
         piece = match[0]
-        if _ENCODED.search(piece):
+        if _ENCODED.search(piece) or ("+" in piece and text[match.start() - 1 : match.start()] in ("=", "?", "&")):
             decoded = unquote_plus(piece) if "+" in piece else unquote(piece)
             yield Piece(*match.span(), decoded, lambda new, like=piece: _percent(new, like))
 
@@ -166,10 +170,10 @@ def _blobs(run: str, offset: int) -> Iterator[Piece]:
     blob = _decoded(run)
     if blob is not None:
         yield Piece(offset, offset + len(run), blob.value, lambda new: _as_base64(blob.pack(new), run))
-    elif "/" in run or "-" in run or "_" in run:  # a path, or a name with a blob behind it
-        for match in _INNER.finditer(run):
-            if match[0] != run:
-                yield from _blobs(match[0], offset + match.start())
+    else:  # a path, or a name with a blob behind it
+        form = next((form for form in _INNER if form.fullmatch(run) is None), None)
+        for match in () if form is None else form.finditer(run):
+            yield from _blobs(match[0], offset + match.start())
 
 
 def _decoded(run: str) -> Blob | None:
@@ -209,7 +213,10 @@ def _escape(new: Any, ascii_only: bool) -> str:
 
 def _percent(new: Any, like: str) -> str:
     kept = "".join(char for char in ":@,!$()*~" if char in like)
-    return quote_plus(str(new), safe=kept) if "+" in like else quote(str(new), safe=kept)
+    encode = quote_plus if "+" in like else quote
+    if like.isascii():
+        return encode(str(new), safe=kept)
+    return "".join(encode(char, safe=kept) if char.isascii() else char for char in str(new))
 
 
 def _entities(new: Any, like: str) -> str:

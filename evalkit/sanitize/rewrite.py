@@ -170,9 +170,11 @@ class Rewriter:
             self._nesting -= 1
 
     def _flat(self, text: str) -> str:
+        """Pieces first: an encoded value must not be taken for the parts of it that stand in the clear."""
+        text = self._folded(self._pieces(rewritten(text, pair_pieces, self._pair)))
         new, entities = self._lexicon.replace(text)
         self._tally(entities)
-        return self._pieces(self._folded(rewritten(new, pair_pieces, self._pair)))
+        return new
 
     def _folded(self, text: str) -> str:
         """`text` with what only its folded form shows replaced."""
