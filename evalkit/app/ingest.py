@@ -6,7 +6,7 @@ Sanitizing comes before anything is derived, so that what is proposed, verified 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from evalkit.app.keys import make_sanitizer
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json, digest, exact_text
 from evalkit.case.header import header_json
+from evalkit.case.look import look_over
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
 from evalkit.case.rows import steps_to_columns
 from evalkit.case.store import case_versions, write_case
@@ -43,7 +44,7 @@ class Ingested:
 
     Attributes:
         case: as written, or as it would be (dry run).
-        path: the case file; None in a dry run.
+        path: the case file; None in a dry run, or where writing was not agreed to.
         failing: the checks' results on the incident.
     """
 
@@ -84,8 +85,12 @@ def ingest_trace(
     owner: str = "",
     link: str = "",
     dry_run: bool = False,
+    agree: Callable[[Case], bool] = lambda _: True,
 ) -> Ingested:
     """Makes a case of an incident and writes it.
+
+    Args:
+        agree: is asked, when the case is ready, whether to write it.
 
     Raises:
         CaseRefused: no gating check fails on the incident, or the incident is a case already.
@@ -102,12 +107,19 @@ def ingest_trace(
         case_id=case_id,
         title=str(sanitizer.value(title)),
     )
-    made = replace(made, tags=tuple(tags), target=target or settings.target, owner=owner or settings.owner, link=link)
+    made = replace(
+        made,
+        tags=tuple(sanitizer.text(tag) for tag in tags),
+        target=target or settings.target,
+        owner=owner or settings.owner,
+        link=sanitizer.text(link),
+    )
     _refuse_known(made, settings.cases)
-    verify_strings(_written(made), sanitizer.harvested, f"case {made.id}")
-    if dry_run:
+    harvested = sanitizer.harvested
+    verify_strings(_written(made) if dry_run else (made.id, render_view(made)), harvested, f"case {made.id}")
+    if dry_run or not agree(made):
         return Ingested(made, None, results)
-    path = write_case(made, settings.cases)
+    path = write_case(made, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(made, settings.cases)
     return Ingested(made, path, results)
 

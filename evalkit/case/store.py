@@ -6,6 +6,7 @@ file), so two writers can't both become version 3 and a killed one leaves nothin
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -18,6 +19,7 @@ import pyarrow.parquet as pq
 
 from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.header import case_from_header, header_digest, header_json
+from evalkit.case.look import Look
 from evalkit.case.model import Case, check_case_id
 from evalkit.case.rows import STEP_SCHEMA, chain, steps_from_rows, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
@@ -31,8 +33,11 @@ _MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
 
 
-def write_case(case: Case, root: str | Path) -> Path:
+def write_case(case: Case, root: str | Path, *, look: Look | None = None) -> Path:
     """Writes a version of a case; returns its file.
+
+    Args:
+        look: is shown the finished file under its temporary name; what it raises leaves nothing behind.
 
     Raises:
         InputError: this version exists already, a value is no JSON, or the case's folder is a symbolic link.
@@ -54,6 +59,8 @@ def write_case(case: Case, root: str | Path) -> Path:
             pq.write_table(table, sink, compression=compression, use_dictionary=False, write_statistics=False)
             sink.flush()
             os.fsync(sink.fileno())
+        if look is not None:
+            look(name)
         os.link(name, target)
     except FileExistsError:
         raise InputError(
@@ -61,6 +68,8 @@ def write_case(case: Case, root: str | Path) -> Path:
         ) from None
     finally:
         name.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a folder that was made for nothing
+            folder.rmdir()
     return target
 
 

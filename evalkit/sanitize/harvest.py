@@ -10,6 +10,7 @@ from evalkit.sanitize.detect import Claim, Detector, child_scope
 from evalkit.sanitize.derived import named_by
 from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
 from evalkit.sanitize.folding import fold
+from evalkit.sanitize.origins import Origins
 from evalkit.sanitize.pieces import CODECS, pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import is_surrogate
@@ -41,6 +42,7 @@ class Harvester:
         self._policy = policy
         self._detector = detector
         self._claims: list[Claim] = []
+        self.origins = Origins()
         self._read: set[str] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
         self._nesting = 0
@@ -127,7 +129,7 @@ class Harvester:
                 self._node(nested, None, "", depth + 1, None)
             else:
                 folded = fold(text)
-                self._take(self._detector.in_text(text if folded is None else folded.text))
+                self._take(self._detector.in_text(text if folded is None else folded.text), "form")
                 self._inside(text, depth)
         finally:
             self._nesting -= 1
@@ -147,25 +149,28 @@ class Harvester:
     def _claim(self, hint: Kind, text: str) -> None:
         claim = self._detector.under_hint(hint, text)
         if claim is not None:
-            self._take((claim,))
+            self._take((claim,), "key")
 
-    def _take(self, claims: Iterable[Claim]) -> None:
+    def _take(self, claims: Iterable[Claim], rule: str) -> None:
         for claim in claims:
             if claim.kind == "email" and ("%40" in claim.text or is_surrogate("email", claim.text.rpartition("+")[2])):
                 continue  # found decoded: here ``%20`` or ``ask+`` before it would be taken for a part of it
             self._claims.append(claim)
-            named = named_by(claim)
-            if named and self._policy.action("name") != "keep":
-                self._claim("name", named)
+            self.origins.add(claim, rule, sure=rule == "key" or claim.kind != "name")
+            named = named_by(claim) if self._policy.action("name") != "keep" else ""
+            guess = self._detector.under_hint("name", named) if named else None
+            if guess is not None:
+                self._claims.append(guess)
+                self.origins.add(guess, f"in {claim.kind}", sure=claim.kind == "account")
 
     def _number(self, number: int, hint: Kind | None) -> None:
         if number >= HUGE_NUMBER:
             return
         if hint in NUMBER_KINDS:
             claim = self._detector.number_under_hint(hint, number)
-            self._claims.extend(() if claim is None else (claim,))
+            self._take(() if claim is None else (claim,), "key")
         elif number >= LONG_NUMBER:
-            self._take(self._detector.in_text(str(number)))
+            self._take(self._detector.in_text(str(number)), "form")
 
     def _bound(self) -> None:
         if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days

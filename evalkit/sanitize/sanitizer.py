@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json, canonical, digest
+from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.key import key_id
@@ -162,7 +163,16 @@ class Sanitizer:
             raw_hash=hmac.digest(self._key, _canonical_trace(raw), "sha256").hex(),
             sanitized_hash=hashlib.sha256(_canonical_trace(clean)).hexdigest(),
             counts=dict(sorted(Counter(entity.kind for entity in found).items())),
+            rules=dict(sorted(Counter(map(self._harvester.origins.rule, found)).items())),
+            paths=path_counts(raw, clean),
+            unsure=tuple(sorted(self._unsure(found))),
         )
+
+    def _unsure(self, found: set[Entity]) -> Iterator[str]:
+        for entity in found:
+            claim = self._harvester.origins.unsure(entity)
+            if claim is not None:
+                yield self._lexicon.stand_in(claim, claim.text)
 
 
 def rules_digest(policy: Policy) -> str:

@@ -26,7 +26,7 @@ from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.views import Budget, views
 
-__all__ = ["Harvested", "harvested_of", "verify", "verify_strings"]
+__all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings"]
 
 _MIN_BYTES = 5
 _MIN_DIGITS = 7
@@ -102,13 +102,22 @@ def verify(blob: bytes, harvested: Harvested, where: str = "") -> None:
     Raises:
         SanitizationFailed: an original is in it. The message names kind, encoding and place, never the value.
     """
+    verify_bytes(blob, harvested, where)
+    verify_strings((blob.decode("utf-8", "replace"),), harvested, where)
+
+
+def verify_bytes(blob: bytes, harvested: Harvested, where: str = "") -> None:
+    """Look for originals in bytes as they are, without decoding them.
+
+    Raises:
+        SanitizationFailed: as `verify`.
+    """
     plain = harvested.plain(blob.decode("utf-8", "replace"))
     if plain is not None:
         raise _failure(plain[1], "plain text", f"character {plain[0]}", where)
     encoded = harvested.encoded(blob)
     if encoded is not None:
         raise _failure(encoded[1], encoded[2], f"byte {encoded[0]}", where)
-    verify_strings((blob.decode("utf-8", "replace"),), harvested, where)
 
 
 def verify_strings(strings: Iterable[str], harvested: Harvested, where: str = "") -> None:
