@@ -85,18 +85,20 @@ def ingest_trace(
     owner: str = "",
     link: str = "",
     dry_run: bool = False,
+    source: str = "",
     agree: Callable[[Case], bool] = lambda _: True,
 ) -> Ingested:
     """Makes a case of an incident and writes it.
 
     Args:
+        source: where the trace comes from; it and the tags decide which of the project's sanitization rules hold.
         agree: is asked, when the case is ready, whether to write it.
 
     Raises:
         CaseRefused: no gating check fails on the incident, or the incident is a case already.
         SanitizationFailed: something personal would have been written.
     """
-    sanitizer = make_sanitizer(settings)
+    sanitizer = make_sanitizer(settings, source, tags)
     incident, *healthy = sanitizer.sanitize([configured(one, settings) for one in (trace, *passing)])
     made, results = make_case(
         incident,

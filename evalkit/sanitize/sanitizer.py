@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json, canonical, digest
+from evalkit.sanitize.allowed import Allowed
 from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
@@ -44,17 +45,21 @@ class Sanitizer:
     Args:
         policy: the project's rules.
         key: the project key (see `key.load_key`).
+        detector: one made for the same policy, to save making it again.
     """
 
-    def __init__(self, policy: Policy, key: bytes) -> None:
+    def __init__(self, policy: Policy, key: bytes, *, detector: Detector | None = None) -> None:
         self.policy = policy
         self._key = key
-        detector = Detector(policy)
+        self._allowed = Allowed(policy)
+        rules_digest_of = rules_digest(policy)
+        policy = replace(policy, allow=self._allowed)
+        self._detector = detector = detector or Detector(policy)
         self._lexicon = Lexicon(policy, Mint(key))
         self._harvester = Harvester(policy, detector)
         self._rewriter = Rewriter(policy, detector, self._lexicon)
         self._lock = threading.RLock()
-        self._rules_digest = rules_digest(policy)
+        self._rules_digest = rules_digest_of
         self._harvested: Harvested | None = None
 
     def sanitize(self, traces: Sequence[Trace]) -> list[SanitizedTrace]:
@@ -68,10 +73,29 @@ class Sanitizer:
         """
         with self._lock:
             for trace in traces:
+                self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
             self._harvester.nodes(part for trace in traces for part in _parts(trace))
             self._learn()
             return [self._sanitized(trace) for trace in traces]
+
+    def fresh(self) -> Sanitizer:
+        """A sanitizer of the same project that knows of no value yet."""
+        shared = None if self.policy.allow_paths else self._detector  # it knows what was met at allowed paths
+        return Sanitizer(self.policy, self._key, detector=shared)
+
+    def trace(self, trace: Trace) -> Trace:
+        """One trace with everything replaced that is known so far or found in it, without a record of it.
+
+        Raises:
+            As `sanitize`.
+        """
+        with self._lock:
+            self._allowed.meet(trace)
+            self._lexicon.exempt(_labels(trace))
+            self._harvester.nodes(_parts(trace))
+            self._learn()
+            return self._cleaned(trace)
 
     def value(self, value: Json) -> Json:
         """A loose JSON value with everything replaced that is known so far or found in it. `value` is not changed.
@@ -117,18 +141,21 @@ class Sanitizer:
 
     def _sanitized(self, trace: Trace) -> SanitizedTrace:
         with self._rewriter.tallying() as found:
-            clean = replace(
-                trace,
-                id=self._rewriter.text(trace.id),
-                name=self._rewriter.label(trace.name),
-                steps=tuple(self._step(step) for step in trace.steps),
-                input=self._rewriter.value(trace.input),
-                output=self._rewriter.value(trace.output),
-                error=self._error(trace.error),
-                attributes=self._attributes(trace.attributes),
-                gaps=tuple(self._rewriter.text(gap) for gap in trace.gaps),
-            )
+            clean = self._cleaned(trace)
         return SanitizedTrace(clean, self._record(trace, clean, found), SEAL)
+
+    def _cleaned(self, trace: Trace) -> Trace:
+        return replace(
+            trace,
+            id=self._rewriter.text(trace.id),
+            name=self._rewriter.label(trace.name),
+            steps=tuple(self._step(step) for step in trace.steps),
+            input=self._rewriter.value(trace.input),
+            output=self._rewriter.value(trace.output),
+            error=self._error(trace.error),
+            attributes=self._attributes(trace.attributes),
+            gaps=tuple(self._rewriter.text(gap) for gap in trace.gaps),
+        )
 
     def _step(self, step: Step) -> Step:
         return replace(
