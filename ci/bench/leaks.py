@@ -111,7 +111,9 @@ def digits(rng: random.Random, count: int) -> str:
     return "".join(rng.choice("0123456789") for _ in range(count))
 
 
-def letters(rng: random.Random, count: int, alphabet: str = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789") -> str:
+def letters(
+    rng: random.Random, count: int, alphabet: str = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+) -> str:
     """That many."""
     return "".join(rng.choice(alphabet) for _ in range(count))
 
@@ -306,7 +308,9 @@ def unpacked(view: str) -> Iterator[str]:
         compact = re.sub(r"\s", "", run).replace("-", "+").replace("_", "/")
         for offset in range(4):
             yield from bytes_unpacked(base64.b64decode(compact[offset:][: (len(compact) - offset) // 4 * 4]))
-        yield from bytes_unpacked(base64.b64decode(compact + "=" * (-len(compact) % 4)) if len(compact) % 4 != 1 else b"")
+        yield from bytes_unpacked(
+            base64.b64decode(compact + "=" * (-len(compact) % 4)) if len(compact) % 4 != 1 else b""
+        )
     for run in re.findall(r"(?:[0-9a-fA-F]{2}){5,}", view):
         yield from bytes_unpacked(bytes.fromhex(run))
 

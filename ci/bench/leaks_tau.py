@@ -43,7 +43,11 @@ def tau(folder: Path) -> dict[str, Any]:
         traces = list(load_traces(folder / runs))
         people = json.loads((folder / "env-db" / users).read_bytes())
         values = {user_id: set(true_values(user_id, user, orders)) for user_id, user in people.items()}
-        found[domain] = {"runs": len(traces), "one by one": one_by_one(traces, values), "one batch": batch(traces, values)}
+        found[domain] = {
+            "runs": len(traces),
+            "one by one": one_by_one(traces, values),
+            "one batch": batch(traces, values),
+        }
     return found
 
 

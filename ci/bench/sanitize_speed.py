@@ -97,7 +97,11 @@ def a_trace(rng: random.Random, number: int) -> Trace:
         said = rng.choice(TALK_EN + TALK_ZH) + f" {rng.choice(list(person.values()))}，{rng.randrange(10**5)}"
         messages.append({"role": "user", "content": said})
         arguments = {"user": person["user_id"], "order": f"#W{rng.randrange(10**7)}", "why": rng.choice(TALK_ZH)}
-        asked = {"role": "assistant", "content": rng.choice(TALK_ZH + TALK_EN), "tool_calls": [{"id": letters(rng, 12), "name": "find", "arguments": arguments}]}
+        asked = {
+            "role": "assistant",
+            "content": rng.choice(TALK_ZH + TALK_EN),
+            "tool_calls": [{"id": letters(rng, 12), "name": "find", "arguments": arguments}],
+        }
         steps.append(Step(len(steps), "model", "chat", {"messages": list(messages)}, asked))
         record = {
             "customer": person, "items": [an_item(rng) for _ in range(6)], "total": rng.randrange(10**5) / 100,
@@ -139,10 +143,14 @@ def presidio(traces: list[Trace]) -> Iterator[tuple[str, float]]:
             blank = spacy.blank("en")
             blank.to_disk("/tmp/evalkit-blank-en")
             model = "/tmp/evalkit-blank-en"
-            engine = NlpEngineProvider(nlp_configuration={"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": model}]}).create_engine()
+            engine = NlpEngineProvider(
+                nlp_configuration={"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": model}]}
+            ).create_engine()
             analyzer = AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=["en"])
         else:
-            engine = NlpEngineProvider(nlp_configuration={"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": model}]}).create_engine()
+            engine = NlpEngineProvider(
+                nlp_configuration={"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": model}]}
+            ).create_engine()
             analyzer = AnalyzerEngine(nlp_engine=engine, supported_languages=["en"])
         analyzer.analyze("warm up", language="en")
         seconds, _ = timed(lambda found=analyzer: [found.analyze(text, language="en") for text in strings])

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import acting, now_utc
+from evalkit.app.keys import make_sanitizer
 from evalkit.app.locks import refresh_lock
 from evalkit.app.settings import Settings
 from evalkit.case.model import Case, LifeEvent, State, check_case_id
@@ -42,7 +43,8 @@ def move_case(case_id: str, state: State, settings: Settings, *, actor: str, rea
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     if state == "permanent":
         _must_fail_on_incident(case)
-    event = LifeEvent(state, acting(actor, settings), reason, now_utc())
+    said = make_sanitizer(settings, tags=case.tags).text(reason)
+    event = LifeEvent(state, acting(actor, settings), said, now_utc())
     return _write(case.moved(digest, event), settings)
 
 
@@ -56,9 +58,10 @@ def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reas
     if not isinstance(body, list):
         raise InputError("wanted a JSON list of checks", where, f"evalkit show {case_id} --json gives the present ones")
     case, digest = read_with_digest(find_case(case_id, settings.cases))
-    checks: Iterable[Check] = [check_from_json(check, where) for check in body]
+    sanitizer = make_sanitizer(settings, tags=case.tags)  # a check's values must meet the case's surrogates
+    checks: Iterable[Check] = [check_from_json(check, where) for check in sanitizer.value(body)]
     state: State = "permanent" if case.permanent else "proposed"
-    event = LifeEvent(state, acting(actor, settings), reason, now_utc())
+    event = LifeEvent(state, acting(actor, settings), sanitizer.text(reason), now_utc())
     edited = case.revised(digest, checks=tuple(checks), strength={}, life=(*case.life, event))
     _must_fail_on_incident(edited)
     return _write(edited, settings)

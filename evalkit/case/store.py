@@ -49,6 +49,7 @@ def write_case(case: Case, root: str | Path, *, look: Look | None = None) -> Pat
     columns = steps_to_columns(case.trace.trace.steps, case.kept)
     header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
     schema = STEP_SCHEMA.with_metadata({METADATA_KEY: exact_text(header)})
+    fresh = [one for one in (folder, folder.parent) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     name = folder / f".writing-{secrets.token_hex(8)}.parquet"
     try:
@@ -68,8 +69,9 @@ def write_case(case: Case, root: str | Path, *, look: Look | None = None) -> Pat
         ) from None
     finally:
         name.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # a folder that was made for nothing
-            folder.rmdir()
+        with contextlib.suppress(OSError):  # folders that were made for nothing; others aren't empty
+            for made in fresh:
+                made.rmdir()
     return target
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from evalkit.sanitize.embedded import parse_nested
 from evalkit.sanitize.policy import Policy
 from evalkit.trace.model import Trace
 
@@ -68,7 +69,11 @@ def _leaves(path: str, node: Any) -> Iterator[tuple[str, str]]:
         elif isinstance(node, list):
             waiting.extend((f"{path}.*", item) for item in node)
         elif isinstance(node, str):
-            yield path, node
+            nested = parse_nested(node)
+            if isinstance(nested, dict | list):
+                waiting.append((path, nested))
+            else:
+                yield path, node
         elif type(node) is int:
             yield path, str(node)
 

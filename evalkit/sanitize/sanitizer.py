@@ -33,7 +33,7 @@ from evalkit.sanitize.verify import Harvested, harvested_of
 from evalkit.trace.file import finish_json, header_json, step_json
 from evalkit.trace.model import Step, StepError, Trace
 
-__all__ = ["Sanitizer", "rules_digest"]
+__all__ = ["Sanitizer", "rules_digest", "step_parts"]
 
 _RULES_VERSION = 1
 """Raised when what the code does with the same rules changes."""
@@ -117,7 +117,7 @@ class Sanitizer:
         with self._lock:
             if step.kind in ("tool", "agent"):
                 self._lexicon.exempt((step.name,))
-            self._harvester.nodes(_step_parts(step))
+            self._harvester.nodes(step_parts(step))
             self._learn()
             return self._step(step)
 
@@ -227,10 +227,11 @@ def _parts(trace: Trace) -> Iterator[Any]:
     yield from (trace.id, trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
     yield from _error_parts(trace.error)
     for step in trace.steps:
-        yield from _step_parts(step)
+        yield from step_parts(step)
 
 
-def _step_parts(step: Step) -> Iterator[Any]:
+def step_parts(step: Step) -> Iterator[Any]:
+    """The values of a step that sanitizing reads."""
     yield from (step.name, step.model, step.input, step.output, dict(step.attributes))
     yield from _error_parts(step.error)
 

@@ -79,7 +79,9 @@ def test_a_value_is_replaced_in_every_encoding(form: str) -> None:
     stand_in = str(Sanitizer(Policy(), KEY).value(MAIL))
     if form != "zip":  # its members have the time of writing
         expected = encoded(form, text.replace(MAIL, stand_in))
-        assert clean in (expected, expected.replace("&#64;", "@")) or json.loads(f'"{clean}"') == json.loads(f'"{expected}"')
+        assert clean in (expected, expected.replace("&#64;", "@")) or json.loads(f'"{clean}"') == json.loads(
+            f'"{expected}"'
+        )
     assert sanitizer.text(clean) == clean
     verify_strings([clean], sanitizer.harvested)
 
