@@ -77,20 +77,25 @@ class Outputs:
         return replace(known, trace=replace(known.trace, id=trace.id))
 
     def _clean(self, trace: Trace, text: bytes, digest: str) -> Kept:
-        if self._known is None:
-            self._known = set(_texts_of(self._incident))
-        if self._known.issuperset(_texts_of(trace)):
+        if self._texts_known().issuperset(_texts_of(trace)):
             return Kept(trace, text, digest)
         clean = self._sanitizer().trace(trace)
+        if clean is trace:
+            return Kept(trace, text, digest)
         text = trace_text(clean)
         return Kept(clean, text, trace_digest(text))
+
+    def _texts_known(self) -> set[str]:
+        if self._known is None:
+            self._known = set(_texts_of(self._incident))
+        return self._known
 
     def _sanitizer(self) -> Sanitizer:
         if self._base is None:
             assert self._make is not None
             self._base = self._make()
         if self._now is None:
-            self._now = self._base.fresh()
+            self._now = self._base.fresh(self._texts_known())
         return self._now
 
 

@@ -36,13 +36,19 @@ _Visited: TypeAlias = dict[tuple[int, Kind | None, str], Any]
 
 
 class Harvester:
-    """Gathers claims from JSON values. A text that was read once is not read again."""
+    """Gathers claims from JSON values. A text that was read once is not read again.
+
+    Attributes:
+        origins: what found the values.
+        claimed: whether there was any claim yet.
+    """
 
     def __init__(self, policy: Policy, detector: Detector) -> None:
         self._policy = policy
         self._detector = detector
         self._claims: list[Claim] = []
         self.origins = Origins()
+        self.claimed = False
         self._read: set[str] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
         self._nesting = 0
@@ -50,7 +56,12 @@ class Harvester:
     def take(self) -> list[Claim]:
         """The claims since the last call."""
         claims, self._claims = self._claims, []
+        self.claimed = self.claimed or bool(claims)
         return claims
+
+    def skip(self, texts: Iterable[str]) -> None:
+        """Take some texts for read."""
+        self._read.update(texts)
 
     def nodes(self, nodes: Iterable[Any]) -> None:
         """Read several values; objects that they share are read once."""

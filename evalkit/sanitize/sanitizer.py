@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,10 +79,16 @@ class Sanitizer:
             self._learn()
             return [self._sanitized(trace) for trace in traces]
 
-    def fresh(self) -> Sanitizer:
-        """A sanitizer of the same project that knows of no value yet."""
+    def fresh(self, clean: Iterable[str] = ()) -> Sanitizer:
+        """A sanitizer of the same project that knows of no value yet.
+
+        Args:
+            clean: texts that were sanitized before and needn't be read again.
+        """
         shared = None if self.policy.allow_paths else self._detector  # it knows what was met at allowed paths
-        return Sanitizer(self.policy, self._key, detector=shared)
+        made = Sanitizer(self.policy, self._key, detector=shared)
+        made._harvester.skip(clean)
+        return made
 
     def trace(self, trace: Trace) -> Trace:
         """One trace with everything replaced that is known so far or found in it, without a record of it.
@@ -95,7 +101,7 @@ class Sanitizer:
             self._lexicon.exempt(_labels(trace))
             self._harvester.nodes(_parts(trace))
             self._learn()
-            return self._cleaned(trace)
+            return self._cleaned(trace) if self._lexicon.forms or self._harvester.claimed else trace
 
     def value(self, value: Json) -> Json:
         """A loose JSON value with everything replaced that is known so far or found in it. `value` is not changed.
