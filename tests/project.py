@@ -104,9 +104,12 @@ class Project:
         return case_id
 
     def promoted(self, case_id: str = "refund-twice", *options: str, order: int = 7) -> str:
-        """A permanent case of the incident."""
+        """A permanent case of the incident; its third version."""
         self.ingested(case_id, *options, order=order)
-        done = self.run("promote", case_id, "--reason", "money was paid twice")
+        self.write("passing.trace", healthy(order))
+        done = self.run("review", case_id, "--accept-all", "--reason", "read them")
+        assert done.code == 0, done.err
+        done = self.run("promote", case_id, "--reason", "money was paid twice", "--passing", "passing.trace")
         assert done.code == 0, done.err
         return case_id
 

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from evalkit.canonical import canonical
-from evalkit.check.judge import compile_checks
+from evalkit.check.judge import compile_checks, judge_checks
 from evalkit.check.writes import did_write
+from evalkit.distil.invariant import broken_invariants
 from evalkit.distil.propose import propose
 from evalkit.trace.effect import is_handover
 from evalkit.trace.model import Trace
@@ -61,6 +62,7 @@ def main() -> None:
             "evalkit": score(runs, by_checks),
             "plain equality": score(runs, by_equality),
             "plain equality, refusing none": score(runs, by_equality_always),
+            "broken from the run alone": broken(runs),
         }
     print(json.dumps(scores, indent=2))
 
@@ -112,6 +114,21 @@ def summary(found: Counter[str]) -> dict[str, Any]:
         "balanced_accuracy": None if accuracy is None else round(accuracy, 4),
         "healthy": {"spared": spared, "blamed": blamed},
         "failing": {"caught": caught, "missed": missed},
+    }
+
+
+def broken(runs: Sequence[Run]) -> dict[str, Any]:
+    """How many healthy and failing runs break each check that is proposed from an incident alone."""
+    found: dict[str, Counter[bool]] = defaultdict(Counter)
+    for run in runs:
+        for result in judge_checks([*broken_invariants(run.trace)], run.trace):
+            if result.gating and not result.passed:
+                found[result.check.rule][run.healthy] += 1
+    healthy = sum(run.healthy for run in runs)
+    return {
+        "healthy": healthy,
+        "failing": len(runs) - healthy,
+        "by_rule": {rule: {"healthy": count[True], "failing": count[False]} for rule, count in sorted(found.items())},
     }
 
 

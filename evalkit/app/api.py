@@ -30,6 +30,7 @@ def ingest(
     passing: Sequence[Trace] = (),
     at: int | None = None,
     case_id: str | None = None,
+    new: bool = False,
     settings: Settings | None = None,
 ) -> Case:
     """Makes a case of an incident and writes it to the project's case folder.
@@ -38,12 +39,14 @@ def ingest(
         expect: what should have happened (see `distil.propose`).
         passing: healthy runs of the same task.
         at: the step where it went wrong, when the checks don't say.
+        new: it is a case of its own, however much it is like one that there is.
         settings: the project's; those of the current folder by default.
 
     Raises:
-        CaseRefused: no check fails on the incident.
+        CaseRefused: no check fails on the incident, or it is, or looks like, a case that there is already.
     """
-    return ingest_trace(trace, settings or _here(), expect=expect, passing=passing, at=at, case_id=case_id).case
+    made = ingest_trace(trace, settings or _here(), expect=expect, passing=passing, at=at, case_id=case_id, new=new)
+    return made.case
 
 
 def judge(case: Case, trace: Trace) -> list[CheckResult]:

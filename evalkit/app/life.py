@@ -1,24 +1,46 @@
-"""A case's life from the command line: every move is a new version, with actor, reason and time, and a fresh lock."""
+"""A case's life from the command line: every move is a new version, with actor, reason and time, and a fresh lock.
+
+`proposed` becomes `reviewed` when somebody has read its checks, and `permanent` when it is shown that they fail on the
+incident and that something healthy passes them: a gate that nothing can pass would be switched off in a week.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import acting, now_utc
+from evalkit.app.ingest import configured
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.locks import refresh_lock
+from evalkit.app.proving import proving_replays
 from evalkit.app.settings import Settings
+from evalkit.canonical import Json
+from evalkit.case.look import look_over
 from evalkit.case.model import Case, LifeEvent, State, check_case_id
 from evalkit.case.store import case_versions, find_case, read_with_digest, write_case
 from evalkit.case.view import write_view
 from evalkit.check.judge import judge_checks
-from evalkit.check.model import Check, check_from_json
-from evalkit.errors import CaseRefused, InputError
+from evalkit.check.model import Check, CheckResult, check_from_json
+from evalkit.distil.strength import strength
+from evalkit.errors import CaseRefused, ConfigError, InputError
+from evalkit.playback.model import Mode
+from evalkit.trace.model import Trace
 
-__all__ = ["Version", "edit_checks", "history", "move_case"]
+__all__ = [
+    "Replays",
+    "Version",
+    "checks_from",
+    "checks_without",
+    "edit_checks",
+    "history",
+    "on_incident",
+    "promote_case",
+    "retire_case",
+    "review_case",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +53,95 @@ class Version:
     case: Case
 
 
-def move_case(case_id: str, state: State, settings: Settings, *, actor: str, reason: str) -> Path:
-    """Gives a case another state: ``reviewed``, ``permanent``, ``retired``.
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """Replays that are to show that a mended agent passes.
 
-    A permanent case must fail on its own incident: that is proved again here.
+    Attributes:
+        count: how many.
+        target: what to run; the project's or the case's own when empty.
+    """
+
+    count: int
+    target: str = ""
+    mode: Mode = "exact"
+    base_url: str | None = None
+
+
+def review_case(
+    case_id: str,
+    settings: Settings,
+    *,
+    actor: str,
+    reason: str,
+    checks: Sequence[Check] | None = None,
+    passing: Sequence[Trace] = (),
+) -> Path:
+    """Says that somebody read a case's checks and agrees to them. A permanent case stays permanent.
+
+    Args:
+        checks: those agreed to; None for all as they are.
+        passing: healthy runs: they must pass, and the checks' strength is measured on them.
 
     Raises:
-        InputError: the move is not allowed, or actor or reason is missing.
-        CaseRefused: no gating check fails on the incident.
+        InputError: actor or reason is missing.
+        CaseRefused: with these checks the incident would pass, or a healthy run would fail.
     """
     case, digest = read_with_digest(find_case(case_id, settings.cases))
-    if state == "permanent":
-        _must_fail_on_incident(case)
-    said = make_sanitizer(settings, tags=case.tags).text(reason)
-    event = LifeEvent(state, acting(actor, settings), said, now_utc())
-    return _write(case.moved(digest, event), settings)
+    state: State = "permanent" if case.permanent else "reviewed"
+    event = LifeEvent(state, acting(actor, settings), reason, now_utc(), "the checks were read and agreed to")
+    moved = _with_checks(case.moved(digest, event), case.checks if checks is None else checks)
+    _must_fail_on_incident(moved)
+    return _write(_measured(moved, _healthy(passing, settings)), settings)
+
+
+def promote_case(
+    case_id: str,
+    settings: Settings,
+    *,
+    actor: str,
+    reason: str,
+    passing: Sequence[Trace] = (),
+    replays: Replays | None = None,
+) -> Path:
+    """Makes a reviewed case a permanent gate, once it is shown that it fails on the incident and that it can be passed.
+
+    Healthy runs that were given at ingest or at the review are proof enough while the checks stand.
+
+    Raises:
+        InputError: the case is not reviewed, or actor or reason is missing.
+        CaseRefused: no gating check fails on the incident, or nothing healthy passes.
+        ConfigError: there is nothing to replay.
+    """
+    case, digest = read_with_digest(find_case(case_id, settings.cases))
+    if case.permanent:
+        raise InputError("the case is permanent already", f"case {case.id}", f"evalkit review or edit {case.id}")
+    who = acting(actor, settings)
+    case.moved(digest, LifeEvent("permanent", who, reason, now_utc()))  # refused before anything is run
+    _must_fail_on_incident(case)
+    proved = _measured(case, _healthy(passing, settings))
+    proof = proved.proof if replays is None else (*proved.proof, _replayed(proved, replays, settings))
+    if not proof:
+        raise CaseRefused(
+            "nothing shows that a healthy agent passes: a gate that nothing passes blocks every release",
+            f"case {case.id}",
+            "pass --passing healthy.trace, or --replay 1 --target module:function of the mended agent",
+        )
+    review = next(event for event in reversed(case.life) if event.state == "reviewed")
+    words = ["fails on the incident", f"reviewed by {review.actor} at {review.at}", *proof]
+    event = LifeEvent("permanent", who, reason, now_utc(), "; ".join(words))
+    moved = case.moved(digest, event)
+    return _write(replace(moved, strength=proved.strength, proof=proof), settings)
+
+
+def retire_case(case_id: str, settings: Settings, *, actor: str, reason: str) -> Path:
+    """Takes a case out of the suites; it stays in the library.
+
+    Raises:
+        InputError: it is retired already, or actor or reason is missing.
+    """
+    case, digest = read_with_digest(find_case(case_id, settings.cases))
+    return _write(case.moved(digest, LifeEvent("retired", acting(actor, settings), reason, now_utc())), settings)
 
 
 def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reason: str, where: str) -> Path:
@@ -55,16 +151,43 @@ def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reas
         InputError: `body` is no list of checks.
         CaseRefused: with the new checks the incident would pass.
     """
-    if not isinstance(body, list):
-        raise InputError("wanted a JSON list of checks", where, f"evalkit show {case_id} --json gives the present ones")
+    checks = checks_from(body, case_id, where)
     case, digest = read_with_digest(find_case(case_id, settings.cases))
-    sanitizer = make_sanitizer(settings, tags=case.tags)  # a check's values must meet the case's surrogates
-    checks: Iterable[Check] = [check_from_json(check, where) for check in sanitizer.value(body)]
     state: State = "permanent" if case.permanent else "proposed"
-    event = LifeEvent(state, acting(actor, settings), sanitizer.text(reason), now_utc())
-    edited = case.revised(digest, checks=tuple(checks), strength={}, life=(*case.life, event))
+    edited = _with_checks(case.moved(digest, LifeEvent(state, acting(actor, settings), reason, now_utc())), checks)
     _must_fail_on_incident(edited)
     return _write(edited, settings)
+
+
+def checks_from(body: Any, case_id: str, where: str) -> list[Check]:
+    """The checks in a JSON list.
+
+    Raises:
+        InputError: it is none, or one of them is no check.
+    """
+    if not isinstance(body, list):
+        raise InputError("wanted a JSON list of checks", where, f"evalkit show {case_id} --json gives the present ones")
+    return [check_from_json(check, where) for check in body]
+
+
+def checks_without(case: Case, drop: Sequence[str], observe: Sequence[str]) -> list[Check]:
+    """A case's checks without those dropped, and with some that are only observed, all by their ids.
+
+    Raises:
+        InputError: there is no such check.
+    """
+    known = {check.id for check in case.checks}
+    for wanted in (*drop, *observe):
+        if wanted not in known:
+            what = f"no check {wanted!r}; there are: {', '.join(sorted(known))}"
+            raise InputError(what, f"case {case.id}", f"evalkit show {case.id}")
+    kept = [check for check in case.checks if check.id not in drop]
+    return [replace(check, gating=False) if check.id in observe else check for check in kept]
+
+
+def on_incident(case: Case) -> list[CheckResult]:
+    """The checks' results on the incident."""
+    return judge_checks(case.checks, case.incident)
 
 
 def history(case_id: str, settings: Settings) -> list[Version]:
@@ -83,9 +206,66 @@ def history(case_id: str, settings: Settings) -> list[Version]:
     return versions
 
 
+def _with_checks(case: Case, checks: Iterable[Check]) -> Case:
+    """A version that is being made, with other checks: what was measured or shown with the old ones goes with them.
+
+    A healthy run that passed all gating checks passes some of them, too.
+    """
+    chosen = tuple(checks)
+    before, after = ({check.id for check in every if check.gating} for every in (case.checks, chosen))
+    proof = case.proof if after <= before else ()
+    stale = {"edited": True} if case.strength else {}
+    return replace(case, checks=chosen, proof=proof, strength=case.strength if after == before else stale)
+
+
+def _healthy(traces: Sequence[Trace], settings: Settings) -> list[Trace]:
+    """Healthy runs, brought into the case's sanitized world."""
+    if not traces:
+        return []
+    sanitizer = make_sanitizer(settings)
+    return [one.trace for one in sanitizer.sanitize([configured(trace, settings) for trace in traces])]
+
+
+def _measured(case: Case, healthy: Sequence[Trace]) -> Case:
+    """The case with what healthy runs show of its checks.
+
+    Raises:
+        CaseRefused: a gating check fails on one.
+    """
+    for run in healthy:
+        blame = next((one for one in judge_checks(case.gating, run) if not one.passed), None)
+        if blame is not None:
+            cure = f"evalkit review {case.id} drops or edits the check {blame.check.id}; or give another healthy run"
+            raise CaseRefused(f"a check fails on the healthy run {run.id}: {blame.reason}", f"case {case.id}", cure)
+    measured = strength(case.checks, healthy, case.incident)
+    if measured is None:
+        return case
+    shown = tuple(f"passes the healthy run {run.id}" for run in healthy)
+    return replace(case, strength=measured.as_json(), proof=tuple(dict.fromkeys((*case.proof, *shown))))
+
+
+def _replayed(case: Case, wanted: Replays, settings: Settings) -> str:
+    """What replays of a mended agent show, in words.
+
+    Raises:
+        CaseRefused: none of them passes.
+    """
+    target = wanted.target or settings.target or case.target
+    if not target:
+        raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
+    done = proving_replays(case, target, count=wanted.count, mode=wanted.mode, base_url=wanted.base_url)
+    passed = sum(one.status == "passed" for one in done)
+    if not passed:
+        raise CaseRefused(
+            f"no replay of {target} passes: {done[0].status}: {done[0].reason}",
+            f"case {case.id}",
+            "mend the agent, correct the checks (evalkit review), or show a healthy run (--passing healthy.trace)",
+        )
+    return f"{passed} of {len(done)} replays of {target} ({wanted.mode}) passed"
+
+
 def _must_fail_on_incident(case: Case) -> None:
-    results = judge_checks(case.checks, case.incident)
-    if not any(result.gating and not result.passed for result in results):
+    if not any(result.gating and not result.passed for result in on_incident(case)):
         raise CaseRefused(
             "no gating check fails on the incident: as a gate it would pass the very failure it is for",
             f"case {case.id}",
@@ -93,8 +273,20 @@ def _must_fail_on_incident(case: Case) -> None:
         )
 
 
+def _meeting(check: Check, params: Json) -> Check:
+    """The check with sanitized parameters: its values must meet the case's surrogates."""
+    return check if params == check.params or not isinstance(params, dict) else replace(check, params=params)
+
+
 def _write(case: Case, settings: Settings) -> Path:
-    path = write_case(case, settings.cases)
+    """Writes a version that a person decided on: what they said and stated is sanitized as the incident was."""
+    sanitizer = make_sanitizer(settings, tags=case.tags)
+    last = case.life[-1]
+    told = replace(last, reason=sanitizer.text(last.reason))
+    checks = tuple(_meeting(check, sanitizer.value(dict(check.params))) for check in case.checks)
+    case = replace(case, life=(*case.life[:-1], told), checks=checks)
+    harvested = sanitizer.harvested
+    path = write_case(case, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(case, settings.cases)
     refresh_lock(settings.cases)
     return path

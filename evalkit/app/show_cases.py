@@ -11,9 +11,9 @@ from evalkit.app.settings import Settings
 from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
-from evalkit.case.view import render_view
-from evalkit.check.model import check_json
-from evalkit.check.registry import CHECKS
+from evalkit.case.view import pruning_words, render_view
+from evalkit.check.judge import sentence_of
+from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
 from evalkit.trace.diff import compare
 from evalkit.trace.file import step_json
@@ -24,10 +24,12 @@ from evalkit.trace.visible import visible
 
 __all__ = [
     "case_json",
+    "check_lines",
     "diff_lines",
     "difference_json",
     "ingested_lines",
     "read_json",
+    "hidden_lines",
     "review_lines",
 ]
 
@@ -53,10 +55,7 @@ def case_json(case: Case, digest: str | None) -> dict[str, Any]:
     header = header_json(case, "")
     header.pop("steps_hash")
     header["digest"] = digest
-    header["checks"] = [
-        {**check_json(check), "id": check.id, "sentence": CHECKS.get(check.type).sentence(check.params)}
-        for check in case.checks
-    ]
+    header["checks"] = [{**check_json(check), "id": check.id, "sentence": sentence_of(check)} for check in case.checks]
     kept = set(case.kept)
     header["steps"] = [{**step_json(step), "kept": step.seq in kept} for step in case.trace.trace.steps]
     return header
@@ -70,17 +69,18 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     record = case.trace.record
     hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items()))
     yield f"  signature {case.signature}; evidence {case.evidence:.2f}; sanitized: {hidden or 'nothing left to hide'}"
-    yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; not verified by replay: no target was run"
+    yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; pruning {visible(pruning_words(case))}"
+    yield from _search_lines(done)
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
         sure = "" if check.confidence >= _SURE else f", {check.confidence:.0%} sure: review it"
-        yield f"  {mark}: {visible(CHECKS.get(check.type).sentence(check.params))} [{check.rule}{sure}]"
+        yield f"  {mark}: {visible(sentence_of(check))} [{check.rule}{sure}]"
     yield from _strength_lines(case)
     for result in done.failing:
         yield f"  fails on the incident: {visible(result.reason)}"
 
 
-def review_lines(case: Case) -> Iterator[str]:
+def hidden_lines(case: Case) -> Iterator[str]:
     """What a person looks at before a case is written: what was hidden, found how and where; surrogates only."""
     record = case.trace.record
     yield f"case {case.id}: {visible(case.title)}"
@@ -94,10 +94,50 @@ def review_lines(case: Case) -> Iterator[str]:
         yield f"    {visible(name)}"
 
 
+def review_lines(case: Case) -> Iterator[str]:
+    """What a reviewer needs to know before the checks."""
+    yield f"case {case.id} version {case.version} ({case.state}): {visible(case.title)}"
+    pruning = visible(pruning_words(case)) or "not verified"
+    yield f"  signature {case.signature}; evidence {case.evidence:.2f}; pruning {pruning}"
+    yield from _strength_lines(case)
+    for sentence in case.proof:
+        yield f"  {visible(sentence)}"
+
+
+def check_lines(case: Case, result: CheckResult) -> Iterator[str]:
+    """One check for a reviewer: what it says, on what evidence, and what it says of the incident."""
+    check = result.check
+    mark = "must hold" if check.gating else "observe"
+    yield f"{mark}: {visible(sentence_of(check))}"
+    yield f"  {check.id}, from {visible(check.rule)}, {check.confidence:.0%} sure"
+    names = {step.seq: step.name for step in case.incident.steps}
+    steps = ", ".join(f"{seq} {visible(names.get(seq, '(dropped)'))}" for seq in check.evidence)
+    if steps:
+        yield f"  evidence: steps {steps}"
+    yield f"  {'holds' if result.passed else 'fails'} on the incident: {visible(result.reason)}"
+    if check.note:
+        yield f"  note: {visible(check.note)}"
+
+
+def _search_lines(done: Ingested) -> Iterator[str]:
+    """Which healthy runs were found, and why."""
+    if done.found is None:
+        return
+    others = ", ".join(f"{count} {why}" for why, count in sorted(done.found.passed_over.items()))
+    yield f"  healthy runs found: {len(done.found.taken)}; passed over: {others or 'none'}"
+    whys = done.case.source.get("found")
+    for one in whys if isinstance(whys, list) else ():
+        if isinstance(one, list) and len(one) == 2:
+            yield f"    {visible(str(one[0]))}: {visible(str(one[1]))}"
+
+
 def _strength_lines(case: Case) -> Iterator[str]:
     found = case.strength
     if not found:
         yield "  strength: not measured: it needs a healthy run (--passing)"
+        return
+    if "caught" not in found:
+        yield "  strength: not measured since the checks were edited"
         return
     yield (
         f"  strength: caught {found['caught']} of {found['faults']} small faults in the healthy runs, "

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from evalkit.app.run import Run
+from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
-from evalkit.check.registry import CHECKS
 from evalkit.playback.model import Replay
 from evalkit.trace.visible import visible
 from evalkit.verdict.model import CaseVerdict, Decision
@@ -29,7 +29,7 @@ def result_json(result: CheckResult) -> dict[str, Any]:
     """A check's result."""
     return {
         "check": result.check.id,
-        "sentence": CHECKS.get(result.check.type).sentence(result.check.params),
+        "sentence": sentence_of(result.check),
         "gating": result.gating,
         "passed": result.passed,
         "reason": result.reason,

@@ -49,6 +49,9 @@ def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
         "link": case.link,
         "volatile": {name: list(paths) for name, paths in case.volatile.items()},
         "tags": list(case.tags),
+        "pruning": dict(case.pruning),
+        "fingerprint": case.fingerprint,
+        "proof": list(case.proof),
         "trace": _trace_json(case.incident),
         "steps_hash": steps_hash,
     }
@@ -73,6 +76,8 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             "upgrade evalkit",
         )
     try:
+        if not header["life"]:
+            raise ValueError("its life is empty")
         trace = sound(_trace_from(header["trace"], [step for step, _ in steps]), where, ReadReport())
         # cases written before modes were kept: what they hold tells
         closed = header["closed_modes"] if "closed_modes" in header else closed_modes(trace)
@@ -99,6 +104,9 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             link=_text(header, "link"),
             volatile={name: tuple(_texts(paths)) for name, paths in header["volatile"].items()},
             tags=tuple(_texts(header["tags"])),
+            pruning=dict(header.get("pruning", {})),
+            fingerprint=str(header.get("fingerprint", "")),
+            proof=tuple(_texts(header.get("proof", []))),
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"the header lacks what a case needs ({type(error).__name__}: {error})", where,
@@ -106,13 +114,15 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
 
 
 def _event_json(event: LifeEvent) -> dict[str, Json]:
-    return {"state": event.state, "actor": event.actor, "reason": event.reason, "at": event.at}
+    found: dict[str, Json] = {"state": event.state, "actor": event.actor, "reason": event.reason, "at": event.at}
+    return {**found, "proved": event.proved} if event.proved else found
 
 
 def _event_from(body: Mapping[str, Any]) -> LifeEvent:
     if body["state"] not in STATES:
         raise ValueError(f"unknown state {body['state']!r}")
-    return LifeEvent(body["state"], *(_text(body, key) for key in ("actor", "reason", "at")))
+    proved = str(body.get("proved", ""))
+    return LifeEvent(body["state"], _text(body, "actor"), _text(body, "reason"), _text(body, "at"), proved)
 
 
 def _dropped(seq: Any, kind: Any, name: Any, reason: Any) -> Dropped:

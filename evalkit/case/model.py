@@ -27,8 +27,8 @@ _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)  # device names on Windows
 
 _NEXT: dict[State, tuple[State, ...]] = {
-    "proposed": ("reviewed", "permanent", "retired"),
-    "reviewed": ("proposed", "permanent", "retired"),
+    "proposed": ("proposed", "reviewed", "retired"),
+    "reviewed": ("proposed", "reviewed", "permanent", "retired"),
     "permanent": ("permanent", "retired"),
     "retired": ("reviewed",),
 }
@@ -43,12 +43,14 @@ class LifeEvent:
         actor: who did it, a name or an address; ``evalkit ingest`` for the first.
         reason: why, one sentence.
         at: UTC, ISO 8601 with seconds.
+        proved: what was shown to hold at that moment, in words; empty where the event proves nothing.
     """
 
     state: State
     actor: str
     reason: str
     at: str
+    proved: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ class Case:
         dropped: what was left out or set aside, with the reason.
         checks: what must hold.
         life: all changes of state, oldest first.
-        source: where it came from: ``trace_id``, ``dialect``, ``expect`` and ``passing`` as given.
+        source: where it came from: ``trace_id``, ``dialect``, ``passing`` (the healthy runs' ids), ``found`` (why those
+            were taken that `ingest` looked for itself), and ``earlier`` (incidents of the versions before).
         signature: the failure's stable name, such as ``SIDE_EFFECT_REPEATED:refund_order``.
         evidence: completeness score of the incident, 0 to 1.
         closed: the replay modes for which the incident holds too little, with the reasons (see `trace.modes`).
@@ -87,6 +90,10 @@ class Case:
         target: the entrypoint that the case was made for, ``module:function``; empty when unknown.
         volatile: per capability the argument paths (``/request/id``) that matching leaves out.
         tags: for selection.
+        pruning: whether a replay of the pruned case failed as the incident did: ``verified``, with ``how`` and
+            ``widened`` (how often the slice had to be widened), or with ``why`` not. Empty in files from before.
+        fingerprint: of the whole sanitized incident (`distil.fingerprint`); empty in files from before.
+        proof: what healthy passes the present checks, a sentence each.
     """
 
     id: str
@@ -108,6 +115,9 @@ class Case:
     link: str = ""
     volatile: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    pruning: Mapping[str, Json] = field(default_factory=dict)
+    fingerprint: str = ""
+    proof: tuple[str, ...] = ()
 
     @property
     def state(self) -> State:
@@ -142,11 +152,10 @@ class Case:
             InputError: the state can't follow the present one, or actor or reason is empty.
         """
         if event.state not in _NEXT[self.state]:
-            raise InputError(
-                f"a {self.state} case can't become {event.state}",
-                f"case {self.id}",
-                f"from {self.state}: {', '.join(_NEXT[self.state])}",
-            )
+            cure = f"from {self.state}: {', '.join(_NEXT[self.state])}"
+            if event.state == "permanent":
+                cure = f"evalkit review {self.id} comes first: somebody reads the checks and says so"
+            raise InputError(f"a {self.state} case can't become {event.state}", f"case {self.id}", cure)
         for name in ("actor", "reason"):
             if not getattr(event, name).strip():
                 raise InputError(f"the {name} is empty", f"case {self.id}", f"pass --{name}")

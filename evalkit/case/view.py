@@ -12,11 +12,11 @@ from pathlib import Path
 
 from evalkit.canonical import Json, exact_text
 from evalkit.case.model import Case
-from evalkit.check.registry import CHECKS
+from evalkit.check.judge import sentence_of
 from evalkit.trace.model import Step
 from evalkit.trace.visible import visible
 
-__all__ = ["VIEW_NAME", "render_view", "write_view"]
+__all__ = ["VIEW_NAME", "pruning_words", "render_view", "write_view"]
 
 VIEW_NAME = "case.md"
 _SHORT = 300
@@ -37,6 +37,18 @@ def write_view(case: Case, root: str | Path) -> Path:
 def render_view(case: Case) -> str:
     """The Markdown text."""
     return "\n".join([*_head(case), *_checks(case), *_path(case), *_dropped(case), *_life(case), ""])
+
+
+def pruning_words(case: Case) -> str:
+    """Whether pruning was verified, in words; empty in a case from before that was recorded."""
+    found = case.pruning
+    if not found:
+        return ""
+    if not found.get("verified"):
+        return f"not verified: {found.get('why', '')}"
+    widened = found.get("widened")
+    wider = f", after the path was widened {'once' if widened == 1 else f'{widened} times'}" if widened else ""
+    return f"verified by {found.get('how', 'replay')}{wider}"
 
 
 def _head(case: Case) -> Iterator[str]:
@@ -60,6 +72,8 @@ def _head(case: Case) -> Iterator[str]:
         yield "- replay modes that it holds too little for:"
     for mode, reason in case.closed.items():
         yield f"  - {_code(mode)}: {_text(reason)}"
+    if case.pruning:
+        yield f"- pruning: {_text(pruning_words(case))}"
     yield ""
 
 
@@ -67,7 +81,7 @@ def _checks(case: Case) -> Iterator[str]:
     yield "## What must hold"
     yield ""
     for check in case.checks:
-        sentence = CHECKS.get(check.type).sentence(check.params)
+        sentence = sentence_of(check)
         kind = "" if check.gating else " (observation)"
         yield f"- {_text(sentence)}{kind}"
         sure = "" if check.confidence == 1.0 else f", {check.confidence:.0%} sure"
@@ -79,6 +93,10 @@ def _checks(case: Case) -> Iterator[str]:
 
 def _strength(found: Mapping[str, Json]) -> Iterator[str]:
     if not found:
+        return
+    if "caught" not in found:
+        yield "Strength: not measured since the checks were edited."
+        yield ""
         return
     yield (
         f"On changed copies of the healthy runs they catch {found['caught']} of {found['faults']} small faults and "
@@ -138,6 +156,8 @@ def _life(case: Case) -> Iterator[str]:
     yield ""
     for event in case.life:
         yield f"- {event.at}: {event.state}, by {_text(event.actor)}: {_text(event.reason)}"
+        if event.proved:
+            yield f"  - proved: {_text(event.proved)}"
 
 
 def _json(value: Json) -> str:

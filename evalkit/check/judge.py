@@ -9,7 +9,7 @@ from evalkit.check.model import Check, CheckResult
 from evalkit.check.registry import CHECKS
 from evalkit.trace.model import Trace
 
-__all__ = ["JudgeAll", "compile_checks", "judge_checks"]
+__all__ = ["JudgeAll", "compile_checks", "judge_checks", "sentence_of"]
 
 JudgeAll: TypeAlias = Callable[[Trace], list[CheckResult]]
 
@@ -28,6 +28,18 @@ def compile_checks(checks: Sequence[Check]) -> JudgeAll:
         return [CheckResult(check, finding.passed, finding.reason, finding.steps) for check, finding in found]
 
     return judge
+
+
+def sentence_of(check: Check) -> str:
+    """A check's statement in plain language, whatever its parameters hold: a file may be forged or from elsewhere.
+
+    Raises:
+        ConfigError: the check's type is not known.
+    """
+    try:
+        return CHECKS.get(check.type).sentence(check.params)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return f"{check.type} with parameters that it does not take."
 
 
 def judge_checks(checks: Sequence[Check], trace: Trace) -> list[CheckResult]:

@@ -121,6 +121,8 @@ def check_from_json(body: Any, where: str = "") -> Check:
     """
     if not isinstance(body, dict) or not isinstance(body.get("type"), str):
         raise InputError("a check is an object with a type", where, 'write {"type": "not_called", "params": {...}}')
+    if not isinstance(body.get("params") or {}, dict):
+        raise InputError("the params of a check are an object", where, 'write "params": {"name": "refund"}')
     unknown = set(body) - {"type", "params", "gating", "rule", "evidence", "confidence", "note"}
     if unknown:
         raise InputError(f"unknown field of a check: {', '.join(sorted(unknown))}", where, "remove or correct it")

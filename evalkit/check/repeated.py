@@ -19,6 +19,9 @@ __all__ = ["REPEATED_EFFECT", "repeated_writes"]
 class RepeatedEffect:
     """No successful write is made twice with the same tool and the same key arguments.
 
+    A call without any argument says nothing of what it is done to (a toggle, a reboot): it counts only where its effect
+    was declared or configured, or where it is named.
+
     ``names`` limits it to some tools. ``keys`` gives, by tool, the top-level arguments that say what is done
     (``{"refund_order": ["order_id"]}``); without it all arguments count.
     """
@@ -44,7 +47,7 @@ class RepeatedEffect:
             seen: dict[tuple[str, bytes], Step] = {}
             again: list[Step] = []
             for step in effects_of(trace):
-                if names and step.name not in names:
+                if (step.name not in names) if names else _says_nothing(step):
                     continue
                 first = seen.setdefault((step.name, _key(step, keys.get(step.name))), step)
                 if first is not step:
@@ -63,8 +66,14 @@ def repeated_writes(trace: Trace) -> list[Step]:
     """The first of each group of successful writes with the same tool and arguments that has more than one."""
     groups: dict[tuple[str, bytes], list[Step]] = {}
     for step in effects_of(trace):
+        if _says_nothing(step):
+            continue
         groups.setdefault((step.name, _key(step, None)), []).append(step)
     return [group[0] for group in groups.values() if len(group) > 1]
+
+
+def _says_nothing(step: Step) -> bool:
+    return not step.input and step.effect_source not in ("declared", "configured")
 
 
 def _key(step: Step, fields: list[str] | None) -> bytes:

@@ -1,18 +1,14 @@
-"""Commands on the case library: list, show, diff, history, edit, review, promote, retire, check."""
+"""Commands on the case library: list, show, diff, history, check."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from evalkit.cli.common import as_json, echo_json, print_table, project, say
 
-__all__ = ["check", "diff", "edit", "history", "list_", "promote", "retire", "review", "show"]
-
-_actor = click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
-_reason = click.option("--reason", required=True, help="Why, one sentence.")
+__all__ = ["check", "diff", "history", "list_", "show"]
 
 
 @click.command("list")
@@ -75,53 +71,13 @@ def history(case: str, as_json: bool) -> None:
     found = versions(case, project())
     if as_json:
         echo_json([{"version": v.number, "digest": v.digest, "state": v.case.state, "at": v.case.life[-1].at,
-                    "actor": v.case.life[-1].actor, "reason": v.case.life[-1].reason} for v in found])  # fmt: skip
+                    "actor": v.case.life[-1].actor, "reason": v.case.life[-1].reason,
+                    "proved": v.case.life[-1].proved} for v in found])  # fmt: skip
         return
     rows = [
         [f"v{v.number}", v.case.state, v.case.life[-1].at, v.case.life[-1].actor, v.case.life[-1].reason] for v in found
     ]
     print_table(["version", "state", "when", "who", "why"], rows, flexible=4)
-
-
-@click.command()
-@click.argument("case")
-@click.option("--checks", "file", type=click.Path(path_type=Path), required=True, help="JSON list of checks.")
-@_actor
-@_reason
-def edit(case: str, file: Path, actor: str, reason: str) -> None:
-    """Replace a case's checks, as a new version. The incident must still fail."""
-    from evalkit.app.life import edit_checks
-    from evalkit.app.show_cases import read_json
-
-    path = edit_checks(case, read_json(file), project(), actor=actor, reason=reason, where=str(file))
-    say(f"wrote {path}")
-
-
-@click.command()
-@click.argument("case")
-@_actor
-@_reason
-def review(case: str, actor: str, reason: str) -> None:
-    """Say that a case's checks were read and agreed to."""
-    _move(case, "reviewed", actor, reason)
-
-
-@click.command()
-@click.argument("case")
-@_actor
-@_reason
-def promote(case: str, actor: str, reason: str) -> None:
-    """Make a case a permanent gate: it is locked, and blocks releases from now on."""
-    _move(case, "permanent", actor, reason)
-
-
-@click.command()
-@click.argument("case")
-@_actor
-@_reason
-def retire(case: str, actor: str, reason: str) -> None:
-    """Take a case out of the suites. It stays in the library, with the reason."""
-    _move(case, "retired", actor, reason)
 
 
 @click.command()
@@ -147,10 +103,3 @@ def check(context: click.Context, path: Path | None, write_views: bool, as_json:
         say(f"{problem.where}: {problem.sentence}", err=True)
     say(f"{checked} case files checked, {len(problems)} problems", err=as_json)
     context.exit(int(checkup_exit_code(problems)))
-
-
-def _move(case: str, state: Any, actor: str, reason: str) -> None:
-    from evalkit.app.life import move_case
-
-    path = move_case(case, state, project(), actor=actor, reason=reason)
-    say(f"{case} is {state}: wrote {path}")

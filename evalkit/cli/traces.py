@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from evalkit.trace.visible import one_line, visible
 if TYPE_CHECKING:
     from evalkit.app.inspection import Inspection, View
     from evalkit.case.model import Case
+    from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "inspect", "judge"]
 
@@ -93,11 +94,18 @@ def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
 @click.option("--trace", "trace_id", default=None, help="Which trace of a file that holds several.")
 @click.option("--expect", type=click.Path(path_type=Path), help="JSON: the expected output, effects, calls.")
 @click.option("--passing", multiple=True, help="A healthy run of the same task; may be given several times.")
+@click.option("--passing-from", "among", multiple=True,
+              help="A file or folder of traces: healthy runs of the same task are looked for in it.")  # fmt: skip
 @click.option("--keep-all", is_flag=True, help="Prune nothing.")
 @click.option("--tag", "tags", multiple=True)
-@click.option("--target", default="", help="What a replay runs, module:function.")
+@click.option("--target", default="", help="What a replay runs, module:function; it is run once to verify the pruning.")
+@click.option("--no-verify", is_flag=True, help="Do not run the target.")
 @click.option("--owner", default="")
 @click.option("--link", default="", help="The incident's page.")
+@click.option("--into", default="", help="Make the incident a new version of this case; needs --reason.")
+@click.option("--new", is_flag=True, help="Make it a case of its own, however much it is like another.")
+@click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
+@click.option("--reason", default="", help="Why, for --into.")
 @click.option("--dry-run", is_flag=True, help="Show the case, write nothing.")
 @click.option("--review", is_flag=True, help="Show what was hidden, and ask before writing.")
 @click.option("--yes", is_flag=True, help="With --review: write without asking.")
@@ -113,11 +121,17 @@ def ingest(
     trace_id: str | None,
     expect: Path | None,
     passing: tuple[str, ...],
+    among: tuple[str, ...],
     keep_all: bool,
     tags: tuple[str, ...],
     target: str,
+    no_verify: bool,
     owner: str,
     link: str,
+    into: str,
+    new: bool,
+    actor: str,
+    reason: str,
     dry_run: bool,
     review: bool,
     yes: bool,
@@ -131,6 +145,8 @@ def ingest(
 
     if case_id and len(traces) > 1:
         raise click.UsageError("--id names one case; several traces were given")
+    if into and (new or case_id):
+        raise click.UsageError("--into adds to a case; --new and --id make one")
     settings = project()
     expected = None if expect is None else read_json(expect)
     healthy = [trace for source in passing for trace in load_traces(source, format=format)]
@@ -143,6 +159,8 @@ def ingest(
                 incident, settings, expect=expected, passing=healthy, at=at, case_id=case_id, title=title,
                 keep_all=keep_all, tags=tags, target=target, owner=owner, link=link, dry_run=dry_run,
                 source=source, agree=_reviewed(yes) if review else _agreed,
+                among=_every(among, format) if among else None, verify=not no_verify,
+                into=into, new=new, actor=actor, reason=reason,
             )  # fmt: skip
         except CaseRefused as error:
             refused.append(error)
@@ -165,9 +183,9 @@ def _reviewed(yes: bool) -> Callable[[Case], bool]:
     """Shows what was hidden, then asks; nobody to ask is a no."""
 
     def agree(case: Case) -> bool:
-        from evalkit.app.show_cases import review_lines
+        from evalkit.app.show_cases import hidden_lines
 
-        for line in review_lines(case):
+        for line in hidden_lines(case):
             say(line, err=True)
         if yes:
             return True
@@ -177,6 +195,13 @@ def _reviewed(yes: bool) -> Callable[[Case], bool]:
         return click.confirm("Write it?", default=False, err=True)
 
     return agree
+
+
+def _every(sources: tuple[str, ...], format: str | None) -> Iterator[Trace]:
+    """All traces of some sources, one at a time."""
+    from evalkit.trace.read import load_traces
+
+    return (trace for source in sources for trace in load_traces(source, format=format))
 
 
 @click.command()

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from evalkit.check.authority import unapproved, unheeded
 from evalkit.check.errors import ignored_errors
 from evalkit.check.grounding import ungrounded
 from evalkit.check.model import CheckResult
 from evalkit.check.telling import numbers_in
+from evalkit.check.unknown import blind_retries
 from evalkit.check.view import agent_calls
 from evalkit.check.writes import effects_of, same_call
 from evalkit.distil.decisions import changes, decisions
@@ -73,6 +75,10 @@ def _candidates(trace: Trace, results: Sequence[CheckResult]) -> Iterator[Suspec
         yield blame(step, f"{step.name} was done again with the same arguments", 0.9)
     for step, pointer, value in ungrounded(trace):
         yield blame(step, f"{step.name} was given {pointer} = {value}, which nothing before it held", 0.8)
+    for _, step in blind_retries(trace):
+        yield blame(step, f"{step.name} was tried again while its outcome was unknown", 0.9)
+    for step, why in [*unapproved(trace), *unheeded(trace)]:
+        yield blame(step, why, 0.85)
     yield from (blame(step, reason, weight) for step, reason, weight in _failures(trace))
     for step in _loops([step for step in agent_calls(trace) if step.effect != "write"]):
         yield blame(step, f"{step.name} was called three times in a row with the same arguments", 0.6)
@@ -144,7 +150,7 @@ def _numbers(step: Step) -> Iterator[float]:
 def _repeated(trace: Trace) -> Iterator[Step]:
     writes = effects_of(trace)
     for at, step in enumerate(writes):
-        if any(same_call(earlier, step) for earlier in writes[:at]):
+        if step.input and any(same_call(earlier, step) for earlier in writes[:at]):
             yield step
 
 

@@ -24,7 +24,7 @@ from evalkit.distil.signature import signature
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import USER_MESSAGE, Trace
 
-__all__ = ["GENERAL", "Recurrence", "Watched", "Watchlist", "identifiers", "opening"]
+__all__ = ["GENERAL", "Recurrence", "Watched", "Watchlist", "alike", "identifiers", "likeness", "opening"]
 
 GENERAL = frozenset(
     {"completed", "repeated_effect", "arguments_grounded", "no_tool_error", "unknown_retry", "approved", "policy_kept"}
@@ -180,6 +180,17 @@ def _text(value: Json) -> str:
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
+
+
+def likeness(left: Trace, right: Trace) -> float:
+    """How far two runs were asked the same: the Jaccard similarity of their openings' words, 0 to 1."""
+    one, other = _words(opening(left)), _words(opening(right))
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+def alike(left: Trace, right: Trace) -> bool:
+    """Whether two runs were asked much the same."""
+    return likeness(left, right) >= _ALIKE
 
 
 def _alike(left: frozenset[str], right: frozenset[str]) -> bool:

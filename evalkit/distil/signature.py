@@ -2,7 +2,8 @@
 
 ``TYPE_PATTERN:what``, where TYPE is one of MODEL_DECISION, PROMPT, RETRIEVAL, TOOL, AUTHORITY, APPROVAL, SIDE_EFFECT,
 STATE, CONCURRENCY, INFRASTRUCTURE, POLICY, DATA, and `what` names tools or fields, sorted. Values of the run (ids,
-amounts, texts, step numbers) are no part of it.
+amounts, texts, step numbers) are no part of it. The failed check names it, unless the trace shows a nearer cause
+(`distil.cause`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from evalkit.canonical import Json
 from evalkit.check.combined import parts_of
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
+from evalkit.distil.cause import nearer_cause
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Trace
 
@@ -32,6 +34,7 @@ def signature(trace: Trace, results: Sequence[CheckResult]) -> str:
         return "UNKNOWN"
     worst = min(failed, key=lambda result: (not result.gating, _order(result.check.type)))
     pattern, names = _NAMED.get(worst.check.type, _other)(trace, worst)
+    pattern, names = nearer_cause(trace, worst, pattern) or (pattern, names)
     return f"{pattern}:{'+'.join(_few(names))}" if names else pattern
 
 
@@ -99,6 +102,19 @@ def _ended(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
     return "INFRASTRUCTURE_RUN_FAILED", [trace.error.type if trace.error else trace.status]
 
 
+def _not_approved(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
+    return "APPROVAL_MISSING", _tools(trace, result)
+
+
+def _unknown_retry(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
+    return "SIDE_EFFECT_UNKNOWN_RETRY_DUPLICATE", _tools(trace, result)
+
+
+def _not_allowed(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
+    tools = _tools(trace, result)
+    return ("AUTHORITY_CALL_NOT_ALLOWED", tools) if tools else ("POLICY_NOT_KEPT", [])
+
+
 def _stopped(trace: Trace, result: CheckResult) -> tuple[str, list[str]]:
     return "MODEL_DECISION_STOPPED_EARLY", []
 
@@ -116,7 +132,10 @@ def _name(params: Mapping[str, Any]) -> str:
 
 
 _NAMED: Mapping[str, Callable[[Trace, CheckResult], tuple[str, list[str]]]] = {
+    "unknown_retry": _unknown_retry,
     "repeated_effect": _repeated,
+    "policy_kept": _not_allowed,
+    "approved": _not_approved,
     "completed": _ended,
     "not_called": _forbidden,
     "effects_equal": _effects,

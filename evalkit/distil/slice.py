@@ -6,7 +6,8 @@ could be it: each change of the world, each statement, the first call that faile
 
 Kept in any case: the user's turns with the statements that they answer, every policy decision and approval, and the
 writes that failed. A model's answer that only asks for a look-up is no decision to keep: the look-up says it all. What
-a statement says stands in it, so that what it was read from is kept only where the statement is the failure.
+a statement says stands in it, so that what it was read from is kept only where the statement is the failure; and where
+everything is suspect, a look-up's arguments stand for the look-ups that they came from.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ class _Pruning:
         self._values = flow(trace)
         self._statements = statements(trace.steps)
         self._asked_by = decisions(trace.steps)
+        self._deciders = set(self._asked_by.values())
         self._holders = {step.parent for step in trace.steps if step.parent is not None}
         self._frame = {step.seq for step in trace.steps if _is_frame(step)} | self._answered()
 
@@ -140,12 +142,16 @@ class _Pruning:
         decision = self._asked_by.get(step.seq)
         if decision is not None and (step.seq in self._failures or _matters(step)):
             yield decision
-        if step.seq in self._failures or (step.seq not in self._frame and not self._only_says(step)):
+        if step.seq in self._failures or (step.seq not in self._frame and self._leads_back(step)):
             # what was decided is used too, but a decision is no source of the values of its own call
             yield from self._values.nearest_before(step.seq) - {decision}
 
-    def _only_says(self, step: Step) -> bool:
-        return step.kind == "model" and not any(asked == step.seq for asked in self._asked_by.values())
+    def _leads_back(self, step: Step) -> bool:
+        """Whether what a step used is kept, too."""
+        if step.kind == "model":
+            return step.seq in self._deciders
+        # a look-up says in its arguments what it was asked; where everything is suspect, that is enough
+        return bool(self._failures) or step.kind not in _CALLS or changes(step)
 
     def _agent_above(self, step: Step) -> int | None:
         """The sub-agent that a step ran inside of. The outermost agent's input and output are the trace's own."""

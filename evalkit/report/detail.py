@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from evalkit.case.model import Case
+from evalkit.check.judge import sentence_of
 from evalkit.check.model import Check
-from evalkit.check.registry import CHECKS
 from evalkit.report.text import counted, cut, json_text
 from evalkit.report.trajectory import Trajectory, build_trajectory
 from evalkit.suite.model import Outcome, Sample, SampleCheck
@@ -164,7 +164,7 @@ def _check_view(check: Check, results: Sequence[SampleCheck]) -> CheckView:
     failed = reasons.total()
     return CheckView(
         id=check.id,
-        sentence=cut(CHECKS.get(check.type).sentence(check.params), _SENTENCE),
+        sentence=cut(sentence_of(check), _SENTENCE),
         gating=check.gating,
         rule=check.rule,
         state="failed" if failed else "held" if results else "unjudged",

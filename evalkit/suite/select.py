@@ -26,6 +26,7 @@ class CaseRef:
 
     Attributes:
         digest: as the header says; checked against the rows when the case is read.
+        earlier: the incidents of the versions before, each with ``raw_hash`` and ``fingerprint``.
     """
 
     path: str
@@ -40,6 +41,8 @@ class CaseRef:
     owner: str = ""
     link: str = ""
     raw_hash: str = ""
+    fingerprint: str = ""
+    earlier: tuple[Any, ...] = ()
     check_bodies: tuple[Any, ...] = ()
 
     @property
@@ -91,7 +94,8 @@ def reference(path: Path) -> CaseRef:
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
             header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
-            header["sanitization"]["raw_hash"], tuple(header["checks"]),
+            header["sanitization"]["raw_hash"], str(header.get("fingerprint", "")),
+            tuple(header["source"].get("earlier", ())), tuple(header["checks"]),
         )  # fmt: skip
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None

@@ -34,7 +34,7 @@ class Cuts:
     def of(self, value: Any) -> str:
         """How a value was cut off or masked, in words; empty when it is whole."""
         for text in _texts(value):
-            if self.limit is not None and len(text) == self.limit:
+            if self.limit is not None and len(text) == self.limit and _is_prose(text):
                 return f"cut off at {self.limit} characters"
             if _TOO_LARGE in text:
                 return "left out by the exporter as too large"
@@ -56,6 +56,8 @@ def find_cuts(trace: Trace) -> Cuts:
     found: set[str] = set()
     for step in trace.of_kind("model", "tool", "retrieval"):
         for text in _texts([step.input, step.output, dict(step.attributes)]):
+            if not _is_prose(text):
+                continue
             if len(text) > longest:
                 longest, found = len(text), {text}
             elif len(text) == longest:
@@ -67,6 +69,11 @@ def _is_limit(length: int, texts: int) -> bool:
     if texts == 1:
         return length >= _SURE_LIMIT and length & (length - 1) == 0
     return length >= _SHORTEST_LIMIT and (length % 64 == 0 or length % 100 == 0)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text has words or JSON in it: digests, keys and tokens have round lengths by themselves."""
+    return text.startswith(("{", "[")) or any(map(str.isspace, text[:_SHORTEST_LIMIT]))
 
 
 def _breaks_off(text: str) -> bool:

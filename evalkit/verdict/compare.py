@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalkit.check.registry import CHECKS
+from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import cp_lower, cp_upper, midp
 from evalkit.suite.model import Policy, Sample
 from evalkit.suite.select import CaseRef
@@ -191,7 +191,7 @@ def _count(samples: Sequence[Sample]) -> _Counts:
 
 def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:
     counts = Counter(c.check for s in samples if s.outcome == "failed" for c in s.checks if c.gating and not c.passed)
-    sentences = {check.id: CHECKS.get(check.type).sentence(check.params) for check in case.checks if check.id in counts}
+    sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts}
     return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
 
 

@@ -40,7 +40,7 @@ def ingest_all(traces: list[Trace], settings: Settings) -> int:
     for number, trace in enumerate(traces):
         with suppress(CaseRefused):
             ingest_trace(trace, settings, dry_run=True)
-        done = ingest_trace(trace, settings, expect=NEVER_CALLED, case_id=f"case-{number}")
+        done = ingest_trace(trace, settings, expect=NEVER_CALLED, case_id=f"case-{number}", new=True)
         assert done.path is not None
         back = read_case(done.path)
         assert any(not result.passed for result in judge_checks(back.gating, back.incident))

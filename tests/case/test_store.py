@@ -116,9 +116,9 @@ def test_versions_chain_to_their_parents(tmp_path: Path) -> None:
     first = a_case()
     path = write_case(first, tmp_path)
     digest = case_digest(path)
-    write_case(first.moved(digest, LifeEvent("permanent", "a", "b", "2026-11-29T00:00:00Z")), tmp_path)
+    write_case(first.moved(digest, LifeEvent("reviewed", "a", "b", "2026-11-29T00:00:00Z")), tmp_path)
     newest = read_case(tmp_path / "refund-twice")
-    assert (newest.version, newest.parent, newest.state) == (2, digest, "permanent")
+    assert (newest.version, newest.parent, newest.state) == (2, digest, "reviewed")
     assert [number for number, _ in case_versions(tmp_path / "refund-twice")] == [1, 2]
 
 

@@ -9,6 +9,7 @@ import pytest
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
 from evalkit.errors import InputError
+from evalkit.trace.model import StepError
 from tests.build import a_trace, tool_step
 
 
@@ -53,3 +54,22 @@ def test_wrong_parameters_are_refused(params: dict[str, Any]) -> None:
     """A misspelt parameter would widen the check."""
     with pytest.raises(InputError):
         judged(DOWN, **params)
+
+
+@pytest.mark.parametrize(
+    ("error", "outage"),
+    [
+        (StepError("ReadTimeout", ""), True),
+        (StepError("ToolError", "Error: 503 Service Unavailable"), True),
+        (StepError("APIConnectionError", "Connection error."), True),
+        (StepError("RateLimitError", "slow down"), True),
+        (StepError("ToolError", "Error: user not found"), False),
+        (StepError("ToolError", "payment amount does not add up, total price is 5032, but paid 1625"), False),
+        (StepError("ValueError", "order 15030 is not delivered"), False),
+    ],
+)
+def test_outages_are_told_from_answers(error: StepError, outage: bool) -> None:
+    """A refusal is an answer that an agent may leave; an outage says nothing about what was asked."""
+    trace = a_trace(tool_step(0, "find", {}, error=error))
+    result = judge_checks([Check("no_tool_error", {"outages": True})], trace)[0]
+    assert result.passed is not outage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,3 +51,12 @@ def test_keys_must_be_lists() -> None:
     """A key given as text would be read letter by letter."""
     with pytest.raises(InputError):
         judge_checks([Check("repeated_effect", {"keys": {"refund": "order"}})], TWICE)
+
+
+def test_a_call_that_says_nothing_is_no_repetition() -> None:
+    """A toggle or a reboot twice is no duplicate, unless somebody declared it a change, or named it."""
+    guessed = [replace(tool_step(at, "toggle_roaming", {}, effect="write"), effect_source="guessed") for at in range(2)]
+    assert judge_checks([Check("repeated_effect")], a_trace(*guessed))[0].passed
+    assert not judge_checks([Check("repeated_effect", {"names": ["toggle_roaming"]})], a_trace(*guessed))[0].passed
+    declared = [tool_step(at, "charge", {}, effect="write") for at in range(2)]
+    assert not judge_checks([Check("repeated_effect")], a_trace(*declared))[0].passed

@@ -25,8 +25,9 @@ def test_list_and_show(project: Project) -> None:
 def test_a_life_leaves_a_trail(project: Project) -> None:
     """Each move is a version with who, why and when; the lock follows."""
     case_id = project.ingested()
-    assert project.run("review", case_id, "--reason", "read it").code == 0
-    assert project.run("promote", case_id, "--reason", "money", "--actor", "bob").code == 0
+    assert project.run("review", case_id, "--accept-all", "--reason", "read it").code == 0
+    project.write("good.trace", healthy())
+    assert project.run("promote", case_id, "--reason", "money", "--actor", "bob", "--passing", "good.trace").code == 0
     assert [line.case_id for line in read_lock(project.root / "cases")] == [case_id]
     assert project.run("retire", case_id, "--reason", "the tool is gone").code == 0
     assert read_lock(project.root / "cases") == []
@@ -50,7 +51,7 @@ def test_a_move_needs_a_reason(project: Project) -> None:
 
 def test_a_retired_case_can_not_be_promoted(project: Project) -> None:
     """It has to be reviewed again first."""
-    case_id = project.ingested()
+    case_id = project.ingested("refund-twice")
     project.run("retire", case_id, "--reason", "x")
     done = project.run("promote", case_id, "--reason", "x")
     assert (done.code, "can't become permanent" in done.err) == (2, True)
@@ -62,7 +63,7 @@ def test_checks_may_be_edited_but_must_fail_on_the_incident(project: Project) ->
     project.write("checks.json", [{"type": "called", "params": {"name": "refund", "max": 1}, "note": "by hand"}])
     assert project.run("edit", case_id, "--checks", "checks.json", "--reason", "stricter").code == 0
     newest = read_case(project.root / "cases" / case_id)
-    assert (newest.version, newest.state, newest.checks[0].note) == (3, "permanent", "by hand")
+    assert (newest.version, newest.state, newest.checks[0].note) == (4, "permanent", "by hand")
     project.write("checks.json", [{"type": "called", "params": {"name": "refund"}}])
     done = project.run("edit", case_id, "--checks", "checks.json", "--reason", "weaker")
     assert (done.code, "no gating check fails" in done.err) == (2, True)
@@ -74,7 +75,7 @@ def test_check_says_that_all_is_well(project: Project) -> None:
     """Hashes, parents, views and lock of a fresh library hold."""
     project.promoted()
     done = project.run("check")
-    assert (done.code, "2 case files checked, 0 problems" in done.out) == (0, True)
+    assert (done.code, "3 case files checked, 0 problems" in done.out) == (0, True)
 
 
 def test_check_finds_a_changed_file(project: Project) -> None:
@@ -109,7 +110,7 @@ def test_check_finds_a_stale_view_and_mends_it(project: Project) -> None:
 def test_diff_of_versions_and_of_traces(project: Project) -> None:
     """Versions differ in their views, traces in what happened."""
     case_id = project.promoted()
-    assert "+- state: **permanent**" in project.run("diff", f"{case_id}@1", f"{case_id}@2").out
+    assert "+- state: **permanent**" in project.run("diff", f"{case_id}@2", f"{case_id}@3").out
     project.write("healthy.trace", healthy())
     found = project.run("diff", f"{case_id}.trace", "healthy.trace", "--json").json()
     assert (found["same_effects"], found["same_tools"]) == (False, False)

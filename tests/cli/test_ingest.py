@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,11 +10,14 @@ import pytest
 
 from evalkit.app import ingest
 from evalkit.case.store import read_case
+from evalkit.check.judge import judge_checks
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.trace.model import Step, Trace
 from tests.project import Project, healthy, incident
+
+AGENTS = "tests.suite.agents"
 
 
 def test_an_incident_becomes_a_case(project: Project) -> None:
@@ -143,3 +147,148 @@ def test_keep_all_keeps_all(project: Project) -> None:
     (body,) = project.run("ingest", "incident.trace", "--dry-run", "--keep-all", "--json").json()
     assert body["dropped"] == []
     assert all(step["kept"] for step in body["steps"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--target", f"{AGENTS}:twice"), f"verified by replay of {AGENTS}:twice"),
+        ((), "not verified: no target"),
+        (("--target", f"{AGENTS}:twice", "--no-verify"), "not verified: left out (--no-verify)"),
+        (("--target", f"{AGENTS}:once"), "not verified: the replay did not fail (agent mended already?)"),
+        (
+            ("--target", f"{AGENTS}:stray"),
+            "not verified: the replay asked for what the trace lacks",
+        ),
+        (("--target", f"{AGENTS}:raises"), "not verified: the replay ended with RuntimeError"),
+        (("--target", "no_such_module:run"), "not verified: importing no_such_module failed"),
+    ],
+)
+def test_pruning_is_verified_by_a_replay(project: Project, options: tuple[str, ...], said: str) -> None:
+    """Where the agent can be run, it fails again on the pruned case; where not, ingest, show and case.md say why."""
+    project.write("incident.trace", incident())
+    done = project.run("ingest", "incident.trace", "--id", "c", *options)
+    assert done.code == 0, done.err
+    assert said in done.out
+    view = (project.root / "cases" / "c" / "case.md").read_text("utf-8").replace("\\", "")
+    assert said in view
+    assert said in project.run("show", "c").out.replace("\\", "")
+    assert read_case(project.root / "cases" / "c").pruning["verified"] is said.startswith("verified")
+
+
+def test_what_an_agent_raises_while_verifying_is_sanitized(project: Project) -> None:
+    """A replay's reason may hold anything; the case's files hold nothing personal."""
+    project.write("leaky.py", "def run(order):\n    raise type('lena.vogt@posteo-mail.de', (Exception,), {})()\n")
+    project.write("incident.trace", incident())
+    assert project.run("ingest", "incident.trace", "--target", "leaky:run").code == 0
+    for path in (project.root / "cases").rglob("*.*"):
+        assert b"lena.vogt" not in path.read_bytes()
+
+
+def test_what_an_agent_prints_while_verifying_is_no_data(project: Project) -> None:
+    """With --json, stdout is the case and nothing else."""
+    body = "from tests.suite.agents import twice\ndef run(order):\n    print('hello')\n    return twice(order)\n"
+    project.write("loud.py", body)
+    project.write("incident.trace", incident())
+    (case,) = project.run("ingest", "incident.trace", "--target", "loud:run", "--json").json()
+    assert case["pruning"]["verified"] is True
+
+
+def test_the_same_run_from_another_recorder_is_recognised(project: Project) -> None:
+    """Other ids, other times, JSON as text, spans around the calls: the same calls, results and answer."""
+    project.ingested("refund-twice")
+    trace = incident()
+    renumbered = {"parent": 0, "started_at": None, "ended_at": None, "attributes": {"span": "s"}}
+    steps = [
+        replace(step, seq=step.seq + 1, output=json.dumps(step.output), **renumbered)  # type: ignore[arg-type]  # mixed
+        for step in trace.steps
+    ]
+    other = replace(trace, id="span-77", started_at=None, steps=(Step(0, "agent", "agent"), *steps))
+    project.write("other.trace", other)
+    done = project.run("ingest", "other.trace", "--id", "again")
+    assert (done.code, "this run is case refund-twice already" in done.err) == (2, True)
+    assert "--into refund-twice" in done.err
+    assert project.run("ingest", "other.trace", "--id", "again", "--new").code == 0
+
+
+def test_an_incident_like_a_case_is_offered(project: Project) -> None:
+    """Another customer, the same failure: a person says whether it is that case again."""
+    project.ingested("refund-twice")
+    project.write("other.trace", incident(8))
+    done = project.run("ingest", "other.trace")
+    assert done.code == 2
+    assert "looks like case refund-twice (same signature, SIDE_EFFECT_REPEATED:refund; same situation" in done.err
+    assert "pass --into refund-twice" in done.err
+    assert "--new" in done.err
+    assert project.run("ingest", "other.trace", "--new").code == 0
+    assert len(project.run("list", "--json").json()) == 2
+
+
+def test_another_failure_is_no_lookalike(project: Project) -> None:
+    """The same task gone wrong in another way is a case of its own."""
+    project.ingested("refund-twice")
+    project.write("healthy.trace", healthy(8))
+    project.write("expected.json", {"done": {"ok": False}})
+    assert project.run("ingest", "healthy.trace", "--id", "other", "--expect", "expected.json").code == 0
+
+
+def test_into_makes_a_new_version(project: Project) -> None:
+    """The newer incident, what both broke, actor and reason; the older one is remembered, so that it stays known."""
+    case_id = project.promoted()
+    project.write("other.trace", incident(8))
+    assert project.run("ingest", "other.trace", "--into", case_id).code == 2  # no reason
+    done = project.run("ingest", "other.trace", "--into", case_id, "--reason", "again, order 8", "--actor", "eve")
+    assert done.code == 0, done.err
+    case = read_case(project.root / "cases" / case_id)
+    assert (case.version, case.state, case.incident.input) == (4, "permanent", {"order": 8})
+    assert (case.life[-1].actor, case.life[-1].reason) == ("eve", "again, order 8")
+    assert any(not result.passed for result in judge_checks(case.gating, case.incident))
+    assert project.run("check").code == 0
+    for name in ("refund-twice.trace", "other.trace"):
+        done = project.run("ingest", name, "--id", "third", "--new")
+        assert (done.code, f"case {case_id} already" in done.err) == (2, True)
+
+
+def test_into_a_case_that_was_read_is_proposed_again(project: Project) -> None:
+    """Its checks are others now: somebody has to read them."""
+    case_id = project.ingested()
+    project.run("review", case_id, "--accept-all", "--reason", "read")
+    project.write("other.trace", incident(8))
+    assert project.run("ingest", "other.trace", "--into", case_id, "--reason", "again").code == 0
+    assert read_case(project.root / "cases" / case_id).state == "proposed"
+    done = project.run("ingest", "other.trace", "--into", "nothing", "--reason", "again")
+    assert (done.code, "no case 'nothing'" in done.err) == (2, True)
+
+
+def test_healthy_runs_are_found_among_many(project: Project) -> None:
+    """The same task and nothing wrong; the incident itself, other tasks and sick runs are passed over and counted."""
+    project.write("incident.trace", incident())
+    for name, trace in {
+        "good": healthy(id="good"),
+        "itself": incident(),
+        "sick": replace(incident(id="sick"), output={"done": {"ok": "again"}}),
+        "other": healthy(8, id="other"),
+        "cut": replace(healthy(id="cut"), status="unfinished"),
+    }.items():
+        project.write(f"traces/{name}.trace", trace)
+    done = project.run("ingest", "incident.trace", "--id", "c", "--passing-from", "traces")
+    assert done.code == 0, done.err
+    assert "healthy runs found: 1; passed over: 1 another task, 2 not healthy, 1 the incident itself" in done.out
+    assert "good: asked 100% the same; it completed and breaks no general rule" in done.out
+    case = read_case(project.root / "cases" / "c")
+    assert case.source["passing"] == ["good"]
+    assert case.strength["faults"]
+    assert case.proof == ()  # nobody said that it is healthy
+    assert all(check.confidence <= 0.5 for check in case.checks if check.rule.startswith("contrast"))
+
+
+def test_several_healthy_runs_may_be_given(project: Project) -> None:
+    """Each by name; all of them must pass."""
+    project.write("incident.trace", incident())
+    project.write("a.trace", healthy(id="a"))
+    project.write("b.trace", healthy(id="b"))
+    done = project.run("ingest", "incident.trace", "--id", "c", "--passing", "a.trace", "--passing", "b.trace")
+    assert done.code == 0, done.err
+    case = read_case(project.root / "cases" / "c")
+    assert case.source["passing"] == ["a", "b"]
+    assert len(case.proof) == 2

@@ -14,7 +14,7 @@ from evalkit.case.store import METADATA_KEY, read_case, write_case
 from evalkit.errors import ReplayRefused
 from evalkit.trace.model import Trace
 from tests.build import a_case
-from tests.project import Project, incident
+from tests.project import Project, healthy, incident
 from tests.suite.agents import once
 
 
@@ -67,7 +67,7 @@ def test_it_stands_in_the_case_and_is_shown(project: Project, case_id: str) -> N
 
 def test_what_is_kept_outlives_an_edit(project: Project, case_id: str) -> None:
     """A later version still refuses."""
-    assert project.run("promote", case_id, "--reason", "money").code == 0
+    assert project.run("review", case_id, "--accept-all", "--reason", "read").code == 0
     assert project.run("replay", case_id).code == 2
 
 
@@ -84,8 +84,11 @@ def test_a_case_written_before_modes_were_kept_is_judged_by_its_steps(tmp_path: 
 
 def test_a_suite_goes_on_without_the_case(project: Project, case_id: str) -> None:
     """One case that can't be replayed is inconclusive; the others are judged; the reason is kept."""
-    project.promoted("whole", order=8)
-    assert project.run("promote", case_id, "--reason", "money").code == 0
+    project.promoted("whole", "--new", order=8)
+    project.write("healthy.trace", healthy())
+    assert project.run("review", case_id, "--accept-all", "--reason", "read").code == 0
+    promoted = project.run("promote", case_id, "--reason", "money", "--passing", "healthy.trace")
+    assert promoted.code == 0, promoted.err
     done = project.run("run", project.suite("once"), "--samples", "2", "--json")
     verdicts = {case["case_id"]: case["verdict"] for case in done.json()["cases"]}
     assert (done.code, verdicts) == (3, {"cut": "INCONCLUSIVE", "whole": "PASS"})

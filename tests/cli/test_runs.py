@@ -75,7 +75,7 @@ def test_a_gate_that_was_left_out_blocks(project: Project) -> None:
     """A run of other cases does not open the gate."""
     project.promoted("refund-twice")
     folder = ran(project, "once", code=0)
-    project.promoted("another", order=8)
+    project.promoted("another", "--new", order=8)
     done = project.run("gate", str(folder))
     assert (done.code, "another" in done.out) == (1, True)
 
@@ -87,7 +87,7 @@ def test_the_lock_is_compared_with_the_base_branch(project: Project) -> None:
         subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True)
 
     project.promoted("refund-twice")
-    project.promoted("another", order=8)
+    project.promoted("another", "--new", order=8)
     git("init", "-b", "main")
     git("-c", "user.name=a", "-c", "user.email=a@example.com", "add", "cases")
     git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-m", "cases")
@@ -125,7 +125,8 @@ def test_a_replay_can_be_written_and_ingested(project: Project) -> None:
     done = project.run("replay", case_id, "--target", "tests.suite.agents:twice", "--out", "again.trace")
     assert done.code == 1
     assert project.run("judge", case_id, "again.trace").code == 1
-    assert project.run("ingest", "again.trace", "--id", "again").code == 0
+    assert "already" in project.run("ingest", "again.trace", "--id", "again").err
+    assert project.run("ingest", "again.trace", "--id", "again", "--new").code == 0
 
 
 def test_a_finished_run_can_be_reported_again(project: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check
 from evalkit.distil.locate import locate
+from evalkit.trace.model import Json, Step, StepError
 from tests.build import a_trace, tool_step
 
 RUN = a_trace(
@@ -43,3 +44,27 @@ def test_a_loop_of_equal_reads_is_suspect() -> None:
 def test_an_empty_run_has_no_suspects() -> None:
     """Nothing happened in it."""
     assert locate(a_trace()) == []
+
+
+def test_a_decision_is_blamed_for_its_call() -> None:
+    """What the world saw is the call; who went wrong is the answer that asked for it."""
+    asked: Json = {"role": "assistant", "content": None, "tool_calls": [{"id": "c", "name": "refund", "arguments": {}}]}
+    trace = a_trace(
+        Step(0, "model", "chat", {"messages": []}, asked),
+        tool_step(1, "refund", {"order": "W8831"}, error="not allowed", effect="write"),
+    )
+    first = locate(trace)[0]
+    assert (first.step, first.shown_by) == (0, 1)
+    assert first.reason == "refund was given /order = W8831, which nothing before it held"
+
+
+def test_blind_retries_and_missing_approvals_come_before_weaker_signs() -> None:
+    """They cost money."""
+    lost = StepError("ReadTimeout", "no answer")
+    trace = a_trace(
+        tool_step(0, "pay", {"amount": 40}, error=lost, effect="write"),
+        tool_step(1, "pay", {"amount": 40}, effect="write"),
+        Step(2, "policy", "may_close", {"tool": "close"}, False),
+        tool_step(3, "close", {}, effect="write"),
+    )
+    assert [suspect.step for suspect in locate(trace)][:2] == [1, 3]

@@ -43,6 +43,11 @@ BLANK = {"tool_call_id": "c1", "missing": ["output"]}
 CALLING = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 
 
+def words(letter: str, length: int) -> str:
+    """Prose of some length."""
+    return (f"{letter}{letter}{letter} " * length)[: length - 1] + letter
+
+
 @pytest.mark.parametrize("call_id", ["c1", None])
 def test_a_whole_trace_scores_one(call_id: str | None) -> None:
     """Every call answered, by id or by name and order, every message there: nothing is missing."""
@@ -136,7 +141,7 @@ def test_an_unknown_answer_may_have_called_a_tool() -> None:
 
 
 LIMIT = 128
-LONG, LONGER = "x" * LIMIT, "y" * LIMIT
+LONG, LONGER = words("x", LIMIT), words("y", LIMIT)
 
 
 @pytest.mark.parametrize(
@@ -164,10 +169,15 @@ def test_what_the_exporter_cut_off_is_named(step: Step, gap: str) -> None:
 
 def test_long_texts_are_not_taken_for_cut_ones() -> None:
     """Equal texts, lengths that are not round, and one text at a small round length prove nothing."""
-    for texts in (["x" * 101, "y" * 101], [LONG, LONG], [LONG], ["x" * 128, "y" * 256, "z" * 300]):
+    for texts in (
+        [words("x", 101), words("y", 101)],
+        [LONG, LONG],
+        [LONG],
+        [words("x", 128), words("y", 256), words("z", 300)],
+    ):
         found = evidence(trace(*(tool(seq, output=text) for seq, text in enumerate(texts))))
         assert found.gaps == (), texts
-    assert evidence(trace(tool(0, output="x" * 4096))).score < 1.0
+    assert evidence(trace(tool(0, output=words("x", 4096)))).score < 1.0
 
 
 def test_nothing_to_go_by_scores_zero() -> None:
@@ -189,3 +199,10 @@ def test_any_trace_has_a_score_between_0_and_1(any_trace: Trace) -> None:
     found = evidence(any_trace)
     assert 0.0 <= found.score <= 1.0
     assert (found.score < 1.0) == bool(found.gaps)
+
+
+def test_digests_of_one_length_are_not_cut_texts() -> None:
+    """Hashes and keys are all as long as each other, and whole."""
+    documents: list[Any] = [{"id": at, "content": "short", "content_hash": format(at, "064x")} for at in range(3)]
+    step = Step(0, "retrieval", "search", {"query": "terms"}, documents, started_at=1.0, ended_at=2.0)
+    assert evidence(trace(step)).gaps == ()

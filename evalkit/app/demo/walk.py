@@ -14,7 +14,7 @@ from evalkit.app.gate import gate_run
 from evalkit.app.ingest import ingest_trace, load_one
 from evalkit.app.init import init_project
 from evalkit.app.keys import make_sanitizer
-from evalkit.app.life import move_case
+from evalkit.app.life import Replays, promote_case, review_case
 from evalkit.app.run import Run, run_suite
 from evalkit.app.settings import Settings
 from evalkit.app.show_cases import ingested_lines
@@ -69,8 +69,11 @@ def walk(folder: Path | None, *, samples: int, say: Callable[[str], Any]) -> tup
         owner="payments",
     )
     _indent(ingested_lines(done), say)
-    say("3. promote: the case becomes a permanent gate")
-    move_case(CASE_ID, "permanent", settings, actor="demo", reason="money was paid out twice")
+    say("3. review and promote: the checks are read, the mended agent passes, the case becomes a permanent gate")
+    review_case(CASE_ID, settings, actor="demo reviewer", reason="an order must not be refunded twice")
+    with serving(ScriptedModel(ERROR_RATE, seed=7)) as base_url:
+        mended = Replays(3, f"{_AGENT}:run_fixed", "live-model", base_url)
+        promote_case(CASE_ID, settings, actor="demo", reason="money was paid out twice", replays=mended)
     say(f"4. run the agent as it was, {samples} times, with a live model and frozen tools")
     with serving(ScriptedModel(ERROR_RATE, seed=7)) as base_url:
         suite = work / "suites" / "release.toml"

@@ -1,0 +1,171 @@
+"""The first version of a case from sanitized traces: propose -> slice -> verify."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from evalkit.app.environment import now_utc
+from evalkit.canonical import Json, digest
+from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
+from evalkit.check.judge import judge_checks
+from evalkit.check.model import Check, CheckResult
+from evalkit.distil.fingerprint import fingerprint
+from evalkit.distil.propose import propose
+from evalkit.distil.signature import signature
+from evalkit.distil.slice import Slice, prune, slice_trace
+from evalkit.distil.strength import strength
+from evalkit.distil.widen import Widened, once_a_world, widen
+from evalkit.errors import CaseRefused, InputError
+from evalkit.sanitize.model import SanitizedTrace
+from evalkit.trace.evidence import evidence
+from evalkit.trace.model import Step, Trace
+from evalkit.trace.modes import closed_modes
+
+__all__ = ["make_case"]
+
+
+def make_case(
+    incident: SanitizedTrace,
+    *,
+    expect: Json = None,
+    passing: Sequence[SanitizedTrace] = (),
+    at: int | None = None,
+    keep_all: bool = False,
+    case_id: str | None = None,
+    title: str = "",
+    target: str = "",
+    reproduces: Callable[[Case], str] | None = None,
+    left_out: bool = False,
+) -> tuple[Case, tuple[CheckResult, ...]]:
+    """The first version of a case from sanitized traces, with its checks' results on the incident.
+
+    Args:
+        reproduces: replays a pruned case; says why it did not fail as the incident did, empty when it did.
+        left_out: somebody said that pruning is not to be verified.
+
+    Raises:
+        CaseRefused: no gating check fails on the incident.
+    """
+    trace = incident.trace
+    healthy = [one.trace for one in passing]
+    checks = propose(trace, expect=expect, passing=healthy)
+    results = judge_checks(checks, trace)
+    failing = tuple(result for result in results if result.gating and not result.passed)
+    if not failing:
+        raise CaseRefused(_why_refused(checks, healthy), f"trace {trace.id}", _cure_refused(expect, healthy))
+    whole = _whole(incident, checks, healthy, signature(trace, failing))
+    whole = replace(whole, title=title or _title(whole.signature, trace), target=target)
+    whole = replace(whole, id=check_case_id(case_id) if case_id else _slug(whole.signature, trace))
+    further = _strangers(trace, healthy)
+
+    def still_fails(sliced: Slice) -> str:
+        left = judge_checks(checks, prune(trace, sliced))
+        return "" if any(not one.passed for one in left if one.gating) else "the checks pass on the pruned trace"
+
+    def fails_again(sliced: Slice) -> str:
+        return reproduces(_pruned(whole, sliced, further)) if reproduces else ""
+
+    judged = widen(trace, slice_trace(trace, _failure_points(failing, trace, at), keep_all=keep_all), still_fails)
+    replayed = once_a_world(trace, fails_again)
+    verified = widen(trace, judged.slice, lambda ring: still_fails(ring) or replayed(ring))
+    verified = replace(verified, times=judged.times + verified.times)
+    pruning = _pruning(verified, target, reproduces is not None, left_out)
+    return replace(_pruned(whole, verified.slice, further), pruning=pruning), failing
+
+
+def _whole(incident: SanitizedTrace, checks: Sequence[Check], healthy: Sequence[Trace], name: str) -> Case:
+    """The case with nothing pruned yet, and no id of its own."""
+    trace = incident.trace
+    found = evidence(trace)
+    strong = strength(checks, healthy, trace)
+    return Case(
+        id="incident",
+        version=1,
+        title="",
+        trace=SanitizedTrace.admitted(replace(trace, gaps=found.gaps), incident.record),
+        kept=tuple(step.seq for step in trace.steps),
+        checks=tuple(checks),
+        life=(LifeEvent("proposed", "evalkit ingest", "made from an incident", now_utc()),),
+        source={"trace_id": trace.id, "dialect": trace.dialect, "passing": [one.id for one in healthy]},
+        signature=name,
+        evidence=found.score,
+        closed=closed_modes(trace),
+        strength={} if strong is None else strong.as_json(),
+        fingerprint=fingerprint(trace),
+    )
+
+
+def _pruned(whole: Case, sliced: Slice, further: Sequence[Step]) -> Case:
+    """The case with what a slice keeps, and further fixtures."""
+    trace = whole.trace.trace
+    pruned = prune(trace, sliced)
+    left = replace(pruned, steps=(*pruned.steps, *further))
+    return replace(
+        whole,
+        trace=SanitizedTrace.admitted(left, whole.trace.record),
+        kept=sliced.kept,
+        dropped=tuple(Dropped(seq, trace.step(seq).kind, trace.step(seq).name, why) for seq, why in sliced.dropped),
+    )
+
+
+def _pruning(verified: Widened, target: str, was_run: bool, left_out: bool) -> dict[str, Json]:
+    """Whether a replay proved the pruning; for the case's header."""
+    if left_out:
+        return {"verified": False, "why": "left out (--no-verify)"}
+    if not was_run:
+        return {"verified": False, "why": "no target"}
+    if verified.why:
+        return {"verified": False, "why": verified.why}
+    return {"verified": True, "how": f"replay of {target}", "widened": verified.times}
+
+
+def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None) -> list[int]:
+    if at is not None:
+        if not any(step.seq == at for step in trace.steps):
+            raise InputError(f"there is no step {at}", f"trace {trace.id}", "evalkit inspect shows the steps")
+        return [at]
+    return sorted({seq for result in failing for seq in result.steps})
+
+
+def _strangers(trace: Trace, healthy: Sequence[Trace]) -> list[Step]:
+    """Answers that only a healthy run was given, as further fixtures: a mended agent may ask what this one did not."""
+    known = {_asked(step) for step in trace.steps if step.is_dependency}
+    number = max((step.seq for step in trace.steps), default=-1)
+    found: list[Step] = []
+    for run in healthy:
+        for step in run.steps:
+            if step.kind == "tool" and _asked(step) not in known:
+                known.add(_asked(step))
+                number += 1
+                attributes = {**step.attributes, FIXTURE_OF: run.id}
+                found.append(replace(step, seq=number, parent=None, attributes=attributes))
+    return found
+
+
+def _asked(step: Step) -> str:
+    return digest([step.kind, step.name, step.input])
+
+
+def _why_refused(checks: Sequence[Check], healthy: Sequence[Trace]) -> str:
+    if checks and healthy:
+        return "no check tells the incident from the healthy run"
+    return "nothing in the trace breaks a rule that evalkit knows, so no check would fail on it"
+
+
+def _cure_refused(expect: Json, healthy: Sequence[Trace]) -> str:
+    if expect is None and not healthy:
+        return "say what should have happened: --expect expected.json, or --passing healthy.trace"
+    return "give another healthy run, or state the expected output and effects with --expect"
+
+
+def _slug(name: str, trace: Trace) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60].strip("-") or "incident"
+    return f"{words}-{digest([trace.id, trace.input, trace.output])[:6]}"
+
+
+def _title(name: str, trace: Trace) -> str:
+    kind, _, detail = name.partition(":")
+    words = kind.replace("_", " ").lower()
+    return f"{trace.name or 'agent'}: {words}{f' ({detail})' if detail else ''}"[:160]
