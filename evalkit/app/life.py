@@ -284,7 +284,8 @@ def _write(case: Case, settings: Settings) -> Path:
     last = case.life[-1]
     told = replace(last, reason=sanitizer.text(last.reason))
     checks = tuple(_meeting(check, sanitizer.value(dict(check.params))) for check in case.checks)
-    case = replace(case, life=(*case.life[:-1], told), checks=checks)
+    proof = tuple(sanitizer.text(sentence) for sentence in case.proof)
+    case = replace(case, life=(*case.life[:-1], told), checks=checks, proof=proof)
     harvested = sanitizer.harvested
     path = write_case(case, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(case, settings.cases)
