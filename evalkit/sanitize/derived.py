@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.ranges import is_name_surrogate, words_of_account
 from evalkit.sanitize.rules.words import COMMON, GENERIC, PLACEHOLDERS, TITLES
 

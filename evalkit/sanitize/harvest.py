@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from evalkit.errors import InputError
-from evalkit.sanitize.detect import Claim, Detector, child_scope
+from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.detect import Detector, child_scope
 from evalkit.sanitize.derived import named_by
 from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
 from evalkit.sanitize.folding import fold
@@ -140,7 +141,7 @@ class Harvester:
                 self._node(nested, None, "", depth + 1, None)
             else:
                 folded = fold(text)
-                self._take(self._detector.in_text(text if folded is None else folded.text), "form")
+                self._found(text if folded is None else folded.text)
                 self._inside(text, depth)
         finally:
             self._nesting -= 1
@@ -160,28 +161,33 @@ class Harvester:
     def _claim(self, hint: Kind, text: str) -> None:
         claim = self._detector.under_hint(hint, text)
         if claim is not None:
-            self._take((claim,), "key")
+            self._take(claim, "key")
 
-    def _take(self, claims: Iterable[Claim], rule: str) -> None:
-        for claim in claims:
+    def _found(self, text: str) -> None:
+        for span in self._detector.spans(text):
+            claim = span.claim
             if claim.kind == "email" and ("%40" in claim.text or is_surrogate("email", claim.text.rpartition("+")[2])):
                 continue  # found decoded: here ``%20`` or ``ask+`` before it would be taken for a part of it
-            self._claims.append(claim)
-            self.origins.add(claim, rule, sure=rule == "key" or claim.kind != "name")
-            named = named_by(claim) if self._policy.action("name") != "keep" else ""
-            guess = self._detector.under_hint("name", named) if named else None
-            if guess is not None:
-                self._claims.append(guess)
-                self.origins.add(guess, f"in {claim.kind}", sure=claim.kind == "account")
+            self._take(claim, span.rule, sure=span.sure)
+
+    def _take(self, claim: Claim, rule: str, *, sure: bool = True) -> None:
+        self._claims.append(claim)
+        self.origins.add(claim, rule, sure=sure)
+        named = named_by(claim) if self._policy.action("name") != "keep" else ""
+        guess = self._detector.under_hint("name", named) if named else None
+        if guess is not None:
+            self._claims.append(guess)
+            self.origins.add(guess, f"in {claim.kind}", sure=claim.kind == "account")
 
     def _number(self, number: int, hint: Kind | None) -> None:
         if number >= HUGE_NUMBER:
             return
         if hint in NUMBER_KINDS:
             claim = self._detector.number_under_hint(hint, number)
-            self._take(() if claim is None else (claim,), "key")
+            if claim is not None:
+                self._take(claim, "key")
         elif number >= LONG_NUMBER:
-            self._take(self._detector.in_text(str(number)), "form")
+            self._found(str(number))
 
     def _bound(self) -> None:
         if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from evalkit.canonical import Json
-from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import NUMBER_DIGITS

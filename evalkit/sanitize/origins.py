@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.lexicon import Entity, entity_of
 
 __all__ = ["Origins"]

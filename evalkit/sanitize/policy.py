@@ -21,6 +21,8 @@ Kind: TypeAlias = Literal[
     "email",
     "phone",
     "ip",
+    "mac",
+    "plate",
     "account",
     "payment",
     "address",

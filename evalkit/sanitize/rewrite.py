@@ -9,7 +9,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
-from evalkit.sanitize.detect import Claim, Detector, child_scope
+from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.detect import Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, parse_nested, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS

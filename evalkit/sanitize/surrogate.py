@@ -174,6 +174,17 @@ def _id_core(norm: str, draw: Draw) -> str:
     return f"{stem}{check_number(stem, 10_000):04}"
 
 
+def _mac_core(norm: str, draw: Draw) -> str:
+    return "02005e" + draw.hex(6)
+
+
+def _plate_core(norm: str, draw: Draw) -> str:
+    if not is_cjk(norm[0]):
+        return _id_core(norm, draw)
+    letters = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"  # neither I nor O stands on a plate
+    return "京I" + "".join(letters[draw.below(34)] for _ in range(max(5, len(norm) - 2)))
+
+
 def _ip_core(norm: str, draw: Draw) -> str:
     if ":" in norm:
         return ipaddress.IPv6Address((0x20010DB8 << 96) | draw.below(2**96)).compressed
@@ -206,6 +217,8 @@ _CORE: dict[str, Callable[[str, Draw], str]] = {
     "email": lambda norm, draw: f"u{draw.hex(12)}@example.com",
     "phone": _phone_core,
     "ip": _ip_core,
+    "mac": _mac_core,
+    "plate": _plate_core,
     "account": _id_core,
     "payment": _id_core,
     "address": _address_core,
