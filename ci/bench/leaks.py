@@ -80,7 +80,7 @@ def seeded(seed: int, count: int) -> dict[str, Any]:
             trace = trace_with(planted, rng, number)
             try:
                 done = ingest_trace(
-                    trace, settings, expect={"state": "never"}, title=f"about {planted[0][1]}", case_id=f"c{number}"
+                    trace, settings, expect={"state": "never"}, new=True, title=f"about {planted[0][1]}", case_id=f"c{number}"
                 )
             except SanitizationFailed as error:
                 counts["refused"] += len(planted)

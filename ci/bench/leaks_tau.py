@@ -58,7 +58,7 @@ def one_by_one(traces: Sequence[Trace], values: dict[str, set[tuple[str, str]]])
     with tempfile.TemporaryDirectory() as root:
         settings = Settings(root=Path(root), cases=Path(root) / "cases", pseudonym_key=KEY)
         for number, trace in enumerate(traces):
-            done = ingest_trace(trace, settings, expect={"state": "never"}, keep_all=True, case_id=f"tau-{number}")
+            done = ingest_trace(trace, settings, expect={"state": "never"}, new=True, keep_all=True, case_id=f"tau-{number}")
             assert done.path is not None
             incident = read_case(done.path).incident
             count.add(trace, incident)

@@ -72,9 +72,9 @@ class Detector:
             Rule("custom", kind, "any", pattern if _has_group(pattern) else f"({pattern})", whole=False)
             for kind, pattern in policy.patterns
         )
-        self._rules = RuleSet([rule for rule in (*custom, *RULES) if policy.action(rule.kind) != "keep"])
+        self._rules = _compiled(tuple(rule for rule in (*custom, *RULES) if policy.action(rule.kind) != "keep"))
         self._gitleaks: GitleaksRules | None = gitleaks_rules() if policy.action("secret") != "keep" else None
-        self._keywords = Keywords(self._gitleaks.keywords if self._gitleaks else [])
+        self._keywords = _keywords(tuple(self._gitleaks.keywords if self._gitleaks else ()))
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
@@ -234,6 +234,17 @@ class Detector:
 
     def _wanted(self, claim: Claim) -> bool:
         return claim.text not in self._policy.allow and not is_surrogate(claim.kind, claim.text)
+
+
+@lru_cache(maxsize=8)
+def _compiled(rules: tuple[Rule, ...]) -> RuleSet:
+    """Compiling takes longer than sanitizing a small trace."""
+    return RuleSet(list(rules))
+
+
+@lru_cache(maxsize=8)
+def _keywords(words: tuple[str, ...]) -> Keywords:
+    return Keywords(list(words))
 
 
 def _is_word(value: object) -> bool:

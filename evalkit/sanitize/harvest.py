@@ -42,6 +42,7 @@ class Harvester:
     Attributes:
         origins: what found the values.
         claimed: whether there was any claim yet.
+        flat: texts that were read and hold no other value in them: to replace what is known in them is all.
     """
 
     def __init__(self, policy: Policy, detector: Detector) -> None:
@@ -50,6 +51,7 @@ class Harvester:
         self._claims: list[Claim] = []
         self.origins = Origins()
         self.claimed = False
+        self.flat: set[str] = set()
         self._read: set[str] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
         self._nesting = 0
@@ -143,12 +145,16 @@ class Harvester:
                 folded = fold(text)
                 self._found(text if folded is None else folded.text)
                 self._inside(text, depth)
+                if folded is not None:
+                    self.flat.discard(text)
         finally:
             self._nesting -= 1
 
     def _inside(self, text: str, depth: int) -> None:
-        """What lies in parts of a plain text."""
+        """What lies in parts of a plain text; one that has no parts is noted."""
+        parts = False
         for piece in pair_pieces(text):
+            parts = True
             hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
             if hint is not None and (hint, piece.value) not in self._read_hinted:
                 self._read_hinted.add((hint, piece.value))
@@ -156,7 +162,10 @@ class Harvester:
         if self._nesting <= MAX_NESTING:
             for codec in CODECS:
                 for piece in codec(text):
+                    parts = True
                     self._node(piece.value, None, "", depth + 1, None)
+            if not parts:
+                self.flat.add(text)
 
     def _claim(self, hint: Kind, text: str) -> None:
         claim = self._detector.under_hint(hint, text)
@@ -193,6 +202,7 @@ class Harvester:
         if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days
             self._read.clear()
             self._read_hinted.clear()
+            self.flat.clear()
 
 
 def check_text(text: str) -> None:

@@ -26,9 +26,14 @@ _NOTHING: frozenset[Entity] = frozenset()
 
 
 class Rewriter:
-    """Replaces what a lexicon knows in JSON values; remembers the result for every text."""
+    """Replaces what a lexicon knows in JSON values; remembers the result for every text.
 
-    def __init__(self, policy: Policy, detector: Detector, lexicon: Lexicon) -> None:
+    Args:
+        flat: texts of which harvesting showed that no other value is in them (see `Harvester`).
+    """
+
+    def __init__(self, policy: Policy, detector: Detector, lexicon: Lexicon, flat: set[str]) -> None:
+        self._flat_texts = flat
         self._policy = policy
         self._detector = detector
         self._lexicon = lexicon
@@ -158,7 +163,7 @@ class Rewriter:
     def _rewritten(self, text: str) -> tuple[str, frozenset[Entity]]:
         if text in self._policy.allow:
             return text, _NOTHING
-        if self._nesting >= MAX_NESTING or text in self._lexicon.forms:
+        if text in self._flat_texts or self._nesting >= MAX_NESTING or text in self._lexicon.forms:
             return self._lexicon.replace(text)
         self._nesting += 1
         outer, self._found = self._found, set()

@@ -57,7 +57,7 @@ class Sanitizer:
         self._detector = detector = detector or Detector(policy)
         self._lexicon = Lexicon(policy, Mint(key))
         self._harvester = Harvester(policy, detector)
-        self._rewriter = Rewriter(policy, detector, self._lexicon)
+        self._rewriter = Rewriter(policy, detector, self._lexicon, self._harvester.flat)
         self._lock = threading.RLock()
         self._rules_digest = rules_digest_of
         self._harvested: Harvested | None = None
