@@ -1,8 +1,8 @@
 """Whether planted personal values and secrets are found in case files, and what of tau-bench's true ones is left.
 
-Seeded: `--count` values of many kinds, each written in one of many disguises (escaped, encoded, nested, in keys, in URLs,
-in Chinese text, ...), at random places of traces; every trace is ingested into a case file as a user does it. A decoder
-of this script's own, that shares nothing with evalkit, then takes apart what was written and looks for the values:
+Seeded: `--count` values of many kinds, each written in one of many disguises (escaped, encoded, nested, in keys, in
+URLs, in Chinese text, ...), at random places of traces; every trace is ingested into a case file as a user does it.
+A decoder of this script's own, that shares nothing with evalkit, then takes apart what was written and looks for the values:
 ``leaked`` (0 is wanted), ``refused`` (no file was written), ``clean``. Half of the values stand once more in the open
 under a telling key, as customer records have them; names and passwords always do.
 
@@ -45,6 +45,7 @@ from evalkit.trace.model import Step, StepError, Trace
 PER_TRACE = 5
 FAMILY_ZH, GIVEN_ZH = "欧阳司马诸葛赵钱孙李周吴郑王冯陈褚卫蒋沈韩杨", "梓涵浩宇欣怡子轩雨泽思远嘉懿煜城"
 SYLLABLES = "ka ro mi ve lu tan der sol fin gar bel nor wis".split()
+REGIONS, BASE32 = ("310101", "440305", "110108"), "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 Disguise = Callable[[str, random.Random], str]
 
 
@@ -80,7 +81,12 @@ def seeded(seed: int, count: int) -> dict[str, Any]:
             trace = trace_with(planted, rng, number)
             try:
                 done = ingest_trace(
-                    trace, settings, expect={"state": "never"}, new=True, title=f"about {planted[0][1]}", case_id=f"c{number}"
+                    trace,
+                    settings,
+                    expect={"state": "never"},
+                    new=True,
+                    title=f"about {planted[0][1]}",
+                    case_id=f"c{number}",
                 )
             except SanitizationFailed as error:
                 counts["refused"] += len(planted)
@@ -138,12 +144,12 @@ def iban(rng: random.Random) -> str:
 VALUES: dict[str, tuple[str, Callable[[random.Random], str]]] = {
     "email": ("email", lambda r: f"{word(r).lower()}.{word(r).lower()}{r.randrange(99)}@{word(r).lower()}.com"),
     "cn_mobile": ("手机号", lambda r: "1" + r.choice("358") + r.choice("0123") + digits(r, 8)),
-    "nanp": ("phone", lambda r: f"({r.choice('23456')}{r.choice('0123')}{r.choice('1234')}) {r.randrange(200, 999)}-{digits(r, 4)}"),
+    "nanp": ("phone", lambda r: f"({r.choice('2345')}{r.choice('0123')}7) {r.randrange(200, 999)}-{digits(r, 4)}"),
     "card": ("card_number", lambda r: luhn("4" + digits(r, 14))),
     "iban": ("iban", iban),
     "ssn": ("ssn", lambda r: f"{r.randrange(100, 665)}-{r.randrange(10, 99)}-{r.randrange(1000, 9999)}"),
-    "cn_id": ("身份证", lambda r: f"{r.choice(('310101', '440305', '110108'))}19{r.randrange(60, 99)}0{r.randrange(1, 9)}1{r.randrange(9)}{digits(r, 3)}{r.choice('0123456789X')}"),
-    "api_key": ("api_key", lambda r: r.choice((f"ghp_{letters(r, 36)}", f"AKIA{letters(r, 16, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567')}", f"sk-proj-{letters(r, 40)}"))),
+    "cn_id": ("身份证", lambda r: f"{r.choice(REGIONS)}19{r.randrange(60, 99)}0{r.randrange(1, 9)}1{digits(r, 4)}{r.choice('0123X')}"),
+    "api_key": ("api_key", lambda r: r.choice((f"ghp_{letters(r, 36)}", f"AKIA{letters(r, 16, BASE32)}", f"sk-proj-{letters(r, 40)}"))),
     "name_en": ("full_name", lambda r: f"{word(r)} {word(r)}"),
     "name_zh": ("姓名", lambda r: r.choice(FAMILY_ZH) + r.choice(GIVEN_ZH) + r.choice(GIVEN_ZH)),
     "password": ("password", lambda r: f"{word(r)}-{digits(r, 4)}!{word(r)}"),
@@ -256,10 +262,12 @@ def trace_with(planted: list[tuple[str, str, str, str]], rng: random.Random, num
             trace_id += f":{text}"
         else:
             gap += f" {text}"
+    prompt: Any = str(places["prompt"]) if rng.random() < 0.5 else places["prompt"]
     steps = (
-        Step(0, "model", "m-1", {"messages": [{"role": "user", "content": str(places["prompt"]) if not places["prompt"] or rng.random() < 0.5 else places["prompt"]}]},
+        Step(0, "model", "m-1", {"messages": [{"role": "user", "content": prompt}]},
              {"role": "assistant", "content": places["said"]}, attributes={"tags": places["attr"]}),
-        Step(1, "tool", "get_order", {"order": record["order"], "notes": places["args"]}, {"record": record, "more": places["result"]}),
+        Step(1, "tool", "get_order", {"order": record["order"], "notes": places["args"]},
+             {"record": record, "more": places["result"]}),
         Step(2, "tool", "refund", {"order": record["order"]}, None, error=StepError("Timeout", message, stack=stack)),
     )  # fmt: skip
     gaps = (gap,) if gap else ()

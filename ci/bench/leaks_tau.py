@@ -1,7 +1,7 @@
 """What of tau-bench's true personal values is left in case files, and whether the recorded calls still match.
 
-Used by ``leaks.py --tau``. The values are those of the database's users that occur in a run (looked for as words of their
-own, JSON in strings taken apart): names, e-mails, addresses, birth dates, postcodes, payment ids, user ids.
+Used by ``leaks.py --tau``. The values are those of the database's users that occur in a run (looked for as words of
+their own, JSON in strings taken apart): names, e-mails, addresses, birth dates, postcodes, payment ids, user ids.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,9 @@ def one_by_one(traces: Sequence[Trace], values: dict[str, set[tuple[str, str]]])
     with tempfile.TemporaryDirectory() as root:
         settings = Settings(root=Path(root), cases=Path(root) / "cases", pseudonym_key=KEY)
         for number, trace in enumerate(traces):
-            done = ingest_trace(trace, settings, expect={"state": "never"}, new=True, keep_all=True, case_id=f"tau-{number}")
+            done = ingest_trace(
+                trace, settings, expect={"state": "never"}, new=True, keep_all=True, case_id=f"tau-{number}"
+            )
             assert done.path is not None
             incident = read_case(done.path).incident
             count.add(trace, incident)
@@ -124,10 +127,8 @@ def replayed(raw: Trace, clean: Trace, sanitize: Callable[[Any], Any]) -> tuple[
             continue
         asked += 1
         call = Call(step.kind, step.name, sanitize(step.input), model=requested_model(step))
-        try:
+        with suppress(ReplayHalt):
             hit += frozen.answer(call) is not None
-        except ReplayHalt:
-            pass
     return asked, hit
 
 

@@ -27,8 +27,8 @@ class Problem:
     """One thing that does not hold.
 
     Attributes:
-        kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable; ``personal``: the
-            present rules find values that are no surrogates.
+        kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable;
+            ``personal``: the present rules find values that are no surrogates.
     """
 
     kind: Literal["integrity", "view", "input", "personal"]

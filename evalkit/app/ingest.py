@@ -141,7 +141,9 @@ def ingest_trace(
     if taken and not given:
         made = replace(made, checks=less_sure(made.checks))
     if taken:
-        whys: list[Json] = [[run.trace.id, sanitizer.text(one.why)] for run, one in zip(healthy[len(given) :], taken, strict=True)]
+        whys: list[Json] = [
+            [run.trace.id, sanitizer.text(one.why)] for run, one in zip(healthy[len(given) :], taken, strict=True)
+        ]
         made = replace(made, source={**made.source, "found": whys})
     if before:
         event = (acting(actor, settings), sanitizer.text(reason), now_utc())

@@ -10,6 +10,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -65,8 +66,12 @@ def _utf_16(data: bytes) -> Blob | None:
         except UnicodeDecodeError:
             continue
         if _TEXT_16.fullmatch(text.removeprefix("\ufeff")):
-            return Blob(text, lambda new, encoding=encoding: str(new).encode(encoding))
+            return Blob(text, partial(_encode, encoding=encoding))
     return None
+
+
+def _encode(new: Any, encoding: str) -> bytes:
+    return str(new).encode(encoding)
 
 
 def _compressed(data: bytes, form: int, compress: Callable[[bytes], bytes]) -> Blob | None:

@@ -10,8 +10,8 @@ __all__ = ["named_by"]
 
 _ROLES = frozenset(
     "info desk sales billing help contact team office hr jobs press news orders order shop web mail post master reply "
-    "noreply hello hi it ops dev data api app bot svc srv node worker runner build ci cd cron job task queue db sql log "
-    "logs cluster region east west prod staging stage main backup sync batch pipeline agent assistant model".split()
+    "noreply hello hi it ops dev data api app bot svc srv node worker runner build ci cd cron job task queue db sql "
+    "log logs cluster region east west prod staging stage main backup sync batch pipeline agent assistant model".split()
 )
 _NOBODY = GENERIC | PLACEHOLDERS | TITLES | _ROLES
 _SIGNS = "._-"

@@ -243,7 +243,7 @@ def _compiled(rules: tuple[Rule, ...]) -> RuleSet:
 
 
 @lru_cache(maxsize=8)
-def _keywords(words: tuple[str, ...]) -> Keywords:
+def _keywords(words: tuple[tuple[bytes, ...], ...]) -> Keywords:
     return Keywords(list(words))
 
 

@@ -1,7 +1,7 @@
 """A text as a reader takes it: full-width and styled letters as plain ones, no invisible characters, digits together.
 
-``１３９ …``, ``m\\u200bi\\u200ba@acme.com`` and ``1 3 9 4 5 6 7 1 2 3 4`` are found where they stand, by the map that the
-folded text keeps of where its characters come from.
+``１３９ …``, ``m\\u200bi\\u200ba@acme.com`` and ``1 3 9 4 5 6 7 1 2 3 4`` are found where they stand, by the map that
+the folded text keeps of where its characters come from.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.detect import Detector, child_scope
 from evalkit.sanitize.derived import named_by
+from evalkit.sanitize.detect import Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.origins import Origins

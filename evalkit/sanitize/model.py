@@ -31,7 +31,7 @@ class SanitizationRecord:
             digest of a text with few unknowns confirms a guess.
         sanitized_hash: hex SHA-256 of the sanitized trace's canonical text.
         counts: distinct values that were hidden, by kind.
-        rules: the same by what found them: ``name key`` (by the key that it stands under), ``email form`` (by its form),
+        rules: the same by what found them: ``name key`` (by its key), ``email email`` (by the rule of that name),
             ``name in account`` (a user id gave it away).
         paths: how many texts were changed, by place: ``tool find.output.user.email``; list items are ``*``.
         unsure: surrogates of names that may be none: a person should look at them.

@@ -11,6 +11,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
@@ -90,7 +91,7 @@ def json_pieces(text: str) -> Iterator[Piece]:
             at = start + 1
             continue
         original = text[start:end]
-        yield Piece(start, end, value, lambda new, old=value, like=original: serialize_like(new, old, like))
+        yield Piece(start, end, value, partial(_json, old=value, like=original))
         at = end
 
 
@@ -102,7 +103,7 @@ def escape_pieces(text: str) -> Iterator[Piece]:
         if "\\" in match[0] and _ESCAPE.search(match[0]):
             decoded = _ESCAPE.sub(_unescape, match[0])
             if decoded.isascii() or not any("\ud800" <= char <= "\udfff" for char in decoded):
-                yield Piece(*match.span(), decoded, lambda new, ascii=match[0].isascii(): _escape(new, ascii))
+                yield Piece(*match.span(), decoded, partial(_escape, ascii_only=match[0].isascii()))
 
 
 def percent_pieces(text: str) -> Iterator[Piece]:
@@ -110,13 +111,13 @@ def percent_pieces(text: str) -> Iterator[Piece]:
     if "%" not in text or not _ENCODED.search(text):
         if "+" in text and "=" in text:  # a form's values: spaces are plus signs
             for match in _PLUS.finditer(text):
-                yield Piece(*match.span(), unquote_plus(match[0]), lambda new, like=match[0]: _percent(new, like))
+                yield Piece(*match.span(), unquote_plus(match[0]), partial(_percent, like=match[0]))
         return
     for match in _PERCENT.finditer(text):
         piece = match[0]
         if _ENCODED.search(piece) or ("+" in piece and text[match.start() - 1 : match.start()] in ("=", "?", "&")):
             decoded = unquote_plus(piece) if "+" in piece else unquote(piece)
-            yield Piece(*match.span(), decoded, lambda new, like=piece: _percent(new, like))
+            yield Piece(*match.span(), decoded, partial(_percent, like=piece))
 
 
 def entity_pieces(text: str) -> Iterator[Piece]:
@@ -126,7 +127,7 @@ def entity_pieces(text: str) -> Iterator[Piece]:
     for match in _MARKUP.finditer(text):
         if _ENTITY.search(match[0]):
             decoded = _ENTITY.sub(lambda entity: html.unescape(entity[0]), match[0])
-            yield Piece(*match.span(), decoded, lambda new, like=match[0]: _entities(new, like))
+            yield Piece(*match.span(), decoded, partial(_entities, like=match[0]))
 
 
 def blob_pieces(text: str) -> Iterator[Piece]:
@@ -155,7 +156,7 @@ def _pairs(form: re.Pattern[str], text: str) -> Iterator[Piece]:
         value = match[group]
         coded = group == 4 and "%" in value
         plain = unquote_plus(value) if coded else value
-        spell: Callable[[Any], str] = (lambda new, like=value: _percent(new, like)) if coded else str
+        spell: Callable[[Any], str] = (partial(_percent, like=value)) if coded else str
         yield Piece(*match.span(group), plain, spell, match[1])
 
 
@@ -165,11 +166,11 @@ def _blobs(run: str, offset: int) -> Iterator[Piece]:
         blob = blob_of(bytes.fromhex(as_hex[1]))
         if blob is not None:
             start = offset + as_hex.start(1)
-            yield Piece(start, offset + len(run), blob.value, lambda new: _as_hex(blob.pack(new), as_hex[1]))
+            yield Piece(start, offset + len(run), blob.value, partial(_as_hex, blob=blob, like=as_hex[1]))
             return
     blob = _decoded(run)
     if blob is not None:
-        yield Piece(offset, offset + len(run), blob.value, lambda new: _as_base64(blob.pack(new), run))
+        yield Piece(offset, offset + len(run), blob.value, partial(_as_base64, blob=blob, like=run))
     else:  # a path, or a name with a blob behind it
         form = next((form for form in _INNER if form.fullmatch(run) is None), None)
         for match in () if form is None else form.finditer(run):
@@ -183,12 +184,13 @@ def _decoded(run: str) -> Blob | None:
     return blob_of(base64.b64decode(compact + "=" * (-len(compact) % 4)))
 
 
-def _as_hex(data: bytes, like: str) -> str:
+def _as_hex(new: Any, blob: Blob, like: str) -> str:
+    data = blob.pack(new)
     return data.hex().upper() if like.isupper() else data.hex()
 
 
-def _as_base64(data: bytes, like: str) -> str:
-    text = base64.b64encode(data).decode()
+def _as_base64(new: Any, blob: Blob, like: str) -> str:
+    text = base64.b64encode(blob.pack(new)).decode()
     if "-" in like or "_" in like:
         text = text.replace("+", "-").replace("/", "_")
     if not like.endswith("=") and len(re.sub(r"\s", "", like)) % 4:
@@ -205,6 +207,10 @@ def _unescape(match: re.Match[str]) -> str:
     if match[1]:
         return str(json.loads(f'"{match[1]}"'))
     return _SIGNS.get(match[2], match[2])
+
+
+def _json(new: Any, old: Any, like: str) -> str:
+    return serialize_like(new, old, like)
 
 
 def _escape(new: Any, ascii_only: bool) -> str:

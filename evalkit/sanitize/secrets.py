@@ -149,7 +149,7 @@ def _window(data: bytes, first: int, last: int) -> tuple[int, int]:
 
 
 _END = "(?:[\\x60'\"\\s;]|\\\\[nr]|$)"
-_WIDER_END = "(?:[\\x60'\"\\s;,)\\]}<>&|]|[^\\x00-\\x7F]|\\\\[nrt\"]|$)"
+_WIDER_END = '(?:[\\x60\'"\\s;,)\\]}<>&|]|[^\\x00-\\x7F]|\\\\[nrt"]|$)'
 """What may stand behind a secret: upstream looks at code, where no Chinese character and no bracket follows."""
 
 

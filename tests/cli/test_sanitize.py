@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.test_ingest import incident
-from tests.project import Project
+from tests.project import Project, incident
 
 MAIL = "lena.vogt@example.org"
 TRACE = [
@@ -99,7 +98,8 @@ def test_an_allowed_place_is_nobodys(project: Project) -> None:
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": None, "tool_calls": [
             {"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{}"}}]},
-        {"role": "tool", "tool_call_id": "c1", "content": '{"shop": {"contact": "desk@acme-mail.com"}, "email": "a.b@c-mail.com"}'},
+        {"role": "tool", "tool_call_id": "c1",
+         "content": '{"shop": {"contact": "desk@acme-mail.com"}, "email": "a.b@c-mail.com"}'},
     ]}  # fmt: skip
     project.write("two.json", json.dumps(trace))
     assert project.run("sanitize", "two.json", "--out", "clean.trace").code == 0

@@ -14,7 +14,6 @@ from evalkit.playback.targets.protocol import TARGETS
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.trace.model import Step, Trace
-
 from tests.build import a_case
 
 KEY = b"outputs test key, 32 bytes......"
@@ -48,7 +47,7 @@ def replayed(case: Case, agent: Callable[[Any], Any]) -> Replay:
 
 
 def test_a_raw_constant_meets_the_recorded_call() -> None:
-    """Arguments that no fixture has as they are go through the sanitizer and find it; the kept trace has the surrogate."""
+    """Arguments that no fixture has as they are are sanitized and find it; the kept trace has the surrogate."""
     done = replayed(case_of({"to": MAIL}), lambda _: send_mail(to=MAIL))
     assert done.misses == ()
     assert MAIL not in done.text.decode()
