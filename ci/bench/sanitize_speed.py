@@ -112,7 +112,7 @@ def a_trace(rng: random.Random, number: int) -> Trace:
         steps.append(Step(len(steps), "model", "chat", {"messages": list(messages)}, asked))
         record = {
             "customer": person, "items": [an_item(rng) for _ in range(6)], "total": rng.randrange(10**5) / 100,
-            "log": f"curl -H 'Authorization: Bearer {letters(rng, 32)}' https://api.shop.io/v2/{letters(rng, 10)}?page=2",
+            "log": f"curl -H 'Authorization: Bearer {letters(rng, 32)}' https://shop.io/{letters(rng, 9)}?page=2",
             "note": rng.choice(TALK_EN), "备注": rng.choice(TALK_ZH), "digest": letters(rng, 40, "0123456789abcdef"),
             "blob": base64.b64encode(rng.randbytes(90)).decode(),
         }  # fmt: skip
@@ -136,7 +136,7 @@ def presidio(traces: list[Trace]) -> Iterator[tuple[str, float]]:
         spacy, tldextract = import_module("spacy"), import_module("tldextract")
     except ImportError:
         return
-    tldextract.extract = tldextract.TLDExtract(suffix_list_urls=())  # else its e-mail rule asks the network
+    setattr(tldextract, "extract", tldextract.TLDExtract(suffix_list_urls=()))  # noqa: B010  # else its e-mail rule asks the network
     strings = list(dict.fromkeys(text for trace in traces for step in trace.steps for text in walk(step.output)))[:400]
     size = sum(len(text.encode()) for text in strings) / 1e6
     blank = tempfile.mkdtemp()

@@ -28,6 +28,8 @@ _DIGITS = re.compile(r"\d(?:[ ._\u00b7-]\d){6,}")
 _INVISIBLE = re.compile("[\0\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _STRANGE = re.compile(r"[^\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
 _MAX_STRANGE = 0.2
+_HIGH_BYTES = bytes((0x00, 0x01, 0x02, 0x20, 0x30, *range(0x34, 0xA0), 0xFF))
+"""The upper bytes of UTF-16 for Latin and Chinese letters and signs."""
 
 
 class Budget:
@@ -35,10 +37,14 @@ class Budget:
 
     Args:
         characters: of all views together.
+
+    Attributes:
+        runs: base64 and hex that was decoded already.
     """
 
     def __init__(self, characters: int = 256 * 2**20) -> None:
         self._left = characters
+        self.runs: set[str] = set()
 
     def spend(self, count: int, where: str) -> None:
         """Take `count` characters.
@@ -99,7 +105,8 @@ def _decoded(text: str, budget: Budget, where: str) -> Iterator[str]:
         yield _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
     if _DIGITS.search(text):
         yield _DIGITS.sub(lambda match: re.sub(r"\D", "", match[0]), text)
-    for run in _RUN.findall(text):
+    for run in set(_RUN.findall(text)) - budget.runs:
+        budget.runs.add(run)
         if _HEX.search(run):
             for digits in _HEX.findall(run):
                 yield from _texts(bytes.fromhex(digits), budget, where)
@@ -113,9 +120,13 @@ def _decoded(text: str, budget: Budget, where: str) -> Iterator[str]:
 def _texts(data: bytes, budget: Budget, where: str) -> Iterator[str]:
     if len(data) < 6:
         return
-    yield from _mostly_text(data.decode("utf-8", "replace"))
-    for encoding in ("utf-16-le", "utf-16-be"):
-        yield from _mostly_text(data[: len(data) // 2 * 2].decode(encoding, "replace"))
+    text = data.decode("utf-8", "ignore")
+    if len(text.encode()) > 0.8 * len(data):
+        yield from _mostly_text(text)
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        high = data[first::2]
+        if len(high.translate(None, _HIGH_BYTES)) < 0.2 * len(high):
+            yield from _mostly_text(data[: len(data) // 2 * 2].decode(encoding, "replace"))
     if data[:2] == b"\x1f\x8b":
         yield from _unpacked(data, 31, budget, where)
     elif data[:1] == b"\x78":
