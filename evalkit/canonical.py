@@ -24,7 +24,10 @@ __all__ = ["Json", "canonical", "digest", "exact_text", "parse_exact", "same"]
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 _INT64_MIN, _UINT64_MAX = -(2**63), 2**64 - 1
-_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+_AS_THEY_ARE = frozenset({str, bool, type(None)})
+_KNOWN = _AS_THEY_ARE | {dict, list, int, float}
+_LOOKED_INTO = 3
+"""So many levels down, a value that is large as a whole may have parts that need no care: a step's messages."""
 _MAX_DEPTH = 200
 _MAX_INT = int(sys.float_info.max)
 _BEYOND_64_BIT = re.compile(rb"-\d{19}|\d{20}")
@@ -37,8 +40,8 @@ def canonical(value: Json) -> bytes:
         InputError: `value` is no JSON (NaN, infinity, another type, a lone surrogate, deeper than 200 levels).
     """
     try:
-        if type(value) is dict and _AS_THEY_ARE.issuperset(map(type, value.values())):
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)  # most tools' arguments
+        if _is_canonical(value, 0):
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # an integer beyond 64 bits, or what the long way names better
         pass
     try:
@@ -86,7 +89,35 @@ def same(left: Json, right: Json) -> bool:
     return canonical(left) == canonical(right)
 
 
+def _is_canonical(value: object, depth: int) -> bool:
+    """Whether only the order of keys needs care: no number or type in it that `_normal` writes in its own way.
+
+    It looks at all values, level by level, which takes a fifth of the time of going through them one by one.
+    """
+    level: list[Any] = [value]
+    for _ in range(depth, _MAX_DEPTH):
+        if not _KNOWN.issuperset(map(type, level)):
+            return False
+        inner = [item for item in level if type(item) not in _AS_THEY_ARE]
+        if not inner:
+            return True
+        level = []
+        for item in inner:
+            if type(item) is dict:
+                level += item.values()
+            elif type(item) is list:
+                level += item
+            elif type(item) is int:
+                if not _INT64_MIN <= item <= _UINT64_MAX:
+                    return False
+            elif not math.isfinite(item) or item.is_integer():
+                return False
+    return False
+
+
 def _normal(value: object, depth: int) -> object:
+    if 0 < depth < _LOOKED_INTO and _is_canonical(value, depth):
+        return value
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return value

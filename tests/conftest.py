@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.project import Project
+
+settings.register_profile("evalkit", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("evalkit")
+"""A busy machine is slow, which is no fault of what is tested; a failure gives what repeats it elsewhere."""
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@
 Beside each ``X.trace.json`` stands ``X.chatml.json``: by observation, for input and output, ``{"success", "data"}``
 with a list of messages, or of one object with ``json`` where Langfuse kept the value as it is. Compared are roles,
 texts, tool calls and their arguments; definitions of tools are left out. What Langfuse refused (``success``
-false) has no messages to compare with.
+false) has no messages to compare with. A side that differs is ``explained`` when it is equal but for the one thing
+that the reason names: that is a choice of the normal form, checked value by value, and no loss.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from evalkit.trace.formats.loose_messages import answer_in, messages_in
 from evalkit.trace.model import Step
 from evalkit.trace.read import load_traces
 
+_ELSE_EQUAL = "; all else is equal"
 _ROLES = {"model": "assistant", "developer": "system", "human": "user", "ai": "assistant"}
 
 
@@ -41,7 +43,16 @@ def main(folder: Path) -> dict[str, Any]:
                         differ.append({"where": where, "why": reason})
     comparable = counts["equal"] + counts["different"]
     share = round(counts["equal"] / comparable, 4) if comparable else None
-    return {"equal": counts["equal"], "comparable": comparable, "share": share, **_rest(counts), "differ": differ}
+    explained = sum(each["why"].endswith(_ELSE_EQUAL) for each in differ)
+    return {
+        "equal": counts["equal"],
+        "comparable": comparable,
+        "share": share,
+        "explained": explained,
+        "unexplained": len(differ) - explained,
+        **_rest(counts),
+        "differ": differ,
+    }
 
 
 def _rest(counts: Counter[str]) -> dict[str, int]:
@@ -70,7 +81,9 @@ def _compared_value(step: Step, given: Any, data: list[dict[str, Any]]) -> tuple
     if _canonical(given) in (_canonical(values), _canonical(value)):  # Langfuse puts an object into a list of one
         return "equal", ""
     if isinstance(value, dict) and isinstance(value.get("message"), dict) and isinstance(given, dict):
-        return "different", "Langfuse keeps the whole choice as a value; evalkit reads the message in it"
+        same = _plain(value["message"]) == _plain(given)
+        why = "Langfuse keeps the whole choice as a value; evalkit reads the message in it"
+        return "different", why + (_ELSE_EQUAL if same else "")
     if step.kind == "model":
         return "different", "Langfuse keeps the value; evalkit reads a message in it"
     return "different", f"the step holds {str(given)[:80]!r}"
@@ -114,9 +127,14 @@ def _canonical(value: Any) -> str:
 def _reason(step: Step, messages: list[dict[str, Any]], data: list[dict[str, Any]]) -> str:
     if len(messages) != len(data):
         return f"{len(messages)} messages against {len(data)} ({step.kind} step)"
-    for at, (got, want) in enumerate(zip(messages, map(_plain, data), strict=True)):
-        if got["role"] == "tool" and want["role"] == "user" and got["content"] == want["content"]:
-            return f"message {at}: a function's response is the user's to Langfuse, a tool message in the normal form"
+    pairs = [*zip(messages, map(_plain, data), strict=True)]
+    responses = [at for at, (got, want) in enumerate(pairs) if got["role"] == "tool" and want["role"] == "user"]
+    if responses and all(
+        got == want or (at in responses and got["content"] == want["content"]) for at, (got, want) in enumerate(pairs)
+    ):
+        why = f"message {responses[0]}: a function's response is the user's to Langfuse, a tool message in normal form"
+        return why + _ELSE_EQUAL
+    for at, (got, want) in enumerate(pairs):
         for key in want:
             if got[key] != want[key]:
                 return f"message {at}, {key}: {str(got[key])[:70]!r} against {str(want[key])[:70]!r}"

@@ -1,102 +1,172 @@
-"""Same run, same trace: compares the OTLP corpus' runs that were recorded in two dialects; prints JSON.
+"""Same run, same trace: compares the runs of the corpora that were recorded in two or three dialects; prints JSON.
 
-Usage: python ci/bench/otlp_pairs.py FOLDER
+Usage: python ci/bench/otlp_pairs.py FOLDER...      (../shared/corpora/otlp-genai ../shared/corpora/openai-agents-sdk)
 
-Pairs are files of one test: ``content_mode0`` and ``content_mode1``, or a file of the same name in two folders.
-Compared are the model, tool and retrieval steps in order: kind, name, messages, answer, tool names and arguments,
-results, whether they failed, model, and what both sides count of tokens. Not compared: ids, times, the steps around
-them (dialects draw agents and chains differently), and parameters, which each exporter chooses. A pair is comparable
-when both sides carry the content of each such step, and as many of each kind.
+Files of one test hold one run: ``content_mode0`` and ``content_mode1`` of a folder, or one name in several folders.
+Compared are the agents inside of the run, the handoffs, and each model, tool and retrieval step in order: kind, name,
+messages (system prompts too), answer and its tool calls, tool definitions, arguments, results, whether it failed,
+model, the parameters that both name, and each count of the usage; embeddings and other steps by kind where a run has
+nothing else. Ids and times are not compared, nor the steps that a dialect draws around the others (turns, workflows).
+
+A value that only one side has is no difference as long as the other file does not hold it: its own words (a call's id,
+else the longest words) are searched for in the other file's text, and found there, it is a value that the reader lost,
+and a difference. Not so names of agents, which stand all over a file.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import combinations
+from dataclasses import dataclass
+from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import Any
 
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.model import Step
+from evalkit.trace.model import Step, Trace
 from evalkit.trace.read import load_traces
 
-_COMPARED = ("name", "input", "output", "failed", "model", "usage")
+_WORDS = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ,.]{7,60}")
+_IDS = {"id", "tool_call_id"}  # some exporters write an item's id for the call's
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
 
-def pairs(folder: Path) -> Iterator[tuple[Path, Path]]:
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One file of a pair: its runs and its text."""
+
+    path: Path
+    traces: tuple[Trace, ...]
+    text: str
+
+
+def pairs(folders: list[Path]) -> Iterator[tuple[Path, Path]]:
     """The files that hold one run."""
     named: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in sorted(folder.rglob("*.json")):
-        named[path.name.replace("content_mode1", "content_mode0")].append(path)
+    for path in sorted(path for folder in folders for path in folder.rglob("*.json*")):
+        test = path.name.partition(".otlp.")[0].partition(".traces.")[0]
+        named[test.replace("content_mode1", "content_mode0")].append(path)
     for paths in named.values():
         yield from combinations(paths, 2)
 
 
-def calls(path: Path) -> list[Step]:
-    """The dependency steps of a file; none when it can't be read."""
+def read(path: Path) -> Side:
+    """A file with its runs; without any when it can't be read."""
     try:
-        return [step for trace in load_traces(path) for step in trace.of_kind("model", "tool", "retrieval")]
+        traces = tuple(load_traces(path))
     except UnreadableTrace:
-        return []
-
-
-def why_not(first: list[Step], second: list[Step]) -> str:
-    """Why two runs can't be compared; empty when they can."""
-    if not first or not second:
-        return "no model, tool or retrieval step"
-    if [step.kind for step in first] != [step.kind for step in second]:
-        return "the steps differ"
-    if any("missing" in step.attributes for step in (*first, *second)):
-        return "content not captured"
-    return ""
-
-
-def without_ids(value: Any) -> Any:
-    """A value without the ids of its tool calls: some exporters write an item's id for the call's."""
-    if isinstance(value, dict):
-        return {key: without_ids(item) for key, item in value.items() if key not in ("id", "tool_call_id")}
-    return [without_ids(item) for item in value] if isinstance(value, list) else value
+        traces = ()
+    return Side(path, traces, path.read_text("utf-8"))
 
 
 def shown(step: Step) -> dict[str, Any]:
-    """What is compared of a step."""
-    given = step.input.get("messages") if step.kind == "model" and isinstance(step.input, dict) else step.input
-    usage = step.usage
-    return {
-        "name": step.name,
-        "input": without_ids(given) if step.kind == "model" else given,
-        "output": without_ids(step.output) if step.kind == "model" else step.output,
-        "failed": step.error is not None,
-        "model": step.model,
-        "usage": (usage.input_tokens, usage.output_tokens) if usage else None,
-    }
+    """What is compared of a step, by name; None for what the source does not hold."""
+    missing = step.attributes.get("missing") or []
+    found: dict[str, Any] = {"kind": step.kind, "failed": step.error is not None, "model": step.model}
+    for name in _COUNTS:
+        found[name] = getattr(step.usage, name) if step.usage else None
+    if step.kind == "model" and isinstance(step.input, dict):
+        answer = step.output if isinstance(step.output, dict) else {}
+        found["messages"] = None if "input" in missing else step.input.get("messages")
+        found["answer"] = {key: value for key, value in answer.items() if key != "tool_calls"} or None
+        found["calls"] = answer.get("tool_calls") or None
+        found["definitions"] = step.input.get("tools") or None
+        found["parameters"] = step.input.get("params") or {}
+    else:
+        found["name"] = step.name if step.kind != "other" or step.name == "handoff" else None
+        found["input"] = None if "input" in missing else step.input
+        found["output"] = None if "output" in missing else step.output
+    return found
 
 
-def differences(first: list[Step], second: list[Step]) -> list[str]:
-    """The fields in which two runs differ, each with its step."""
-    sides = zip(map(shown, first), map(shown, second), strict=True)
-    return [f"{at}.{name}" for at, (a, b) in enumerate(sides) for name in _COMPARED if a[name] != b[name]]
+def differences(first: Any, second: Any, texts: tuple[str, str], where: str, alone: Counter[str]) -> Iterator[str]:
+    """Where two values differ, going into objects and lists; what only one side has is counted in `alone`."""
+    if first is None or second is None:
+        value, text = (second, texts[0]) if first is None else (first, texts[1])
+        if value is not None and not where.endswith("_agent") and held(value, text):
+            yield f"{where}: only one side has it, and the other file holds it"
+        elif value is not None:
+            alone[re.sub(r"\d+\.", "", where)] += 1
+    elif isinstance(first, dict) and isinstance(second, dict):
+        keys = {*first} & {*second} if where.endswith(".parameters") else {*first, *second}
+        for key in sorted(keys - _IDS):
+            yield from differences(first.get(key), second.get(key), texts, f"{where}.{key}", alone)
+    elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        for at, (one, other) in enumerate(zip(first, second, strict=True)):
+            yield from differences(one, other, texts, f"{where}.{at}", alone)
+    elif first != second:
+        yield f"{where}: {str(first)[:80]!r} against {str(second)[:80]!r}"
 
 
-def compare(folder: Path) -> dict[str, Any]:
-    """All pairs of a folder."""
-    equal, different, reasons = 0, {}, Counter[str]()
-    for one, other in pairs(folder):
-        first, second = calls(one), calls(other)
-        reason = why_not(first, second)
-        if reason:
-            reasons[reason] += 1
+def held(value: Any, text: str) -> bool:
+    """Whether a file's text has a value's ids or longest words (escapes differ from file to file, words do not)."""
+    ids = [item["id"] for item in value if isinstance(item, dict) and item.get("id")] if isinstance(value, list) else []
+    if ids:
+        return any(each in text for each in ids)
+    words = _WORDS.findall(json.dumps(value, ensure_ascii=False))
+    return bool(words) and max(words, key=len) in text
+
+
+def compared(first: Trace, second: Trace, texts: tuple[str, str], alone: Counter[str]) -> Iterator[str]:
+    """Where two traces of one run differ."""
+    agents = [[step.name for step in trace.of_kind("agent") if step.parent is not None] for trace in (first, second)]
+    if agents[0] and agents[1] and agents[0] != agents[1]:
+        yield f"agents: {agents[0]} against {agents[1]}"
+    for part in (handoffs, calls):
+        one, other = part(first), part(second)
+        for at, (a, b) in enumerate(zip_longest(*aligned(one, other, texts, alone))):
+            if a is None or b is None:
+                yield f"{part.__name__} {at}: {(a or b).name} stands on one side only"
+                continue
+            yield from differences(shown(a), shown(b), texts, f"{part.__name__}.{at}", alone)
+
+
+def handoffs(trace: Trace) -> list[Step]:
+    """The handoffs of a run."""
+    return [step for step in trace.steps if step.kind == "other" and step.name == "handoff"]
+
+
+def calls(trace: Trace) -> list[Step]:
+    """The model, tool and retrieval steps of a run; all steps where there are none."""
+    return [*trace.of_kind("model", "tool", "retrieval")] or [*trace.steps]
+
+
+def aligned(
+    one: list[Step], other: list[Step], texts: tuple[str, str], alone: Counter[str]
+) -> tuple[list[Step], list[Step]]:
+    """Both without the steps that were read from messages, where the other file holds no messages to read them from."""
+    sides = []
+    for mine, theirs in ((one, texts[1]), (other, texts[0])):
+        kept = [step for step in mine if "read_from" not in step.attributes or step.name in theirs]
+        alone["a call that only the messages tell of"] += len(mine) - len(kept)
+        sides.append(kept)
+    return sides[0], sides[1]
+
+
+def compare(folders: list[Path]) -> dict[str, Any]:
+    """All pairs of the folders."""
+    result: dict[str, Any] = {"equal": 0, "comparable": 0, "not_comparable": [], "different": {}, "one_side_only": {}}
+    for paths in pairs(folders):
+        one, other = map(read, paths)
+        name = f"{one.path.parent.name} + {other.path.parent.name}: {one.path.name}"
+        if not one.traces or not other.traces:
+            result["not_comparable"].append(name)
             continue
-        found = differences(first, second)
-        equal += not found
+        alone: Counter[str] = Counter()
+        found = [] if len(one.traces) == len(other.traces) else [f"{len(one.traces)} against {len(other.traces)} runs"]
+        for first, second in zip(one.traces, other.traces, strict=False):
+            found += compared(first, second, (one.text, other.text), alone)
+        result["comparable"] += 1
+        result["equal"] += not found
         if found:
-            different[f"{one.parent.name} + {other.parent.name}: {one.name}"] = found
-    comparable = equal + len(different)
-    return {"equal": equal, "comparable": comparable, "not_comparable": dict(reasons), "different": different}
+            result["different"][name] = found
+        if +alone:
+            result["one_side_only"][name] = dict(+alone)
+    return result
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare(Path(sys.argv[1])), indent=1))
+    print(json.dumps(compare([Path(folder) for folder in sys.argv[1:]]), indent=1, ensure_ascii=False))

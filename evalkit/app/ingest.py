@@ -5,7 +5,7 @@ Sanitizing comes before anything is derived, so that what is proposed, verified 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,12 +16,10 @@ from evalkit.app.locks import refresh_lock
 from evalkit.app.make import make_case
 from evalkit.app.proving import failure_reproduces
 from evalkit.app.settings import Settings
-from evalkit.canonical import Json, exact_text
-from evalkit.case.header import header_json
+from evalkit.canonical import Json
 from evalkit.case.look import look_over
 from evalkit.case.model import Case
-from evalkit.case.rows import steps_to_columns
-from evalkit.case.store import find_case, read_with_digest, write_case
+from evalkit.case.store import find_case, prepare_case, read_with_digest, write_prepared
 from evalkit.case.view import render_view, write_view
 from evalkit.check.model import CheckResult
 from evalkit.distil.expect import expected_checks
@@ -153,10 +151,11 @@ def ingest_trace(
     pruning = sanitizer.value(dict(made.pruning))  # what an agent raised may hold anything
     made = replace(made, pruning=pruning if isinstance(pruning, dict) else {})
     harvested = sanitizer.harvested
-    verify_strings(_written(made) if dry_run else (made.id, render_view(made)), harvested, f"case {made.id}")
+    prepared = prepare_case(made)
+    verify_strings([*(prepared.texts() if dry_run else ()), made.id, render_view(made)], harvested, f"case {made.id}")
     if dry_run or not agree(made):
         return Ingested(made, None, results, search)
-    path = write_case(made, settings.cases, look=lambda fresh: look_over(fresh, harvested))
+    path = write_prepared(prepared, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(made, settings.cases)
     if made.permanent:
         refresh_lock(settings.cases)
@@ -168,14 +167,6 @@ def _search(raw: Trace, among: Iterable[Trace], expect: Json, given: Sequence[Tr
     known = {run.id for run in given}
     expected = [] if expect is None else expected_checks(expect)
     return healthy_runs(raw, (run for run in among if run.id not in known), expected=expected)
-
-
-def _written(case: Case) -> Iterator[str]:
-    """Every text that the case's files will hold."""
-    columns = steps_to_columns(case.trace.trace.steps, case.kept)
-    yield exact_text(header_json(case, "")).decode()
-    yield from (value for column in columns.values() for value in column if isinstance(value, str))
-    yield render_view(case)
 
 
 def configured(trace: Trace, settings: Settings) -> Trace:

@@ -127,7 +127,9 @@ def trace_json(trace: Trace) -> dict[str, Any]:
         "totals": totals(trace).as_json(),
         "evidence": {"score": found.score, "gaps": list(found.gaps)},
         "modes": open_modes(trace),
-        "suspects": [{"step": s.step, "reason": s.reason, "weight": s.weight} for s in locate(trace)],
+        "suspects": [
+            {"step": s.step, "shown_by": s.shown_by, "reason": s.reason, "weight": s.weight} for s in locate(trace)
+        ],
         "steps": [step_json(step) for step in trace.steps],
     }
 

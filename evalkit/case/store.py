@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,53 @@ from evalkit.case.model import Case, check_case_id
 from evalkit.case.rows import STEP_SCHEMA, chain, steps_from_rows, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
 
-__all__ = ["METADATA_KEY", "case_digest", "case_versions", "find_case", "iter_cases", "read_case", "write_case"]
+__all__ = [
+    "METADATA_KEY",
+    "case_digest",
+    "case_versions",
+    "find_case",
+    "iter_cases",
+    "prepare_case",
+    "read_case",
+    "write_case",
+    "write_prepared",
+]
 
 METADATA_KEY = b"evalkit.case"
 _FILE = re.compile(r"v(\d{4,})\.parquet")
 _MAX_ROWS = 1_000_000
 _MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A case in the form in which its file holds it; made by `prepare_case` only.
+
+    Attributes:
+        header: JSON text.
+        columns: the rows, by column.
+    """
+
+    case: Case
+    header: bytes
+    columns: dict[str, list[Any]]
+
+    def texts(self) -> Iterator[str]:
+        """Every text that the file will hold."""
+        yield self.header.decode()
+        yield from (value for column in self.columns.values() for value in column if isinstance(value, str))
+
+
+def prepare_case(case: Case) -> Prepared:
+    """Everything that writing a case needs, so that it can be looked at before.
+
+    Raises:
+        InputError: a value is no JSON.
+    """
+    columns = steps_to_columns(case.trace.trace.steps, case.kept)
+    header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
+    return Prepared(case, exact_text(header), columns)
 
 
 def write_case(case: Case, root: str | Path, *, look: Look | None = None) -> Path:
@@ -42,19 +83,23 @@ def write_case(case: Case, root: str | Path, *, look: Look | None = None) -> Pat
     Raises:
         InputError: this version exists already, a value is no JSON, or the case's folder is a symbolic link.
     """
+    return write_prepared(prepare_case(case), root, look=look)
+
+
+def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = None) -> Path:
+    """As `write_case`, for what was prepared already."""
+    case = prepared.case
     folder = Path(root) / check_case_id(case.id)
     if folder.is_symlink():
         raise InputError("the case's folder is a symbolic link", str(folder), "put the folder itself there")
     target = folder / f"v{case.version:04d}.parquet"
-    columns = steps_to_columns(case.trace.trace.steps, case.kept)
-    header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
-    schema = STEP_SCHEMA.with_metadata({METADATA_KEY: exact_text(header)})
+    schema = STEP_SCHEMA.with_metadata({METADATA_KEY: prepared.header})
     fresh = [one for one in (folder, folder.parent) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     name = folder / f".writing-{secrets.token_hex(8)}.parquet"
     try:
         with open(name, "xb") as sink:
-            table = pa.table(columns, schema=schema)
+            table = pa.table(prepared.columns, schema=schema)
             # a decompressor per column costs more than reading a small file as it is
             compression = "zstd" if table.nbytes > _SMALL_BYTES else "none"
             pq.write_table(table, sink, compression=compression, use_dictionary=False, write_statistics=False)

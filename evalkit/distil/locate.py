@@ -101,7 +101,7 @@ def _failures(trace: Trace) -> Iterator[tuple[Step, str, float]]:
     failed = [step for step in agent_calls(trace) if step.error is not None]
     refused = [step for step in failed if changes(step)]
     for at, step in enumerate(refused):
-        yield step, f"{step.name} was tried and refused", 0.75 if at == 0 else 0.6
+        yield step, f"{step.name} was tried, and failed", 0.75 if at == 0 else 0.6
     for step in ignored_errors(trace):
         yield step, f"{step.name} failed and never succeeded later", 0.7
     for step in failed[:1]:

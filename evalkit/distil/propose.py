@@ -67,7 +67,7 @@ def _stated(incident: Trace, expect: Json, passing: Sequence[Trace]) -> list[Che
 
 def _telling(candidates: Iterable[Check], incident: Trace, passing: Sequence[Trace]) -> list[Check]:
     """Those that fail on the incident and hold on every healthy run, with the steps that show it."""
-    checks = list(candidates)
+    checks = _possible(candidates)
     judge = compile_checks(checks)
     healthy = [judge(run) for run in passing]
     return [
@@ -75,6 +75,19 @@ def _telling(candidates: Iterable[Check], incident: Trace, passing: Sequence[Tra
         for at, result in enumerate(judge(incident))
         if not result.passed and all(results[at].passed for results in healthy)
     ]
+
+
+def _possible(candidates: Iterable[Check]) -> list[Check]:
+    """Those that a case may hold: a trace may have what no check can name, as a tool without a name."""
+    return [check for check in candidates if _compiles(check)]
+
+
+def _compiles(check: Check) -> bool:
+    try:
+        compile_checks([check])
+    except InputError:
+        return False
+    return True
 
 
 def _contrast(incident: Trace, passing: Sequence[Trace], *, gated: bool) -> list[Check]:
@@ -97,6 +110,7 @@ def _contrast(incident: Trace, passing: Sequence[Trace], *, gated: bool) -> list
 
 def _holding(checks: Sequence[Check], passing: Sequence[Trace]) -> list[Check]:
     """Those that hold on every healthy run: a run given as healthy may have been cut off, and so have no known end."""
+    checks = _possible(checks)
     judge = compile_checks(checks)
     results = [judge(run) for run in passing]
     return [check for at, check in enumerate(checks) if all(found[at].passed for found in results)]

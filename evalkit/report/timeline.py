@@ -18,7 +18,7 @@ from evalkit.report.trajectory import step_texts
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
 from evalkit.trace.visible import one_line
 
-__all__ = ["Line", "Role", "Span", "clock_text", "plain", "tally_text", "timeline"]
+__all__ = ["LEAST_SUSPECT", "Line", "Role", "Span", "clock_text", "plain", "tally_text", "timeline"]
 
 Role: TypeAlias = Literal["", "faint", "strong", "model", "tool", "write", "error", "suspect"]
 
@@ -26,8 +26,8 @@ _MAX_INDENT = 12
 _LONG = 2000
 """Characters of a value that are looked at before it is cut to the line."""
 _EFFECTS = {"write": "W", "read": "r", "pure": "p"}
-_LEAST_SUSPECT = 0.5
-"""Weaker candidates stand in every run (the last step, the last change): no mark for them."""
+LEAST_SUSPECT = 0.6
+"""Weaker candidates stand in every run (the first act, the last change, the last step): no mark for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Page:
         self._width = width
         self._shown = shown
         self._depth = _depths(trace)
-        self._ranks = {each.step: rank for rank, each in enumerate(suspects, 1) if each.weight >= _LEAST_SUSPECT}
+        self._ranks = {each.step: rank for rank, each in enumerate(suspects, 1) if each.weight >= LEAST_SUSPECT}
         times = [step.started_at for step in trace.steps if step.started_at is not None]
         self._start = trace.started_at if trace.started_at is not None else min(times, default=None)
         self._timed = bool(times)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from evalkit.distil.locate import Suspect, locate
 from evalkit.report.text import counted
-from evalkit.report.timeline import Line, Role, Span, clock_text, tally_text, timeline
+from evalkit.report.timeline import LEAST_SUSPECT, Line, Role, Span, clock_text, tally_text, timeline
 from evalkit.report.totals import Totals, totals
 from evalkit.trace.evidence import evidence
 from evalkit.trace.formats.protocol import ReadReport
@@ -100,8 +100,9 @@ def _suspects(suspects: Sequence[Suspect], width: int) -> Iterator[Line]:
         return
     yield (Span("where it may have gone wrong, likeliest first", "strong"),)
     for rank, each in enumerate(suspects[:_SUSPECTS], 1):
-        text = f"{rank}. step {each.step}: {each.reason} ({each.weight:.2f})"
-        yield from _wrapped(text, width, "suspect" if each.weight >= 0.5 else "faint")
+        seen = "" if each.shown_by is None else f", seen in step {each.shown_by}"
+        text = f"{rank}. step {each.step}{seen}: {each.reason} ({each.weight:.2f})"
+        yield from _wrapped(text, width, "suspect" if each.weight >= LEAST_SUSPECT else "faint")
 
 
 def _evidence(trace: Trace, width: int) -> Iterator[Line]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ import orjson
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.json_input import BOM, parse_json
+from evalkit.trace.json_input import BOM, may_be_json, parse_json
 
 __all__ = ["MAX_DOCUMENT_BYTES", "MAX_RATIO", "RATIO_COUNTS_FROM", "Content", "read_all", "readable"]
 
@@ -32,6 +33,7 @@ _HEAD_BYTES = 64 * 1024
 _MAX_LINE_BYTES = 256 * 1024**2
 _CHUNK_BYTES = 1024**2
 _FIRST_LINE_BYTES = 8 * 1024**2
+_NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -98,9 +100,11 @@ class Content:
         """The content as one JSON document; None when it is none."""
         if not self._parsed:
             self._parsed = True
-            if self.head and not self._is_json_lines():
+            if self.head and not _is_binary(self.head) and not self._is_json_lines():
                 try:
-                    self._document = parse_json(self.data(), self.where)
+                    # where it is none, the head shows why, however much follows
+                    whole = self.data() if may_be_json(self.head) else BOM + self.head  # one mark is taken off
+                    self._document = parse_json(whole, self.where)
                 except UnreadableTrace as problem:
                     self.problem = problem
         return self._document
@@ -155,6 +159,11 @@ class _Bounded:
                 "unpack it yourself, and pass the file",
             )
         return data
+
+
+def _is_binary(head: bytes) -> bool:
+    """Whether this is no text, so that a long file isn't read to see it."""
+    return _NOT_IN_TEXT.search(head) is not None and not head.lstrip().startswith((b"{", b"["))
 
 
 def read_all(stream: _Stream, where: str) -> bytes:

@@ -30,10 +30,25 @@ class Cuts:
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
+        self._known: dict[int, tuple[Any, str]] = {}
 
     def of(self, value: Any) -> str:
-        """How a value was cut off or masked, in words; empty when it is whole."""
-        for text in _texts(value):
+        """How a value was cut off or masked, in words; empty when it is whole.
+
+        A list of messages, most of which stood in earlier ones, is looked at message by message, each object once.
+        """
+        if not isinstance(value, list):
+            return self._of(value)
+        return next((found for item in reversed(value) if (found := self._of_item(item))), "")
+
+    def _of_item(self, item: Any) -> str:
+        known = self._known.get(id(item))
+        if known is None:
+            known = self._known[id(item)] = (item, self._of(item))  # held, so that no other gets its id
+        return known[1]
+
+    def _of(self, value: Any) -> str:
+        for text in _texts([value], set()):
             if self.limit is not None and len(text) == self.limit and _is_prose(text):
                 return f"cut off at {self.limit} characters"
             if _TOO_LARGE in text:
@@ -54,8 +69,9 @@ def find_cuts(trace: Trace) -> Cuts:
     """Looks for the exporter's length limit in a trace's model, tool and retrieval steps."""
     longest = 0
     found: set[str] = set()
+    seen: set[int] = set()
     for step in trace.of_kind("model", "tool", "retrieval"):
-        for text in _texts([step.input, step.output, dict(step.attributes)]):
+        for text in _texts([step.input, step.output, *step.attributes.values()], seen):
             if not _is_prose(text):
                 continue
             if len(text) > longest:
@@ -80,13 +96,16 @@ def _breaks_off(text: str) -> bool:
     return text.startswith(("{", "[")) and not text.rstrip().endswith(("}", "]"))
 
 
-def _texts(value: Any) -> Iterator[str]:
-    rest = [value]
+def _texts(rest: list[Any], seen: set[int]) -> Iterator[str]:
+    """The texts in some values, without those of objects and lists that were seen before.
+
+    Args:
+        seen: the ids of these; whoever calls holds them.
+    """
     while rest:
         item = rest.pop()
         if isinstance(item, str):
             yield item
-        elif isinstance(item, dict):
-            rest += item.values()
-        elif isinstance(item, list):
-            rest += item
+        elif isinstance(item, dict | list) and id(item) not in seen:
+            seen.add(id(item))
+            rest += item.values() if isinstance(item, dict) else item

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from evalkit.canonical import Json
 from evalkit.errors import UnknownFormat, UnreadableTrace
 from evalkit.trace.formats.protocol import KnownByHead, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
+from evalkit.trace.glimpse import glimpses
 from evalkit.trace.visible import visible
 
-__all__ = ["claiming_format", "no_trace", "unknown_format"]
+__all__ = ["claiming_format", "claims", "no_trace", "shape_of", "unknown_format"]
 
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG", "a picture"),
@@ -30,10 +32,14 @@ def claiming_format(source: Source) -> TraceFormat | None:
     Raises:
         UnreadableTrace: several do.
     """
-    known: dict[str, TraceFormat] = {
+    fitting: dict[str, TraceFormat] = {
         name: each for name, each in FORMATS.items() if isinstance(each, KnownByHead) and each.begins(source.head)
     }
-    fitting = known or {name: each for name, each in FORMATS.items() if each.detect(source)}
+    if not fitting:
+        for seen in glimpses(source):
+            fitting = {name: each for name, each in FORMATS.items() if each.detect(seen)}
+            if len(fitting) == 1:
+                break
     if len(fitting) > 1:
         names = ", ".join(fitting)
         raise UnreadableTrace(
@@ -42,6 +48,11 @@ def claiming_format(source: Source) -> TraceFormat | None:
             f"pass --format with one of: {names}",
         )
     return next(iter(fitting.values()), None)
+
+
+def claims(format: TraceFormat, source: Source) -> bool:
+    """Whether a format claims a source."""
+    return (isinstance(format, KnownByHead) and format.begins(source.head)) or any(map(format.detect, glimpses(source)))
 
 
 def no_trace(head: bytes) -> str:
@@ -67,8 +78,27 @@ def unknown_format(source: Source, problem: UnreadableTrace | None) -> UnknownFo
     """
     seen = visible(source.head[:60].decode("utf-8", "backslashreplace")) if source.head else "nothing (it is empty)"
     broken = f" (as one JSON document: {problem.what})" if problem and source.head else ""
+    document = None if problem or not source.head else source.document()
+    found = f" It is {shape_of(document)}." if document is not None else ""
     return UnknownFormat(
-        f"no format reads it{broken}. It starts with: {seen}. Tried: {', '.join(FORMATS.names())}",
+        f"no format reads it{broken}.{found} It starts with: {seen}. Tried: {', '.join(FORMATS.names())}",
         source.where,
         "pass --format NAME if it is one of these, or convert it",
     )
+
+
+def shape_of(document: Json) -> str:
+    """What a JSON document is, in words: enough to tell labels, a schema or a database from a trace."""
+    if isinstance(document, list):
+        first = document[0] if document else None
+        each = f", the first of them an object with {_keys(first)}" if isinstance(first, dict) and first else ""
+        return f"a JSON list of {len(document):,}{each}"
+    if isinstance(document, dict):
+        what = "a JSON schema" if "$schema" in document or "$defs" in document else "a JSON object"
+        return f"{what} with {_keys(document)}" if document else "an empty JSON object"
+    return "a JSON value"
+
+
+def _keys(value: dict[str, Json]) -> str:
+    shown = ", ".join(visible(key[:30]) for key in [*value][:4])
+    return f"{shown} and {len(value) - 4:,} keys more" if len(value) > 4 else shown

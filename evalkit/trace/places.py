@@ -17,6 +17,7 @@ __all__ = ["MAX_DEPTH", "Place", "PlaceKind", "disk_place", "disk_source", "file
 
 PlaceKind: TypeAlias = Literal["file", "folder", "link", "special"]
 
+_BUFFER_BYTES = 256 * 1024  # lines of traces are long
 MAX_DEPTH = 64
 """Folders inside of one another that are still gone into."""
 
@@ -66,7 +67,7 @@ def disk_place(path: Path, where: str) -> Place:
         if path.is_dir():
             return Place(path.name, where, "folder", path, inside=lambda: [*_on_disk(path, where)])
         if path.is_file():
-            return Place(path.name, where, "file", path, lambda: path.open("rb"), found.st_size)
+            return Place(path.name, where, "file", path, lambda: path.open("rb", _BUFFER_BYTES), found.st_size)
     return Place(path.name, where, "special", path)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from evalkit.errors import InputError, IntegrityError, UnreadableTrace
 from evalkit.trace.archives import archive_kind, open_archive
 from evalkit.trace.content import read_all
-from evalkit.trace.detection import claiming_format, no_trace, unknown_format
+from evalkit.trace.detection import claiming_format, claims, no_trace, unknown_format
 from evalkit.trace.formats.protocol import ReadReport, Source, TraceFormat
 from evalkit.trace.formats.registry import FORMATS
 from evalkit.trace.model import Trace
@@ -145,7 +145,7 @@ class _Reading:
 
     def _claims(self, source: Source) -> TraceFormat | None:
         if self.chosen is not None:
-            return self.chosen if self.chosen.detect(source) else None
+            return self.chosen if claims(self.chosen, source) else None
         return claiming_format(source)
 
     def _note(self, error: InputError | IntegrityError) -> None:

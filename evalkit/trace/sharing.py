@@ -16,6 +16,7 @@ power of the file's length.
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Any, TypeAlias
 
 from evalkit.canonical import canonical
@@ -42,7 +43,7 @@ class Packer:
     def __init__(self, *, settled: bool = False) -> None:
         self._known: dict[int, tuple[Any, bytes]] | None = {} if settled else None
         self._strings: dict[str, tuple[int, Pointer]] = {}
-        self._lists: dict[str, list[tuple[int, Pointer, list[bytes]]]] = {"messages": [], "tools": []}
+        self._lists: dict[str, list[tuple[int, Pointer, list[Any], list[bytes]]]] = {"messages": [], "tools": []}
 
     def pack(self, line: int, body: dict[str, Any]) -> dict[str, Any]:
         """`body` without what earlier lines hold; `body` itself is not changed."""
@@ -64,18 +65,27 @@ class Packer:
         return packed
 
     def _share_list(self, line: int, given: dict[str, Any], key: str, prefixes: list[list[Any]]) -> dict[str, Any]:
-        items = [self._canonical(item) for item in given[key]]
+        items = self._canonical_items(given[key], key)
         source_line, source, count = 0, [], 0
-        for earlier_line, pointer, earlier in self._lists[key]:
+        for earlier_line, pointer, _, earlier in self._lists[key]:
             common = _common_prefix(items, earlier)
             if common > count:
                 source_line, source, count = earlier_line, pointer, common
-        self._lists[key].append((line, ["input", key], items))
+        self._lists[key].append((line, ["input", key], given[key], items))
         del self._lists[key][:-_REMEMBERED_LISTS]
         if not count:
             return given
         prefixes.append([["input", key], source_line, source, count])
         return {**given, key: given[key][count:]}
+
+    def _canonical_items(self, given: list[Any], key: str) -> list[bytes]:
+        """The canonical texts of a list. Where nothing changes, the objects of an earlier list need no second look."""
+        known: list[bytes] = []
+        if self._known is not None:
+            for _, _, before, items in reversed(self._lists[key]):
+                if len(known) < len(before) <= len(given) and all(map(is_, before, given)):
+                    known = items
+        return [*known, *(self._canonical(item) for item in given[len(known) :])]
 
     def _canonical(self, item: Any) -> bytes:
         if self._known is None:

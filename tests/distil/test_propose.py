@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -160,3 +161,15 @@ def test_the_promise_holds_for_any_traces(incident: Trace, passing: list[Trace])
     checks = [check for check in propose(incident, passing=passing) if check.gating]
     assert not any(result.passed for result in judge_checks(checks, incident))
     assert all(result.passed for run in passing for result in judge_checks(checks, run))
+
+
+NAMELESS = tool_step(0, "", {"order": 7}, {"ok": True}, effect="write")
+LOOKED_UP = tool_step(1, "", {"order": 7}, {"ok": True})
+
+
+@pytest.mark.parametrize("incident", [a_trace(NAMELESS, replace(NAMELESS, seq=1)), a_trace(NAMELESS, LOOKED_UP)])
+@pytest.mark.parametrize("passing", [[], [a_trace(NAMELESS)], [a_trace(LOOKED_UP), a_trace(FOUND, refund(1))]])
+def test_every_proposed_check_can_be_judged(incident: Trace, passing: list[Trace]) -> None:
+    """A tool without a name is in no check that names it, and whatever is proposed, gating or not, holds in a case."""
+    checks = propose(incident, passing=passing)
+    assert len(judge_checks(checks, incident)) == len(checks)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,17 @@ from typing import Any
 
 from evalkit.trace.file import finish_json, header_json, step_json
 from tests.build import a_trace, tool_step
+from tests.trace import (
+    provider_samples,
+    test_formats_autogen,
+    test_formats_claude_code,
+    test_formats_codex,
+    test_formats_inspect,
+    test_formats_otlp_protobuf,
+    test_formats_phoenix,
+    test_formats_span_dialects,
+    test_formats_vercel,
+)
 from tests.trace.damage import json_text
 
 __all__ = ["SAMPLES", "Sample"]
@@ -26,7 +38,8 @@ class Sample:
 
     Attributes:
         format: the format's name in the registry.
-        document: its content, as JSON; damaged, it may be any JSON value.
+        document: its content, as JSON; damaged, it may be any JSON value. Bytes, where it is no JSON: only these are
+            damaged then.
         write: puts a document into a folder in the format's shape, and gives the path to read.
     """
 
@@ -48,6 +61,42 @@ def one_a_line(document: Any, folder: Path) -> Path:
     items = document if isinstance(document, list) else [document]
     path.write_text("".join(json_text(item) + "\n" for item in items), "utf-8")
     return path
+
+
+def one_after_the_other(document: Any, folder: Path) -> Path:
+    """A file of JSON documents over several lines each, as a console exporter prints them."""
+    path = folder / "document.txt"
+    items = document if isinstance(document, list) else [document]
+    texts = (json_text(item).replace('{"name": ', '{\n    "name": ', 1) for item in items)
+    texts = (text.replace('"context": {"trace_id"', '\n    "context": {\n        "trace_id"', 1) for text in texts)
+    path.write_text("".join(text.removesuffix("}") + "\n}\n" for text in texts), "utf-8")
+    return path
+
+
+def as_it_is(document: Any, folder: Path) -> Path:
+    """A file of bytes."""
+    path = folder / "document"
+    path.write_bytes(document)
+    return path
+
+
+def inspect_archive(document: Any, folder: Path) -> Path:
+    """An ``.eval`` file of the log's header and samples."""
+    path = folder / "log.eval"
+    log = document if isinstance(document, dict) else {}
+    samples = log.get("samples")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for at, sample in enumerate(samples if isinstance(samples, list) else [samples], 1):
+            file.writestr(f"samples/{at}_epoch_1.json", json_text(sample))
+        file.writestr("header.json", json_text({key: value for key, value in log.items() if key != "samples"}))
+    return path
+
+
+def claude_project(document: Any, folder: Path) -> Path:
+    """A folder of sessions: the main one, and one beside it by each other key."""
+    for name, lines in document.items() if isinstance(document, dict) else [("s", document)]:
+        one_a_line(lines, folder).rename(folder / f"{hashlib.sha256(name.encode()).hexdigest()[:8]}.jsonl")
+    return folder
 
 
 def stepfork_bundle(document: Any, folder: Path) -> Path:
@@ -519,6 +568,22 @@ ITEMS = [
     _item(6, 1, type="handoff", from_agent="a", to_agent="b"),
 ]
 
+
+def _protobuf() -> bytes:
+    """Two messages of the collector's file exporter."""
+    spans = [_span(f"{at:016x}", "", OPENINFERENCE, traceId=f"{at:032x}", links=[]) for at in (1, 2)]
+    message = test_formats_otlp_protobuf.packed
+    return test_formats_otlp_protobuf.by_four_bytes(
+        message(test_formats_otlp_protobuf.request({**span, "parentSpanId": ""})) for span in spans
+    )
+
+
+def _dialects() -> list[dict[str, Any]]:
+    """A span of each dialect that the tests of dialects have an example of."""
+    held = [*test_formats_span_dialects.SAMPLES, *(each[1] for each in test_formats_vercel.SPANS)]
+    return [_span(str(at), "0" if at else "", attributes) for at, attributes in enumerate(held)]
+
+
 SAMPLES: tuple[Sample, ...] = (
     Sample("evalkit", _native(), chained_lines),
     Sample("stepfork", STEPFORK, stepfork_bundle),
@@ -536,4 +601,46 @@ SAMPLES: tuple[Sample, ...] = (
     Sample("langsmith", RUNS, one_document),
     Sample("langsmith", [POSTED, NESTED], one_a_line),
     Sample("openai-agents", ITEMS, one_a_line),
+    Sample("openai-chat", provider_samples.OPENAI_CHAT, one_document),
+    Sample("openai-chat", CHAT, one_a_line),
+    Sample("anthropic", provider_samples.ANTHROPIC, one_a_line),
+    Sample("anthropic-session", provider_samples.SESSION, one_document),
+    Sample("anthropic-session", provider_samples.SESSION_CALLS, one_a_line),
+    Sample("gemini", provider_samples.GEMINI, one_document),
+    Sample("bedrock", provider_samples.BEDROCK, one_document),
+    Sample("inspect", provider_samples.INSPECT, one_document),
+    Sample("inspect", test_formats_inspect.log(test_formats_inspect.sample()), inspect_archive),
+    Sample("autogen", test_formats_autogen.TASK_RESULT, one_document),
+    Sample("autogen", test_formats_autogen.STATE, one_document),
+    Sample("autogen", test_formats_autogen.RECORDS, one_document),
+    Sample("autogen", test_formats_autogen.CHAT_RESULT, one_document),
+    Sample("autogen", test_formats_autogen.CONTEXT, one_a_line),
+    Sample("codex", test_formats_codex.ROLLOUT, one_a_line),
+    Sample("codex", test_formats_codex.EXEC, one_a_line),
+    Sample("codex", test_formats_codex.OLD_EXEC, one_a_line),
+    Sample("claude-code", test_formats_claude_code.FULL, one_a_line),
+    Sample("claude-code", test_formats_claude_code.stream(*test_formats_claude_code.STREAM), one_a_line),
+    Sample(
+        "claude-code",
+        {
+            "s": test_formats_claude_code.with_task([], toolUseResult={"agentId": "abc"}),
+            "abc": test_formats_claude_code.agent_lines(agentId="abc"),
+        },
+        claude_project,
+    ),
+    Sample("otel-sdk-spans", [test_formats_vercel.readable(*each) for each in test_formats_vercel.SPANS], one_document),
+    Sample("otel-sdk-spans", [test_formats_vercel.js_console(*each) for each in test_formats_vercel.SPANS], one_a_line),
+    Sample(
+        "otel-sdk-spans",
+        [test_formats_vercel.python_console(*each) for each in test_formats_vercel.SPANS],
+        one_after_the_other,
+    ),
+    Sample("phoenix", {"data": test_formats_phoenix.SPANS, "next_cursor": None}, one_document),
+    Sample("phoenix", json.loads(test_formats_phoenix.FORMS["otlp file"]), one_document),
+    Sample("phoenix", json.loads(test_formats_phoenix.FORMS["columns"]), one_document),
+    Sample("phoenix", json.loads(test_formats_phoenix.FORMS["records"]), one_a_line),
+    Sample("phoenix", test_formats_phoenix.FORMS["csv"], as_it_is),
+    Sample("phoenix", test_formats_phoenix.FORMS["parquet"], as_it_is),
+    Sample("otlp", _protobuf(), as_it_is),
+    Sample("otlp", _request(*_dialects()), one_document),
 )

@@ -43,7 +43,7 @@ def survive(trace: Trace, folder: Path) -> None:
     json.dumps(trace_json(trace), ensure_ascii=False, sort_keys=True).encode()
     slice_trace(trace, numbers[-1:])
     settings = Settings(cases=folder / "cases", pseudonym_key="k" * 64)
-    made = ingest_trace(trace, settings, expect=_ALWAYS_FAILS if trace.steps else None)
+    made = ingest_trace(trace, settings, expect=_ALWAYS_FAILS if trace.steps else None, new=True)
     assert made.path is not None
     assert read_case(made.path).id == made.case.id
     assert all(ingested_lines(made))

@@ -10,13 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit.errors import EvalkitError, UnreadableTrace
-from evalkit.trace.evidence import evidence
-from evalkit.trace.file import encode_trace
+from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
-from tests.trace.test_formats_hostile import damaged
 
 Lines = list[dict[str, Any]]
 USAGE = {
@@ -503,24 +500,6 @@ def test_side_lines_may_stand_anywhere(tmp_path: Path, places: list[int]) -> Non
         main.insert(place, side)
     (trace,) = read(main, tmp_path)
     assert outline(trace) == BELOW
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    """Nothing but a typed error comes out of a damaged session; what is read can be judged and written."""
-    document = data.draw(st.sampled_from([FULL, SIMPLE, stream(*STREAM)]))
-    lines = damaged(document, data)
-    path = tmp_path / "session.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines), "utf-8")
-    try:
-        for trace in load_traces(path, format="claude-code"):
-            assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))
-            assert all(step.parent is None or step.parent < step.seq for step in trace.steps)
-            assert 0.0 <= evidence(trace).score <= 1.0
-            assert b"".join(encode_trace(trace)).endswith(b"\n")
-    except EvalkitError:
-        return
 
 
 def written(lines: Lines, path: Path) -> None:

@@ -10,13 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evalkit.errors import EvalkitError
 from evalkit.trace.evidence import evidence
-from evalkit.trace.file import encode_trace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
-from tests.trace.test_formats_hostile import damaged
 
 Lines = list[dict[str, Any]]
 
@@ -363,19 +360,3 @@ def test_events_that_say_an_item_again_change_nothing(tmp_path: Path, data: st.D
     for _ in range(data.draw(st.integers(1, 4))):
         lines.insert(data.draw(st.integers(7, len(lines))), data.draw(st.sampled_from(again)))
     assert read(lines, tmp_path).steps == plain.steps
-
-
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    """Nothing but a typed error comes out of a damaged session; what is read can be judged and written."""
-    lines = damaged(data.draw(st.sampled_from([ROLLOUT, EXEC, OLD_EXEC])), data)
-    path = tmp_path / "rollout.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines), "utf-8")
-    try:
-        for trace in load_traces(path, format="codex"):
-            assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))
-            assert 0.0 <= evidence(trace).score <= 1.0
-            assert b"".join(encode_trace(trace)).endswith(b"\n")
-    except EvalkitError:
-        return

@@ -24,13 +24,19 @@ from tests.trace.damage import damaged, damaged_bytes
 from tests.trace.samples import SAMPLES, Sample
 from tests.trace.survival import survive
 
-__all__ = ["damaged"]
-
 EXAMPLES = int(os.environ.get("EVALKIT_FUZZ_EXAMPLES", "15"))
 FUZZ = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-EACH_SAMPLE = pytest.mark.parametrize("sample", [pytest.param(each, id=each.format) for each in SAMPLES])
+
+
+def each_of(samples: list[Sample]) -> pytest.MarkDecorator:
+    """The test, for each of the samples."""
+    return pytest.mark.parametrize("sample", [pytest.param(each, id=each.format) for each in samples])
+
+
+EACH_SAMPLE = each_of([*SAMPLES])
+EACH_JSON = each_of([each for each in SAMPLES if not isinstance(each.document, bytes)])
 
 
 def files(path: Path) -> Iterator[Path]:
@@ -61,7 +67,7 @@ def test_a_sample_is_found_by_its_content_and_used(tmp_path: Path, sample: Sampl
         survive(trace, tmp_path / "project")
 
 
-@EACH_SAMPLE
+@EACH_JSON
 @FUZZ
 @given(data=st.data())
 def test_junk_anywhere_is_read_or_refused(sample: Sample, data: st.DataObject) -> None:

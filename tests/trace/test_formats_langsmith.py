@@ -139,6 +139,16 @@ def test_a_wrapped_sdks_call_is_read(tmp_path: Path) -> None:
     assert (model.model, model.usage, model.started_at, model.ended_at) == ("m-2", Usage(4, 1), 1.0, 2.5)
 
 
+def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
+    """LangChain keeps why a generation ended; the usual ends say nothing."""
+    for ended, wanted in (("length", {"finish_reason": "length"}), ("stop", {})):
+        outputs = {"generations": [[{"text": "Hello", "generation_info": {"finish_reason": ended}}]]}
+        (trace,) = read(tmp_path, [run(1, "llm", inputs={"prompts": ["Hi"]}, outputs=outputs)])
+        assert {
+            key: trace.steps[0].attributes[key] for key in ("finish_reason",) if key in trace.steps[0].attributes
+        } == wanted
+
+
 def test_a_prompt_in_one_text_is_split_and_said(tmp_path: Path) -> None:
     """LangChain's older tracer joins the messages; the roles are found again, and the gaps say so."""
     extra = {"metadata": {"ls_model_type": "chat"}}

@@ -216,10 +216,35 @@ def test_an_openinference_handoff_is_no_tool(tmp_path: Path) -> None:
     """The tracer of OpenAI Agents marks handoffs as tools with the agents' names as values."""
     document = [{"openinference.span.kind": "TOOL", "tool.name": "handoff to B"}, {"openinference.span.kind": "TOOL"}]
     assert [step.kind for step in read(tmp_path, *document).steps] == ["tool", "tool"]
-    spans = [{"traceId": "t", "spanId": "1", "name": "handoff to B", "attributes": pairs(document[1])}]
+    agents = {"openinference.span.kind": "TOOL", "input.value": "A", "output.value": "B"}
+    spans = [{"traceId": "t", "spanId": "1", "name": "handoff to B", "attributes": pairs(agents)}]
     (tmp_path / "x.json").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}), "utf-8")
     (trace,) = load_traces(tmp_path / "x.json")
-    assert [step.kind for step in trace.steps] == ["other"]
+    assert [(step.kind, step.name, step.input) for step in trace.steps] == [
+        ("other", "handoff", {"from_agent": "A", "to_agent": "B"})
+    ]
+
+
+def test_what_openinference_says_of_the_response_is_no_parameter(tmp_path: Path) -> None:
+    """The tracer of OpenAI Agents writes the whole response as parameters: its id, time and instructions are none."""
+    stated = {"id": "resp_1", "created_at": 1.0, "instructions": "Be brief.", "temperature": 1, "max_output_tokens": 9}
+    span = {
+        "openinference.span.kind": "LLM",
+        "llm.invocation_parameters": json.dumps(stated),
+        "llm.input_messages.0.message.role": "system",
+        "llm.input_messages.0.message.content": "Be brief.",
+    }
+    (step,) = read(tmp_path, span).steps
+    assert step.input["params"] == {"temperature": 1, "max_tokens": 9}  # type: ignore[call-overload,index]
+    assert step.attributes["response"] == {"id": "resp_1", "created_at": 1.0}
+
+
+def test_an_openllmetry_handoff_is_the_same_step(tmp_path: Path) -> None:
+    """Whoever exported it, a handoff is a step of that name with both agents; OpenLLMetry may not know the second."""
+    told = {"gen_ai.operation.name": "handoff", "gen_ai.handoff.from_agent": "A"}
+    for known, to_agent in (({}, None), ({"gen_ai.handoff.to_agent": "B"}, "B")):
+        (step,) = read(tmp_path, {**told, **known}).steps
+        assert (step.kind, step.name, step.input) == ("other", "handoff", {"from_agent": "A", "to_agent": to_agent})
 
 
 def test_indexes_sort_as_numbers() -> None:

@@ -132,6 +132,26 @@ def test_a_mini_run_that_broke_says_so(tmp_path: Path) -> None:
     assert trace.error == StepError("LimitsExceeded", "too much")
 
 
+def test_a_mini_command_that_raised_has_the_exceptions_class(tmp_path: Path) -> None:
+    """The environment's exception is the tool step's error."""
+    calls = [{"id": "c1", "function": {"name": "bash", "arguments": '{"command": "sleep 9"}'}}]
+    raised = {"exception_info": "timed out", "exception_type": "TimeoutExpired", "returncode": -1}
+    trace = read(
+        tmp_path,
+        {
+            "trajectory_format": "mini-swe-agent-1.1",
+            "info": {},
+            "messages": [
+                {"role": "user", "content": "go"},
+                {"role": "assistant", "content": None, "tool_calls": calls},
+                {"role": "tool", "tool_call_id": "c1", "content": "<exception>timed out</exception>", "extra": raised},
+            ],
+        },
+    )
+    (tool,) = trace.of_kind("tool")
+    assert tool.error == StepError("TimeoutExpired", "<exception>timed out</exception>")
+
+
 def test_only_one_block_in_an_answer_is_a_command(tmp_path: Path) -> None:
     """An answer with two blocks ran nothing: what follows it is a message."""
     one = {"role": "assistant", "content": "```bash\nls\n```"}

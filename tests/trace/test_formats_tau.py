@@ -201,6 +201,30 @@ def test_tau2s_own_verdict_on_a_call_decides(tmp_path: Path) -> None:
     assert (trace.status, trace.error and trace.error.type) == ("failed", "too_many_errors")
 
 
+def test_reasoning_that_tau2_keeps_beside_a_message_is_read(tmp_path: Path) -> None:
+    """An answer's thinking is the agent's reasoning; what the simulated user thought stays off the messages."""
+    thought = {"thinking_blocks": [{"type": "thinking", "thinking": "hm"}, {"type": "thinking", "thinking": "so"}]}
+    run = tau2_run(
+        {"role": "user", "content": "Hi", "raw_data": {"message": {"reasoning_content": "I am a user"}}},
+        {"role": "assistant", "content": "Hello", "raw_data": thought},
+        {"role": "user", "content": "Bye"},
+        {"role": "assistant", "content": "Bye", "raw_data": {"message": {"reasoning_content": "done"}}},
+    )
+    (trace,) = read(tmp_path, run)
+    first, second = trace.of_kind("model")
+    assert [step.output["reasoning"] for step in (first, second)] == ["hm\nso", "done"]  # type: ignore[call-overload,index]
+    assert trace.steps[0].attributes["reasoning"] == "I am a user"
+    assert b"I am a user" not in words(first) + words(second)
+
+
+def test_a_call_for_which_tau2_wrote_words_is_kept(tmp_path: Path) -> None:
+    """The harness ends a run on a call that it shows as text: the call stands beside the answer."""
+    done = {"id": "c9", "type": "function", "function": {"name": "done", "arguments": "{}"}}
+    ended = {"role": "assistant", "content": "###STOP###", "raw_data": {"message": {"tool_calls": [done]}}}
+    (trace,) = read(tmp_path, tau2_run(USER, ended))
+    assert trace.steps[-1].attributes["answered_with"] == [{"id": "c9", "name": "done", "arguments": {}}]
+
+
 def words(step: Step) -> bytes:
     """All that a step holds, as text."""
     return canonical([step.input, step.output, dict(step.attributes)])

@@ -91,12 +91,28 @@ def test_a_tree_of_spans_becomes_steps_with_parents_and_times(tmp_path: Path) ->
 
 
 def test_a_functions_log_is_its_input_and_output_and_its_labels_stay_out(tmp_path: Path) -> None:
-    """What a traced function got and gave is kept; evaluations and annotations are counted, not read."""
+    """What a traced function in an agent got and gave is kept; evaluations and annotations are counted, not read."""
     report = ReadReport()
-    (trace,) = read(tmp_path, DOCUMENT, report)
-    assert (trace.steps[0].input, trace.steps[0].output) == ({"a": 1}, "<null>")
+    agent = {"openinference.span.kind": "AGENT"}
+    (trace,) = read(tmp_path, {"trace_id": "t", "spans": [span("a", agent, span("b", {}, logs=[LOG]))]}, report)
+    assert (trace.steps[1].input, trace.steps[1].output) == ({"a": 1}, "<null>")
     assert LABEL not in repr(trace)
     assert report.skipped["evaluation or annotation: a label, not part of the run"] == 2
+
+
+def test_what_the_harness_passed_around_an_agent_stays_out(tmp_path: Path) -> None:
+    """A function outside of any agent gets whole rows with gold answers: the step stays, and says what was left out."""
+    body = {"function.name": "main", "function.arguments": {"Final answer": LABEL}, "function.output": [LABEL]}
+    log = {"severity_text": "INFO", "body": body}
+    report = ReadReport()
+    inside = span("b", {"openinference.span.kind": "AGENT"}, span("c", {}, logs=[LOG]))
+    chain = span("d", {"openinference.span.kind": "CHAIN", "input.value": "in", "output.value": "out"})
+    (trace,) = read(tmp_path, {"trace_id": "t", "spans": [span("a", {}, inside, chain, logs=[log])]}, report)
+    outer, _, inner, plain = sorted(trace.steps, key=lambda step: str(step.attributes["span_id"]))
+    assert LABEL not in repr(trace)
+    assert (outer.input, outer.output, inner.input, plain.input) == (None, None, {"a": 1}, "in")
+    assert "gold answers" in str(outer.attributes["left_out"])
+    assert report.skipped[str(outer.attributes["left_out"])] == 1
 
 
 def test_a_failed_span_has_its_exception(tmp_path: Path) -> None:
@@ -166,6 +182,15 @@ def test_nested_attributes_give_the_same_step() -> None:
         },
     }
     assert openinference_step(nested, "llm") == openinference_step(LLM, "llm")
+
+
+def test_roles_are_those_of_the_normal_form() -> None:
+    """Frameworks have their own names: Google's model, and what smolagents sends as assistant and user."""
+    roles = {"developer": "system", "model": "assistant", "tool-call": "assistant", "tool-response": "user"}
+    messages = {f"llm.input_messages.{at}.message.role": role for at, role in enumerate(roles)}
+    step = openinference_step({**LLM, **messages}, "n")
+    assert isinstance(step.input, dict)
+    assert [message["role"] for message in step.input["messages"]] == [*roles.values()]  # type: ignore[call-overload,index,union-attr]
 
 
 def test_indexes_sort_as_numbers() -> None:

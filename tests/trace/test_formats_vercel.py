@@ -8,17 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from evalkit.errors import EvalkitError, UnreadableTrace
-from evalkit.trace.file import encode_trace
+from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import StepError, Trace, Usage
 from evalkit.trace.read import load_traces
 from tests.corpora import CORPORA, needs_corpora
 from tests.trace.otlp_builders import read_spans, span
-from tests.trace.test_formats_hostile import damaged
 
 CALL = {"id": "c1", "name": "weather", "arguments": {"city": "Oslo"}}
 TOOL = {"name": "weather", "description": "d", "parameters": {"type": "object"}}
@@ -349,21 +345,6 @@ def test_an_item_without_ids_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnreadableTrace, match="no OpenTelemetry span") as caught:
         read(tmp_path, "\n".join(lines))
     assert caught.value.where.endswith(":2")
-
-
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_junk_anywhere_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
-    """No foreign value at any place raises anything but a typed error; what is read can be written."""
-    make = data.draw(st.sampled_from([readable, js_console, python_console]))
-    document = damaged([make(*each) for each in SPANS], data)
-    (tmp_path / "junk").write_text(json.dumps(document), "utf-8")
-    try:
-        for trace in load_traces(tmp_path / "junk", format="otel-sdk-spans"):
-            assert [step.seq for step in trace.steps] == list(range(len(trace.steps)))
-            assert b"".join(encode_trace(trace)).endswith(b"\n")
-    except EvalkitError:
-        return
 
 
 @pytest.mark.corpus

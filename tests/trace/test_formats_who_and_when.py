@@ -88,6 +88,13 @@ def test_labels_never_enter_a_trace(tmp_path: Path) -> None:
     assert report.skipped["label mistake_step: not part of the run"] == 1
 
 
+def test_prompts_of_agents_that_said_nothing_are_counted(tmp_path: Path) -> None:
+    """They stand in no model step, so the report has them."""
+    report = ReadReport()
+    read(tmp_path, {**DOCUMENT, "system_prompt": {"Checker": "You check.", "Idle": "You wait."}}, report)
+    assert report.skipped["system prompt: of an agent that said nothing"] == 1
+
+
 def test_a_hand_crafted_log_names_agents_in_the_role(tmp_path: Path) -> None:
     """The human asks; what stands in brackets beside an agent's name is kept apart."""
     history = [{"content": "Q", "role": "human"}, {"content": "Ask him", "role": "Orchestrator (-> WebSurfer)"}]

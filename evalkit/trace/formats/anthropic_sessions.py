@@ -2,7 +2,8 @@
 
 The agent runs on the provider's side; a client sees events (``user.message``, ``agent.tool_use``, ``session.error``).
 What the model said between ``span.model_request_start`` and ``..._end`` is one answer. A recording of the SDK's calls,
-lines ``[method, value]``, also holds the session, with the agent's instructions and tools.
+lines ``[method, value]``, also holds the session, with the agent's instructions and tools. What a model was given is
+put together from the events before. They tell all of it, but not without the session, and not after a compaction.
 Source: https://github.com/anthropics/anthropic-sdk-python (``types/beta/sessions``).
 """
 
@@ -34,7 +35,9 @@ _RESULTS = {
     "user.tool_result": "tool_use_id",
 }
 _LABELS = "span.outcome_evaluation"
-_GAPS = ("the messages of model steps are put together from the session's events",)
+_NO_SYSTEM = "the agent's instructions are not in the source"
+_COMPACTION = "agent.thread_context_compacted"
+_COMPACTED = "what the model was given after a compaction is not recorded"
 
 
 class AnthropicSessionFormat:
@@ -199,12 +202,20 @@ class _Session:
             started_at=min(times, default=None),
             ended_at=max(times, default=None),
             attributes={key: value for key, value in kept.items() if value},
-            gaps=_GAPS,
+            gaps=tuple(self._gaps()),
         )
+
+    def _gaps(self) -> Iterator[str]:
+        if not self._header:
+            yield _NO_SYSTEM
+        if any(step.name == _COMPACTION for step in self._steps):
+            yield _COMPACTED
 
     def _said(self, kind: str, event: dict[str, Any], at: float | None) -> None:
         if self._answer is None:
             self._answer = _Answer(None, {"role": "assistant", "content": None}, False)
+        elif kind == "agent.message":
+            self._report.skipped["agent.message: merged into its model step"] += 1
         message = self._answer.message
         if kind == "agent.message":
             before = message["content"]
@@ -225,6 +236,8 @@ class _Session:
             if end is not None:
                 self._report.skipped["span.model_request_end: its start is not in the source"] += 1
             return
+        if end is not None:
+            self._report.skipped["span.model_request_end: merged into its start"] += 1
         model = object_of(object_of(self._header.get("agent")).get("model")).get("id")
         error = StepError("ModelRequestFailed") if end is not None and end.get("is_error") else None
         said = answer.message["content"] is not None or "tool_calls" in answer.message

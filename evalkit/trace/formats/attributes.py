@@ -15,6 +15,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts
+from evalkit.trace.formats.seen import SeenTexts
 from evalkit.trace.json_input import json_or_text, parse_json
 
 __all__ = ["Attributes", "grouped", "items_of", "json_value", "number_of", "object_of", "spread", "text_at"]
@@ -24,10 +25,15 @@ _MAX_INDEX_DIGITS = 9
 
 
 class Attributes:
-    """Attributes of one span. What no field takes stays over, in `rest`, for the step's own attributes."""
+    """Attributes of one span. What no field takes stays over, in `rest`, for the step's own attributes.
 
-    def __init__(self, attributes: Mapping[str, Json]) -> None:
+    Args:
+        seen: what the trace's other spans held.
+    """
+
+    def __init__(self, attributes: Mapping[str, Json], seen: SeenTexts | None = None) -> None:
         self.rest = dict(attributes)
+        self.seen = seen or SeenTexts()
         self.missing: list[Json] = []
 
     def take(self, *names: str) -> Json:
@@ -57,7 +63,7 @@ class Attributes:
         """A list of objects, given as such or as JSON text; None (and left where it is) when it is neither."""
         value = self.rest.get(name)
         if isinstance(value, str):
-            value = json_value(value)
+            value = self.seen.parsed(value)
         if not isinstance(value, list):
             return None
         del self.rest[name]

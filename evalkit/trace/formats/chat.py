@@ -126,12 +126,16 @@ def usage_of(raw: Any, cost_usd: Any = None) -> Usage | None:
     usage = Usage(
         input_tokens=_first_count(raw, "prompt_tokens", "input_tokens"),
         output_tokens=_first_count(raw, "completion_tokens", "output_tokens"),
-        cached_tokens=_first_count(raw.get("prompt_tokens_details"), "cached_tokens")
-        or _first_count(raw.get("input_tokens_details"), "cached_tokens")
-        or _first_count(raw.get("input_token_details"), "cache_read"),
-        reasoning_tokens=_first_count(raw.get("completion_tokens_details"), "reasoning_tokens")
-        or _first_count(raw.get("output_tokens_details"), "reasoning_tokens")
-        or _first_count(raw.get("output_token_details"), "reasoning"),
+        cached_tokens=_first_known(
+            _first_count(raw.get("prompt_tokens_details"), "cached_tokens"),
+            _first_count(raw.get("input_tokens_details"), "cached_tokens"),
+            _first_count(raw.get("input_token_details"), "cache_read"),
+        ),
+        reasoning_tokens=_first_known(
+            _first_count(raw.get("completion_tokens_details"), "reasoning_tokens"),
+            _first_count(raw.get("output_tokens_details"), "reasoning_tokens"),
+            _first_count(raw.get("output_token_details"), "reasoning"),
+        ),
         cost_usd=float(cost_usd) if isinstance(cost_usd, int | float) else None,
     )
     return None if usage == Usage() else usage
@@ -165,6 +169,10 @@ def call_of(call: dict[str, Any]) -> dict[str, Any]:
         "name": name if isinstance(name, str) else "",
         "arguments": arguments_of(function.get("arguments", function.get("args"))),
     }
+
+
+def _first_known(*counts: int | None) -> int | None:
+    return next((count for count in counts if count is not None), None)
 
 
 def _first_count(raw: Any, *names: str) -> int | None:

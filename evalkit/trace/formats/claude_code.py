@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of
+from evalkit.trace.formats.attributes import object_of, text_at
 from evalkit.trace.formats.chat import dicts, unix_seconds
 from evalkit.trace.formats.claude_code_agents import run_of, side_talks, told_by_progress, with_agents
 from evalkit.trace.formats.claude_code_lines import Branch, Line, branches, linked
@@ -168,9 +168,9 @@ class _Session:
 
     def _side_lines(self) -> list[Line]:
         """Side lines of the file, and those that progress lines tell of agents that have none."""
-        known = {line.raw.get("agentId") for line in self._side}
+        known = {text_at(line.raw, "agentId") for line in self._side}
         told = told_by_progress(self._talk)
-        return [*self._side, *(line for line in told if line.raw.get("agentId") not in known)]
+        return [*self._side, *(line for line in told if text_at(line.raw, "agentId") not in known)]
 
     def _given_up(self, branch: Branch, marks: Marks) -> BranchSteps | None:
         """The steps of a branch; None where no model spoke on it: what a user took back before is no run."""

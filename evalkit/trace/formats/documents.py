@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import Source
-from evalkit.trace.json_input import parse_json, parse_json_lines
+from evalkit.trace.json_input import may_be_json, parse_json, parse_json_lines
 
 __all__ = ["documents", "first_document", "whole_document"]
 
 
 def first_document(source: Source) -> Json:
     """The document, or the first line's; None where neither is JSON. For detection: it raises nothing."""
-    if not source.head.lstrip().startswith((b"{", b"[")):
+    if not may_be_json(source.head):
         return None
     document = source.document()
     if document is not None:

@@ -9,7 +9,7 @@ became known between the two calls.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -74,6 +74,7 @@ class _Conversations:
         self._ends: defaultdict[bytes, list[_Conversation]] = defaultdict(list)
         self._failed: defaultdict[bytes, list[_Conversation]] = defaultdict(list)
         self._by_response: dict[str, _Conversation] = {}
+        self._marks: dict[int, tuple[dict[str, Any], bytes]] = {}
 
     def take(self, record: Record) -> None:
         asked = record.asked
@@ -84,9 +85,9 @@ class _Conversations:
         if former is not None:
             history = _history(former.records[-1])
             asked = replace(asked, messages=[*history, *asked.messages])
-            self._put(replace(record, asked=asked), former, len(history), _Said(asked.messages))
+            self._put(replace(record, asked=asked), former, len(history), _Said(asked.messages, self._mark))
             return
-        said = _Said(asked.messages)
+        said = _Said(asked.messages, self._mark)
         conversation, known = self._place(asked.messages, said)
         if conversation.records:
             record = replace(record, asked=_sharing(asked, _history(conversation.records[-1])))
@@ -94,7 +95,7 @@ class _Conversations:
 
     def _place(self, messages: list[dict[str, Any]], said: _Said) -> tuple[_Conversation, int]:
         """The conversation that a request goes on with, and how many of its messages are known there."""
-        failed = _failed_mark(messages) if self._failed else b""
+        failed = self._failed_mark(messages) if self._failed else b""
         if self._failed.get(failed):
             return self._failed[failed].pop(), len(messages)
         for count in range(len(messages), 0, -1):
@@ -110,11 +111,23 @@ class _Conversations:
         conversation.records.append(record)
         conversation.known.append(known)
         if record.answered is None:
-            self._failed[_failed_mark(record.asked.messages if record.asked else [])].append(conversation)
+            self._failed[self._failed_mark(record.asked.messages if record.asked else [])].append(conversation)
             return
         self._ends[said.with_answer(record.answered.message)].append(conversation)
         if record.answered.id:
             self._by_response[record.answered.id] = conversation
+
+    def _failed_mark(self, messages: list[dict[str, Any]]) -> bytes:
+        """A digest of a whole request, instructions and all: what repeats a failed call is the very same."""
+        return blake2b(b"".join(map(self._mark, messages)), digest_size=16).digest()
+
+    def _mark(self, message: dict[str, Any]) -> bytes:
+        """A digest of a message. Those that later calls repeat are the same objects, and are looked at once."""
+        known = self._marks.get(id(message))
+        if known is None:
+            mark = blake2b(_essence(message), digest_size=16).digest()
+            known = self._marks[id(message)] = (message, mark)  # held, so that no other gets its id
+        return known[1]
 
 
 def _history(record: Record) -> list[dict[str, Any]]:
@@ -132,24 +145,20 @@ def _sharing(asked: Asked, history: list[dict[str, Any]]) -> Asked:
 class _Said:
     """What messages say, as digests: of the first, of the first two, and so on."""
 
-    def __init__(self, messages: list[dict[str, Any]]) -> None:
+    def __init__(self, messages: list[dict[str, Any]], mark: Callable[[dict[str, Any]], bytes]) -> None:
         self.marks: list[bytes] = []
+        self._mark = mark
         self._state = blake2b(digest_size=16)
         for message in messages:
             if message["role"] != "system":
-                self._state.update(_essence(message))
+                self._state.update(mark(message))
             self.marks.append(self._state.digest())
 
     def with_answer(self, message: dict[str, Any]) -> bytes:
         """The digest of all the messages and their answer."""
         state = self._state.copy()
-        state.update(_essence(message))
+        state.update(self._mark(message))
         return state.digest()
-
-
-def _failed_mark(messages: list[dict[str, Any]]) -> bytes:
-    """A digest of a whole request, instructions and all: what repeats a failed call is the very same."""
-    return blake2b(b"".join(map(_essence, messages)), digest_size=16).digest()
 
 
 def _essence(message: dict[str, Any]) -> bytes:

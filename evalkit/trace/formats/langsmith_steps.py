@@ -30,6 +30,7 @@ _READ = frozenset(
     "session_name session_id child_run_ids direct_child_run_ids tags status prompt_tokens completion_tokens "
     "total_tokens total_cost app_path manifest_id in_dataset first_token_time execution_order events serialized".split()
 )
+_USUAL_ENDS = ("stop", "tool_calls", "function_call", "end_turn", "tool_use", "STOP")
 _ERROR = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?:\((?P<shown>.*?)\)(?=Traceback|\n|$)|: (?P<said>.*))", re.DOTALL)
 _SHORT = 20_000
 
@@ -82,6 +83,9 @@ def _model(
         missing.append("output")
     if missing:
         left["missing"] = missing
+    ended = _object(next(iter(_generations(outputs)), {}).get("generation_info")).get("finish_reason")
+    if isinstance(ended, str) and ended not in _USUAL_ENDS:
+        left["finish_reason"] = ended
     settings = {**inputs, **invocation}
     tools: list[Json] = tools_in(inputs) or [tool_definition(tool) for tool in _definitions(invocation)]
     params = {key: value for key, value in settings.items() if key in _PARAMS and value is not None}

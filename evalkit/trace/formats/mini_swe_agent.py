@@ -118,8 +118,17 @@ def _turn(at: int, raw: dict[str, Any], named: str | None) -> Turn:
         usage=usage_of(response.get("usage"), number_of(extra.get("cost"))),
         model=model if isinstance(model, str) else named,
         failed=bool(broken) if broken is not None else None,
+        error=_raised(extra, message) if broken and message["role"] == "tool" else None,
         attributes=tuple(kept),
     )
+
+
+def _raised(extra: dict[str, Any], message: dict[str, Any]) -> StepError | None:
+    """The exception that the environment raised, by its class; None where the class is not named."""
+    kind = extra.get("exception_type")
+    if not isinstance(kind, str) or not kind:
+        return None
+    return StepError(kind, text_of(message) or str(extra.get("exception_info")))
 
 
 def _commands(extra: dict[str, Any], message: dict[str, Any]) -> list[str]:

@@ -22,6 +22,11 @@ __all__ = ["SPAN_KIND", "is_openinference", "openinference_step"]
 SPAN_KIND = "openinference.span.kind"
 """The attribute that every OpenInference span has."""
 
+_OF_RESPONSE = ("id", "object", "created_at", "completed_at", "status", "instructions", "metadata")
+_ROLES = {
+    **{"developer": "system", "human": "user", "ai": "assistant", "model": "assistant", "function": "tool"},
+    **{"tool-call": "assistant", "tool-response": "user"},  # as smolagents sends them (its tool_role_conversions)
+}
 _TOOL_WRAPPER = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 
@@ -52,7 +57,7 @@ def _model(taken: Attributes, span_name: str, error: StepError | None) -> Step:
     request, response = _value(taken, "input"), _value(taken, "output")
     messages = [_message(item) for item in items_of(taken.tree("llm.input_messages"))]
     answers = [_message(item, "assistant") for item in items_of(taken.tree("llm.output_messages"))]
-    params = object_of(_parsed(taken.tree("llm.invocation_parameters")))
+    params = _params(object_of(_parsed(taken.tree("llm.invocation_parameters"))), messages, taken)
     given = _request(request, messages, params, items_of(taken.tree("llm.tools")), taken)
     answer = answers[0] if answers else _answer(response, taken)
     if response is not None and not _says(answer, response):
@@ -75,6 +80,18 @@ def _model(taken: Attributes, span_name: str, error: StepError | None) -> Step:
         usage=_usage(taken),
         attributes=taken.left(),
     )
+
+
+def _params(stated: dict[str, Any], messages: list[dict[str, Any]], taken: Attributes) -> dict[str, Any]:
+    """The parameters by their OpenAI names, without what the tracer of OpenAI Agents adds of the response."""
+    system = [text_of(message) for message in messages if message.get("role") == "system"]
+    about = {key: stated[key] for key in _OF_RESPONSE if key in stated}
+    if about.get("instructions") in (None, *system):
+        about.pop("instructions", None)
+    if about:
+        taken.rest["response"] = about
+    names = {"max_output_tokens": "max_tokens"} if "max_tokens" not in stated else {}
+    return {names.get(key, key): value for key, value in stated.items() if key not in _OF_RESPONSE}
 
 
 def _request(
@@ -151,7 +168,7 @@ def _message(raw: Any, role: str = "user") -> dict[str, Any]:
     ]
     kept = [part for part in parts if part.get("type") != "reasoning" or not isinstance(part.get("text"), str)]
     plain: dict[str, Any] = {
-        "role": inner.get("role") or role,
+        "role": _role(inner.get("role")) or role,
         "content": inner.get("content", kept or None),
         "tool_call_id": inner.get("tool_call_id"),
         "name": inner.get("name"),
@@ -164,6 +181,10 @@ def _message(raw: Any, role: str = "user") -> dict[str, Any]:
             "arguments": inner.get("function_call_arguments_json"),
         }
     return message_of(plain)
+
+
+def _role(stated: Any) -> Any:
+    return _ROLES.get(stated, stated) if isinstance(stated, str) else stated
 
 
 def _part(raw: Any) -> dict[str, Any]:

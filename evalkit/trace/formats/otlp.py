@@ -8,7 +8,7 @@ dialect are refused by name rather than read as if they held nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,12 +30,13 @@ from evalkit.trace.formats.otlp_protobuf import is_protobuf
 from evalkit.trace.formats.otlp_source import batches
 from evalkit.trace.formats.otlp_spans import Batch, Span, SpanEvent, error_of, is_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
+from evalkit.trace.formats.seen import SeenTexts
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.formats.trace_store import TraceStore
 from evalkit.trace.formats.unknown_kinds import unknown_kind
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["DIALECTS", "FORMAT", "Dialect"]
+__all__ = ["DIALECTS", "FORMAT", "Dialect", "traces_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ def _openinference(span: Span) -> Step:
     taken = Attributes(span.attributes)
     error = error_of(span, taken)
     if taken.rest.get(SPAN_KIND) == "TOOL" and "tool.name" not in taken.rest and span.name.startswith("handoff to "):
-        taken.rest[SPAN_KIND] = "HANDOFF"  # OpenInference's tracer of OpenAI Agents has no kind for it
+        del taken.rest[SPAN_KIND]  # OpenInference's tracer of OpenAI Agents has no kind for it
+        given = {"from_agent": taken.take("input.value"), "to_agent": taken.take("output.value")}
+        return Step(0, "other", "handoff", given, error=error, attributes=taken.left())
     return openinference_step(taken.rest, span.name, error)
 
 
@@ -96,19 +99,28 @@ class OtlpFormat:
         Raises:
             UnreadableTrace: it is not OTLP, or no span is of a dialect that is read.
         """
-        store: TraceStore[Span | SpanEvent] = TraceStore(source.where)
-        with store:
-            seen = _Seen()
-            for batch in batches(source):
-                seen.add(batch)
-                store.add((part.trace_id, part) for parts in (batch.spans, batch.logs) for part in parts)
-            seen.refuse_others(source.where)
-            if seen.metrics:
-                report.skipped["metrics: not read"] += seen.metrics
-            yield from _traces(store, seen.only_asking, report)
+        yield from traces_of(batches(source), source.where, report)
 
 
 FORMAT = OtlpFormat()
+
+
+def traces_of(found: Iterable[Batch], where: str, report: ReadReport) -> Iterator[Trace]:
+    """One trace for each trace id in some batches of one source.
+
+    Raises:
+        UnreadableTrace: no span is of a dialect that is read, or what `found` raises.
+    """
+    store: TraceStore[Span | SpanEvent] = TraceStore(where)
+    with store:
+        seen = _Seen()
+        for batch in found:
+            seen.add(batch)
+            store.add((part.trace_id, part) for parts in (batch.spans, batch.logs) for part in parts)
+        seen.refuse_others(where)
+        if seen.metrics:
+            report.skipped["metrics: not read"] += seen.metrics
+        yield from _traces(store, seen.only_asking, report)
 
 
 @dataclass(slots=True)
@@ -176,7 +188,8 @@ def _traces(store: TraceStore[Span | SpanEvent], only_asking: Span | None, repor
 
 
 def _trace(spans: list[Span], report: ReadReport, gaps: tuple[str, ...]) -> Trace:
-    made = [*map(_span_step, spans)]
+    seen = SeenTexts()
+    made = [_span_step(replace(span, seen=seen)) for span in spans]
     for span, each in zip(spans, made, strict=True):
         if each.step.kind == "other":
             kind = unknown_kind(span.attributes, any(dialect.claims(span) for dialect in DIALECTS))

@@ -71,7 +71,7 @@ def step_as(operation: str, span: Span) -> Step:
     Args:
         operation: as in ``gen_ai.operation.name``; an unknown one gives an `other` step.
     """
-    return _MAKERS.get(operation, _other)(span, Attributes(span.attributes))
+    return _MAKERS.get(operation, _other)(span, Attributes(span.attributes, span.seen))
 
 
 def asks_model(span: Span) -> bool:
@@ -107,6 +107,7 @@ def _model(span: Span, taken: Attributes) -> Step:
     found = _content(span, taken)
     messages = _asked(found, taken)
     tools = [*(taken.listed("gen_ai.tool.definitions") or found.tools), *otlp_indexed.functions(taken)]
+    defined = [taken.seen.made(tool_definition, tool) for tool in tools]
     params = {name: taken.take(key) for key, name in _PARAMS.items() if key in taken.rest}
     error = error_of(span, taken)
     choices = [answer_of(raw) for raw in found.answered]
@@ -122,7 +123,7 @@ def _model(span: Span, taken: Attributes) -> Step:
         seq=0,
         kind="model",
         name="chat",
-        input={"messages": [*messages], "tools": [tool_definition(tool) for tool in tools], "params": params},
+        input={"messages": [*messages], "tools": [*defined], "params": params},
         output=choices[0] if choices else None,
         error=error,
         model=model if isinstance(model, str) else None,
@@ -196,13 +197,19 @@ def _retrieval(span: Span, taken: Attributes) -> Step:
 
 
 def _other(span: Span, taken: Attributes) -> Step:
-    """Whatever else ran: a chain's task, an embedding, a handoff, a request on the web."""
+    """Whatever else ran: a chain's task, an embedding, a request on the web."""
     found = _content(span, taken)
-    given: Json = [message for raw in found.given for message in messages_of(raw)]
+    given: Json = [message for raw in found.given for message in taken.seen.made(messages_of, raw)]
     given = given or _read(_both(taken, "traceloop.entity.input", "gen_ai.task.input"))
     answers: Json = [answer_of(raw) for raw in found.answered]
     output = answers or _read(_both(taken, "traceloop.entity.output", "gen_ai.task.output"))
     return Step(0, "other", span.name, input=given, output=output, error=error_of(span, taken), attributes=taken.left())
+
+
+def _handoff(span: Span, taken: Attributes) -> Step:
+    """OpenLLMetry's; it often does not know to whom."""
+    given = {name: taken.take(f"gen_ai.handoff.{name}") for name in ("from_agent", "to_agent")}
+    return Step(0, "other", "handoff", given, error=error_of(span, taken), attributes=taken.left())
 
 
 _MAKERS: dict[str, Callable[[Span, Attributes], Step]] = {
@@ -212,6 +219,7 @@ _MAKERS: dict[str, Callable[[Span, Attributes], Step]] = {
     "execute_tool": _tool,
     "invoke_agent": _agent,
     "retrieval": _retrieval,
+    "handoff": _handoff,
 }
 
 
@@ -219,7 +227,7 @@ def _asked(found: Content, taken: Attributes) -> list[dict[str, Any]]:
     """The messages that a model or agent was given, the developer's instructions first."""
     parts = taken.listed("gen_ai.system_instructions") or found.system
     system = messages_of({"role": "system", "parts": parts}) if parts else []
-    messages = [*system, *(message for raw in found.given for message in messages_of(raw))]
+    messages = [*system, *(message for raw in found.given for message in taken.seen.made(messages_of, raw))]
     if len(messages) > 1 and messages[0]["role"] == messages[1]["role"] == "system" and same(*messages[:2]):
         del messages[0]  # the instructions stand in both attributes
     return messages

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import Attributes
+from evalkit.trace.formats.attributes import Attributes, text_at
 from evalkit.trace.formats.chat import call_of, dicts, message_of
 from evalkit.trace.formats.otlp_spans import Span
 from evalkit.wire.body import dump_json
@@ -101,7 +101,7 @@ def _message(role: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     calls: list[dict[str, Any]] = []
     apart: dict[str, list[str]] = {}
     for part in parts:
-        kind = part.get("type")
+        kind = text_at(part, "type")
         if kind == "tool_call":
             calls.append(call_of(part))
         elif kind in _APART:

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.otlp import FORMAT as OTLP
+from evalkit.trace.formats.otlp import traces_of
+from evalkit.trace.formats.otlp_spans import decode
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.model import Trace
 from evalkit.wire.body import dump_json
@@ -65,8 +66,10 @@ def read_as_otlp(spans: Iterable[PlainSpan], dialect: str, source: Source, repor
     Raises:
         UnreadableTrace: no span is of a dialect that is read.
     """
-    document: Json = {"resourceSpans": [_resource(span) for span in spans]}
-    for trace in OTLP.read(replace(source, document=lambda: document), report):
+    batches = (
+        decode([(source.where, {"resourceSpans": [_resource(span)]})], number) for number, span in enumerate(spans)
+    )
+    for trace in traces_of(batches, source.where, report):
         yield replace(trace, dialect=dialect)
 
 

@@ -14,6 +14,7 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.chat import dicts
+from evalkit.trace.formats.seen import SeenTexts
 from evalkit.trace.model import StepError
 
 __all__ = ["Batch", "Span", "SpanEvent", "decode", "error_of", "is_otlp"]
@@ -48,6 +49,7 @@ class Span:
         failed: whether the status is ERROR.
         status_message: the status' text.
         service: ``service.name`` of the resource.
+        seen: what the trace's other spans held, while its steps are made.
     """
 
     trace_id: str
@@ -62,6 +64,7 @@ class Span:
     status_message: str
     service: str
     links: int = 0
+    seen: SeenTexts | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(slots=True)

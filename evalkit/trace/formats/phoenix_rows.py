@@ -76,7 +76,8 @@ def is_parquet(source: Source) -> bool:
     from pyarrow import parquet
 
     try:
-        names = parquet.read_schema(pyarrow.BufferReader(source.data())).names
+        with _opened(source) as file:
+            names = parquet.read_schema(file).names
     except (pyarrow.ArrowException, OSError):
         return False
     return all(column in names for column in _COLUMNS)
@@ -92,12 +93,24 @@ def parquet_rows(source: Source) -> Iterator[dict[str, Any]]:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(pyarrow.BufferReader(source.data()))
+        with _opened(source) as file:
+            table = parquet.read_table(file)
     except (pyarrow.ArrowException, OSError) as error:
         raise UnreadableTrace(f"the Parquet file is damaged: {error}", source.where, "export it again") from None
     for batch in table.to_batches(max_chunksize=512):
         for row in batch.to_pylist():
             yield {name: _plain(value) for name, value in row.items() if value is not None}
+
+
+def _opened(source: Source) -> Any:
+    """A Parquet file as Arrow opens it: from the disk where it lies there, since its columns are named at its end."""
+    import pyarrow
+
+    if source.path is not None and source.path.is_file():
+        with source.path.open("rb") as file:
+            if file.read(len(_MAGIC)) == _MAGIC:
+                return pyarrow.OSFile(str(source.path), "rb")
+    return pyarrow.BufferReader(source.data())
 
 
 def _cell(text: str) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evalkit.canonical import Json
+from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.model import Usage
 
 __all__ = ["Answered", "Asked", "Provider"]
@@ -67,8 +68,12 @@ class Provider(Protocol):
         """Whether `body` is a response of this API."""
         ...
 
-    def asked(self, body: dict[str, Any]) -> Asked:
-        """The request in normal form."""
+    def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
+        """The request in normal form.
+
+        Args:
+            seen: what the log's other requests held.
+        """
         ...
 
     def answered(self, body: dict[str, Any]) -> Answered:

@@ -12,6 +12,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition
 from evalkit.trace.formats.provider import Answered, Asked
+from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.model import Usage
 from evalkit.wire.body import dump_json
 
@@ -53,11 +54,11 @@ class _Messages:
             body.get("type") == "message" and body.get("role") == "assistant" and isinstance(body.get("content"), list)
         )
 
-    def asked(self, body: dict[str, Any]) -> Asked:
+    def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
         system = content_of(body.get("system"))
         messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         for raw in dicts(body.get("messages")):
-            messages += messages_from_anthropic(raw)
+            messages += seen.made(messages_from_anthropic, raw)
         tools: list[Json] = [tool_definition(_without_hints(tool)) for tool in dicts(body.get("tools"))]
         names = {"stop_sequences": "stop"}
         params = {

@@ -11,6 +11,7 @@ from evalkit.canonical import Json
 from evalkit.trace.formats.attributes import object_of
 from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition
 from evalkit.trace.formats.provider import Answered, Asked
+from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.model import Usage
 from evalkit.wire.body import dump_json
 
@@ -35,11 +36,11 @@ class _Converse:
     def answers(self, body: dict[str, Any]) -> bool:
         return _is_message(object_of(body.get("output")).get("message")) and "stopReason" in body
 
-    def asked(self, body: dict[str, Any]) -> Asked:
+    def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
         system = [block["text"] for block in dicts(body.get("system")) if isinstance(block.get("text"), str)]
         messages: list[dict[str, Any]] = [{"role": "system", "content": "\n".join(system)}] if system else []
         for raw in dicts(body.get("messages")):
-            messages += _messages(raw)
+            messages += seen.made(_messages, raw)
         settings = {**object_of(body.get("inferenceConfig")), **object_of(body.get("additionalModelRequestFields"))}
         params: dict[str, Json] = {_NAMES.get(key, key): value for key, value in settings.items() if value is not None}
         config = object_of(body.get("toolConfig"))

@@ -13,6 +13,7 @@ from evalkit.trace.formats.attributes import object_of
 from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.loose_messages import answer_in, messages_in, tools_in
 from evalkit.trace.formats.provider import Answered, Asked
+from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.model import Usage
 
 __all__ = ["GENERATE_CONTENT"]
@@ -34,7 +35,7 @@ class _GenerateContent:
     def answers(self, body: dict[str, Any]) -> bool:
         return bool(dicts(body.get("candidates")))
 
-    def asked(self, body: dict[str, Any]) -> Asked:
+    def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
         system = body.get("systemInstruction", body.get("system_instruction"))
         settings = object_of(body.get("generationConfig", body.get("generation_config")))
         contents = [{"role": "user", **each} for each in dicts(body.get("contents"))]

@@ -17,6 +17,7 @@ from evalkit.trace.formats.exchanges import record_traces
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.provider_openai import is_chat_message
 from evalkit.trace.formats.provider_records import Record, dialect_of, record_of
+from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.model import Trace
 
 __all__ = ["ProviderLogFormat"]
@@ -48,8 +49,9 @@ class ProviderLogFormat:
         else:
             items = (item for _, document in documents(source) for item in _items(document))
         records: list[Record] = []
+        seen = SeenItems()
         for item in items:
-            record = record_of(item, report)
+            record = record_of(item, report, seen)
             if record is None:
                 report.skipped["record: no model call in it"] += 1
             else:

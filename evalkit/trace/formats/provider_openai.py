@@ -11,6 +11,7 @@ from evalkit.canonical import Json
 from evalkit.trace.formats.attributes import number_of
 from evalkit.trace.formats.chat import call_of, dicts, message_of, tool_definition, usage_of
 from evalkit.trace.formats.provider import Answered, Asked
+from evalkit.trace.formats.seen import SeenItems
 from evalkit.wire.body import dump_json
 
 __all__ = ["CHAT", "RESPONSES", "ROLES", "is_chat_message", "plain_message"]
@@ -42,8 +43,8 @@ class _Chat:
         choices = dicts(body.get("choices"))
         return bool(choices) and isinstance(choices[0].get("message"), dict)
 
-    def asked(self, body: dict[str, Any]) -> Asked:
-        messages = [plain_message(raw) for raw in dicts(body.get("messages"))]
+    def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
+        messages = [seen.made(plain_message, raw) for raw in dicts(body.get("messages"))]
         return Asked(messages, _tools(body), _params(body), _text(body.get("model")))
 
     def answered(self, body: dict[str, Any]) -> Answered:
@@ -75,7 +76,7 @@ class _Responses:
             return False
         return body.get("object") == "response" or (bool(output) and all(_is_typed_item(each) for each in output))
 
-    def asked(self, body: dict[str, Any]) -> Asked:
+    def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
         instructions, given = body.get("instructions"), body.get("input")
         messages = [{"role": "system", "content": instructions}] if isinstance(instructions, str) else []
         items = [{"role": "user", "content": given}] if isinstance(given, str) else dicts(given)

@@ -24,6 +24,7 @@ from evalkit.trace.formats.provider_anthropic import MESSAGES
 from evalkit.trace.formats.provider_bedrock import CONVERSE
 from evalkit.trace.formats.provider_google import GENERATE_CONTENT
 from evalkit.trace.formats.provider_openai import CHAT, RESPONSES, plain_message
+from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import StepError, Usage
 
@@ -112,12 +113,16 @@ def dialect_of(item: Json) -> str | None:
     return sides.name if sides else None
 
 
-def record_of(item: Json, report: ReadReport) -> Record | None:
-    """A record in normal form; None for what is none."""
+def record_of(item: Json, report: ReadReport, seen: SeenItems) -> Record | None:
+    """A record in normal form; None for what is none.
+
+    Args:
+        seen: what the log's other records held.
+    """
     sides = _sides(item)
     if sides is None:
         return None
-    asked = sides.request[0].asked(sides.request[1]) if sides.request else None
+    asked = sides.request[0].asked(sides.request[1], seen) if sides.request else None
     answered = sides.response[0].answered(sides.response[1]) if sides.response else None
     if answered is None and sides.said is not None:
         answered = Answered(plain_message({"role": "assistant", **sides.said}))

@@ -15,7 +15,7 @@ from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.protocol import ReadReport, Source
-from evalkit.trace.json_input import parse_json, parse_json_lines
+from evalkit.trace.json_input import may_be_json, parse_json, parse_json_lines
 
 __all__ = ["first_lines", "session_lines"]
 
@@ -27,7 +27,7 @@ def first_lines(source: Source) -> list[dict[str, Any]]:
 
     A line of a session can be longer than a source's head (a picture, a snapshot of files), so the lines are read.
     """
-    if not source.head.lstrip().startswith((b"{", b"[")):
+    if not may_be_json(source.head):
         return []
     document = source.document()
     if document is not None:

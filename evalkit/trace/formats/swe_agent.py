@@ -62,6 +62,8 @@ def _is_run(document: Json) -> bool:
 
 def _trace(document: dict[str, Any], source: Source, report: ReadReport) -> Trace:
     info, entries = object_of(document.get("info")), dicts(document.get("trajectory"))
+    if document.get("replay_config"):
+        report.skipped["replay_config: settings, only the model's name is read"] += 1
     config = object_of(object_of(document.get("replay_config")).get("agent"))
     model = object_of(config.get("model")).get("name")
     history = document["history"] if isinstance(document.get("history"), list) else []

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts, message_of, text_of, tool_definition, unix_seconds, usage_of
+from evalkit.trace.formats.chat import call_of, dicts, message_of, text_of, tool_definition, unix_seconds, usage_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in, run_id
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -151,14 +151,39 @@ def _turn(at: int, raw: dict[str, Any], model: str | None, *, scripted: bool) ->
         failed=failed if isinstance(failed, bool) else None,
         by_user=by_user,
         scripted=scripted,
-        attributes=(("format_errors", raw["errors"]),) if raw.get("errors") else (),
+        attributes=tuple(_beside(raw)),
     )
+
+
+def _beside(raw: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What a message says besides: how it broke the form, and what the simulated user thought (no agent saw it)."""
+    if raw.get("errors"):
+        yield "format_errors", raw["errors"]
+    called = _object(_object(raw.get("raw_data")).get("message")).get("tool_calls")
+    if dicts(called) and not raw.get("tool_calls"):
+        yield "answered_with", [call_of(call) for call in dicts(called)]  # the harness wrote words for a call
+    if raw.get("role") == "user" and _reasoning(raw):
+        yield "reasoning", _reasoning(raw)
+
+
+def _reasoning(raw: dict[str, Any]) -> str:
+    """The reasoning in the provider's own answer, which the harness keeps beside its message."""
+    held = _object(raw.get("raw_data"))
+    message = _object(held.get("message"))
+    stated = message.get("reasoning_content")
+    if isinstance(stated, str) and stated:
+        return stated
+    blocks = dicts(held.get("thinking_blocks")) or dicts(message.get("thinking_blocks"))
+    return "\n".join(block["thinking"] for block in blocks if isinstance(block.get("thinking"), str))
 
 
 def _message(raw: dict[str, Any]) -> dict[str, Any]:
     if raw.get("role") == "tool":
         return message_of({"role": "tool", "tool_call_id": raw.get("id"), "content": raw.get("content")})
-    return message_of({key: value for key, value in raw.items() if key in _MESSAGE_KEYS})
+    message = message_of({key: value for key, value in raw.items() if key in _MESSAGE_KEYS})
+    if message["role"] == "assistant" and not message.get("reasoning") and _reasoning(raw):
+        message["reasoning"] = _reasoning(raw)
+    return message
 
 
 def _tools(definitions: Any) -> list[Json]:

@@ -3,7 +3,8 @@
 ``{"trace_id", "spans": [{"span_id", "span_name", "timestamp", "duration", "span_attributes", "logs", "child_spans"}]}``
 with OpenInference attributes whose values are all text. A span of a traced function has no such attributes: a log
 record holds its arguments and its result. Durations are ISO 8601, times without a zone are UTC. The evaluations and
-annotations beside a log record are labels and never enter a trace.
+annotations beside a log record are labels and never enter a trace. Nor does what a function outside of any agent was
+given and gave: that is the harness, which passes whole rows of its data set, gold answers among them.
 Source: https://huggingface.co/datasets/PatronusAI/TRAIL
 """
 
@@ -27,6 +28,7 @@ from evalkit.trace.model import Step, StepError, Trace
 
 __all__ = ["FORMAT"]
 
+_OUTSIDE = "arguments and result of a function outside of any agent: they may hold gold answers"
 _DURATION = re.compile(r"P(?:(\d{1,6})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,12})?)S)?)?$")
 
 
@@ -49,8 +51,14 @@ class TrailFormat:
         if not isinstance(document, dict) or not _is_tree(document):
             raise UnreadableTrace("no tree of spans with child_spans", source.where, "pass a TRAIL trace")
         spans: list[SpanStep] = []
+        agents: set[str] = set()
         for raw, above in _spans(document["spans"], "", source.where, report, {}):
-            spans.append(SpanStep(raw["span_id"], above, _step(raw, report)))
+            step = _step(raw, report)
+            if step.kind == "agent" or above in agents:
+                agents.add(raw["span_id"])
+            elif not is_openinference(object_of(raw.get("span_attributes"))):
+                step = _without_content(step, report)
+            spans.append(SpanStep(raw["span_id"], above, step))
         service = next((each.get("service_name") for each in dicts(document["spans"])), None)
         trace_id = document.get("trace_id")
         yield trace_of_spans(
@@ -97,7 +105,8 @@ def _step(raw: dict[str, Any], report: ReadReport) -> Step:
         step = openinference_step(attributes, name, error)
     else:
         step = Step(0, "other", name, error=error, attributes=dict(attributes))
-    kind = unknown_kind(attributes, is_openinference(attributes)) if step.kind == "other" else ""
+    traced = any("function.name" in object_of(log.get("body")) for log in dicts(raw.get("logs")))
+    kind = unknown_kind(attributes, is_openinference(attributes) or traced) if step.kind == "other" else ""
     report.unknown.update([kind] if kind else [])
     start = unix_seconds(raw.get("timestamp"))
     lasted = _seconds(raw.get("duration"))
@@ -126,6 +135,14 @@ def _with_logs(step: Step, logs: list[dict[str, Any]], report: ReadReport) -> St
         else:
             others.append({"at": log.get("timestamp"), "severity": log.get("severity_text"), "body": body})
     return replace(step, attributes={**step.attributes, "logs": others}) if others else step
+
+
+def _without_content(step: Step, report: ReadReport) -> Step:
+    """A harness' step: that it ran, when, and how it failed."""
+    if step.input is None and step.output is None:
+        return step
+    report.skipped[_OUTSIDE] += 1
+    return replace(step, input=None, output=None, attributes={**step.attributes, "left_out": _OUTSIDE})
 
 
 def _error(raw: dict[str, Any], report: ReadReport) -> StepError | None:

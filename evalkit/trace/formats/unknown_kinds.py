@@ -11,9 +11,9 @@ __all__ = ["NO_CONVENTION", "unknown_kind"]
 NO_CONVENTION = "span of no generative AI convention"
 
 _WITHOUT_STEP_KIND: dict[str, frozenset[str]] = {
-    "gen_ai.operation.name": frozenset({"embeddings", "create_agent", "invoke_workflow", "handoff"}),
+    "gen_ai.operation.name": frozenset({"embeddings", "create_agent", "invoke_workflow", "handoff", "execute_task"}),
     "openinference.span.kind": frozenset({"CHAIN", "EMBEDDING", "EVALUATOR", "PROMPT", "TOOL"}),
-    "traceloop.span.kind": frozenset({"workflow", "task", "unknown"}),
+    "traceloop.span.kind": frozenset({"workflow", "task", "handoff", "unknown"}),
 }
 """Known kinds that are neither model call nor tool call nor another kind of step; a handoff is written as TOOL."""
 

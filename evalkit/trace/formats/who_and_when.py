@@ -56,6 +56,7 @@ class WhoAndWhenFormat:
         history = document["history"]
         for at, raw in messages_in(history if isinstance(history, list) else [], report):
             log.take(at, raw)
+        report.skipped.update(["system prompt: of an agent that said nothing"] * log.unused_prompts())
         report.steps.update(step.kind for step in log.steps)
         question_id = document.get("question_ID")
         yield Trace(
@@ -92,6 +93,10 @@ class _Log:
         self._before: list[tuple[str, dict[str, Json], dict[str, Json]]] = []
         self._code: list[str] | None = None
         self._references = 0
+
+    def unused_prompts(self) -> int:
+        """How many of the prompts are of agents that never answered."""
+        return len(self._prompts.keys() - {step.attributes.get("agent") for step in self.steps if step.kind == "model"})
 
     def take(self, at: int, raw: dict[str, Any]) -> None:
         agent, aside = _speaker(raw)
