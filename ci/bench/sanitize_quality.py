@@ -85,7 +85,7 @@ def main() -> None:
     texts = list(mixed(random.Random(7), 4_000_000))
     scores["speed, MB/s"] = {"rules": speed(texts, finder(plain))}
     if options.presidio:
-        label, find = presidio()
+        label, find = presidio(options.model)
         scores["presidio-research"][label] = score(samples, find)
         some = texts[:: max(1, len(texts) // 60)]
         theirs, ours = speed(some, find), speed(some, finder(plain))
@@ -101,6 +101,7 @@ def arguments() -> Any:
     parser.add_argument("--gitleaks-source", type=Path)
     parser.add_argument("--ner", action="append", default=[])
     parser.add_argument("--presidio", action="store_true")
+    parser.add_argument("--model", default="", help="the spaCy model for presidio (default: en_core_web_lg or _sm)")
     parser.add_argument("--half", type=int, choices=(0, 1))
     parser.add_argument("--misses", default="", help="print to stderr what of this type is missed, or 'wrong'")
     options = parser.parse_args()
@@ -125,13 +126,15 @@ def finder(detector: Detector) -> Find:
     return lambda text: [(span.start, span.end, span.claim.kind) for span in detector.spans(text)]
 
 
-def presidio() -> tuple[str, Find]:
+def presidio(wanted: str) -> tuple[str, Find]:
     """Presidio's analyzer, with what it is made of."""
     import spacy
     from presidio_analyzer import AnalyzerEngine
     from presidio_analyzer.nlp_engine import NlpEngineProvider
 
-    model = next((name for name in ("en_core_web_lg", "en_core_web_sm") if spacy.util.is_package(name)), None)
+    model = next(
+        (name for name in (wanted, "en_core_web_lg", "en_core_web_sm") if name and spacy.util.is_package(name)), None
+    )
     if model is None:
         from presidio_analyzer.nlp_engine import SpacyNlpEngine
 
@@ -177,9 +180,7 @@ def score(samples: Sequence[Sample], find: Find) -> dict[str, Any]:
 
 def covered(text: str, start: int, end: int, found: Found) -> bool:
     """Whether all letters and digits of a part of a text are in something that was found."""
-    return all(
-        any(left <= at < right for left, right, _ in found) for at in range(start, end) if text[at].isalnum()
-    )
+    return all(any(left <= at < right for left, right, _ in found) for at in range(start, end) if text[at].isalnum())
 
 
 def misses(samples: Sequence[Sample], find: Find, kind: str) -> Iterator[str]:
@@ -201,7 +202,9 @@ def secrets(detector: Detector, source: Path | None, corpora: Path) -> dict[str,
     made = list(made_from(rules.read_text("utf-8"), random.Random(5)))
     found = {"made from the rules": share(made, detector)}
     if source is not None:
-        revision = subprocess.run(["git", "-C", source, "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+        revision = subprocess.run(
+            ["git", "-C", source, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+        )
         positives, negatives = literals(source)
         found |= {
             "source": revision.stdout.strip(),
@@ -272,7 +275,8 @@ def record(draw: random.Random) -> str:
 def code(draw: random.Random) -> str:
     """A command and its log."""
     lines = [
-        f"{draw.randrange(10**6)}.{draw.randrange(999)} INFO worker-{draw.randrange(9)} GET /api/v1/items/{draw.randrange(10**6)} 200"
+        f"{draw.randrange(10**6)}.{draw.randrange(999)} INFO worker-{draw.randrange(9)} "
+        f"GET /api/v1/items/{draw.randrange(10**6)} 200"
         for _ in range(draw.randrange(3, 15))
     ]
     return f"curl -s -X POST https://svc.local/run -d '{draw.choice(CHINESE)}'\n" + "\n".join(lines)
@@ -291,8 +295,9 @@ ENGLISH = re.findall(
     "because the flight from Denver to Boston has no seats left in economy Thanks for waiting We offer another one",
 )
 CHINESE = (
-    "您的订单已经发货，", "请问还有什么可以帮您？", "系统返回了一个错误，", "我们将在三个工作日内处理退款。", "航班已取消，",
-    "北京到上海的机票", "请稍等，", "工具调用成功", "参数不正确，", "库存不足，无法下单。", "感谢您的耐心等待！", "用户选择了第二个方案",
+    "您的订单已经发货，", "请问还有什么可以帮您？", "系统返回了一个错误，", "我们将在三个工作日内处理退款。",
+    "航班已取消，", "北京到上海的机票", "请稍等，", "工具调用成功", "参数不正确，", "库存不足，无法下单。",
+    "感谢您的耐心等待！", "用户选择了第二个方案",
 )  # fmt: skip
 
 if __name__ == "__main__":

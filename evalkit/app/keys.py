@@ -30,6 +30,7 @@ def policy_of(settings: Settings, source: str = "", tags: Sequence[str] = ()) ->
         actions=dict(action for rule in rules for action in rule.actions),
         allow_patterns=tuple(pattern for rule in rules for pattern in rule.allow_patterns),
         allow_paths=tuple(path for rule in rules for path in rule.allow_paths),
+        ner=settings.ner,
     )
 
 

@@ -71,6 +71,7 @@ class Settings:
         pseudonym_key: the key itself, from the environment; wins over the file.
         effects: tool-name patterns to effects, first match wins.
         policies: the sanitizer's rules: the project's first, then those for some sources or tags on top of it.
+        ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
         actor: who acts, where a command does not say.
     """
 
@@ -84,6 +85,7 @@ class Settings:
     pseudonym_key: str = ""
     effects: tuple[tuple[str, Effect], ...] = ()
     policies: tuple[PolicyRule, ...] = ()
+    ner: tuple[str, ...] = ()
     actor: str = ""
     source: str = field(default="defaults")
 
@@ -129,6 +131,7 @@ class _SubRules(_Rules):
 
 
 class _Sanitize(_Rules):
+    ner: list[str] = []
     key_file: str | None = None
     policies: list[_SubRules] = []
 
@@ -174,6 +177,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
         policies=(file.sanitize.rule(), *(sub.rule(sub.path, sub.tag) for sub in file.sanitize.policies)),
+        ner=tuple(file.sanitize.ner),
         actor=environment.get("EVALKIT_ACTOR", ""),
         source=source,
     )

@@ -19,7 +19,7 @@ from evalkit.sanitize.forms import by_hint, judged
 from evalkit.sanitize.keywords import Keywords
 from evalkit.sanitize.ner import Recogniser, recognised
 from evalkit.sanitize.policy import Kind, Policy, precedence
-from evalkit.sanitize.ranges import is_surrogate, is_surrogate_int
+from evalkit.sanitize.ranges import han_surrogates, is_surrogate, is_surrogate_int
 from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PARENTS, bare_key, hint_of
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
@@ -33,7 +33,9 @@ _PLAIN = re.compile(r"[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
 """Texts that are too short and too plain for any built-in rule: most keys, labels and numbers."""
 _DIGIT = re.compile(rb"[0-9]")
 _WIDE = re.compile("[０-９Ａ-Ｚａ-ｚ＠]")
-_NARROW = {code: code - 0xFEE0 for code in (*range(0xFF10, 0xFF1A), 0xFF20, *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))}
+_NARROW = {
+    code: code - 0xFEE0 for code in (*range(0xFF10, 0xFF1A), 0xFF20, *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))
+}
 _NARROW |= {0xFF0B: 0x2B, 0xFF0D: 0x2D}
 _TOKEN = re.compile(r"(?=[^\s]*\d)[^\s\"'`]{10,300}")
 _NO_SECRET_KEY = re.compile(
@@ -163,6 +165,10 @@ class Detector:
             return candidates
         candidates.sort(key=lambda found: (found[0] - found[1], precedence(found[2].kind), found[0], found[3]))
         surrogate, covered = bytearray(len(data)), bytearray(len(data))
+        for start, end in han_surrogates(text):
+            size = len(text[start:end].encode())
+            first = len(text[:start].encode())
+            surrogate[first : first + size] = b"\1" * size
         real: list[_Found] = []
         for found in candidates:
             start, end, claim = found[:3]

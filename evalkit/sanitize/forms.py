@@ -25,9 +25,14 @@ _NOT_BEFORE_PHONE = {
     "nanp": tuple("#.-_="), "local_phone": tuple("-/._"), "cn_mobile": ("+",), "eight_pairs": tuple("-/._+:,#="),
     "local_pairs": tuple("-/._+:"), "double_zero": tuple("-/._+:"),
 }  # fmt: skip
+_MOST_WORDS = 4
+_SHORTEST_SECRET = 5
+"""Shorter ones are not looked for in texts (`spellings.propagates`), so nothing would come of finding them."""
 _NAME_LIKE = re.compile(r"[^\W\d_][\w\s.'’,·-]{0,79}")
 _CARD_WORD = re.compile(r"(?i)card|maestro|visa|amex|卡")
-_PLACEHOLDER = re.compile(r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop")
+_PLACEHOLDER = re.compile(
+    r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop"
+)
 _DIGIT_GROUP_BEFORE = re.compile(r"\d[ ]$")
 _DIGIT_GROUP_AFTER = re.compile(r"[ ]\d")
 
@@ -84,8 +89,8 @@ def _numbered(kind: Kind, value: str) -> Claim | None:
         compact = re.sub(r"[ -]", "", value).upper()
         return Claim(kind, compact, value) if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", compact) else None
     if kind == "national_id":
-        fits = re.fullmatch(r"(?=.*\d)[A-Za-z0-9][A-Za-z0-9 /.()-]{4,29}", value)
-        return Claim(kind, value.upper(), value) if fits else None
+        is_id = re.fullmatch(r"(?=.*\d)[A-Za-z0-9][A-Za-z0-9 /.()-]{4,29}", value)
+        return Claim(kind, value.upper(), value) if is_id else None
     if kind == "mac":
         return _mac("", value, "", "")
     if kind == "plate":
@@ -105,14 +110,14 @@ def _is_secret(rule: str, value: str) -> bool:
         return value.lower() not in PLACEHOLDERS and not value.startswith(("$", "{"))
     mixed = any(char.isdigit() for char in value) and any(not char.isdigit() for char in value)
     if rule in ("said", "assignment_zh"):
-        return mixed or value.isdigit() or (rule == "assignment_zh" and len(value) >= 6)
+        return mixed or value.isdigit() or (rule == "assignment_zh" and len(value) >= 8)
     return mixed and entropy(value) >= 2.5 and not re.match(r"(?:0x|https?:|\d+(?:px|ms|s|kb|mb)?$)", value.lower())
 
 
 def _secret(rule: str, value: str, before: str, after: str) -> Claim | None:
     if rule in ("said", "assignment_zh"):
         value = value.rstrip(".,;:!?)'\"`")
-    if len(value) < 4 and rule != "url_password":
+    if len(value) < _SHORTEST_SECRET and rule != "url_password":
         return None
     framed = f":{value}@" if rule == "url_password" else value  # framed, a short one can be told from a word
     if rule == "assignment" and gitleaks_rules().is_allowed_assignment(before[-40:] + value):
@@ -138,6 +143,8 @@ def _phone(rule: str, value: str, before: str, after: str) -> Claim | None:
     digits = digits_of(value)
     joined = re.match(r"[-./]\d", after) or before[-1:] in _NOT_BEFORE_PHONE.get(rule, ())
     if joined or re.match(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}|\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)", value):
+        return None
+    if re.match(r"\d{1,3}(?:\.\d{1,3}){3}(?![.\d])", value):  # an IP address
         return None
     if rule == "local_phone" and not 9 <= len(digits) <= 12:
         return None
@@ -174,7 +181,9 @@ def _card(rule: str, value: str, before: str, after: str) -> Claim | None:
         return None
     if said:
         return Claim("card", digits, value)
-    if not digits.startswith(CARD_ISSUERS.get(len(digits), ())) or (len(digits) == 12 and not _CARD_WORD.search(before)):
+    if not digits.startswith(CARD_ISSUERS.get(len(digits), ())) or (
+        len(digits) == 12 and not _CARD_WORD.search(before)
+    ):
         return None  # twelve digits are more often something else
     # four by four is how only cards are written: there, unless more groups follow, the checksum doesn't gate
     grouped = not value.isdecimal() and not re.match(r"[ -]\d", after) and not re.search(r"\d[ -]$", before)
@@ -225,7 +234,7 @@ def _email_in_text(rule: str, value: str, before: str, after: str) -> Claim | No
 
 def _ip(rule: str, value: str, before: str, after: str) -> Claim | None:
     version = re.search(r"(?i:[a-z]/|\bv|ver|version|release|build)[ :=]?$", before)
-    if version or (":" not in value and re.match(r"[.-][0-9A-Za-z]", after)):
+    if version or (":" in value and after[:1] == ":") or (":" not in value and re.match(r"[.-][0-9A-Za-z]", after)):
         return None
     try:
         address = ipaddress.ip_address(value)
@@ -263,6 +272,8 @@ def _birth_date(rule: str, value: str, before: str, after: str) -> Claim | None:
 
 
 def _postcode(rule: str, value: str, before: str, after: str) -> Claim | None:
+    if re.match(r"[-/.]\d", after):
+        return None
     return Claim("postcode", re.sub(r"[ -]", "", value).upper() if rule != "postcode_kept" else value, value)
 
 
@@ -273,16 +284,23 @@ def _account(rule: str, value: str, before: str, after: str) -> Claim | None:
 def _name_in_text(rule: str, value: str, before: str, after: str) -> Claim | None:
     """The name without the words behind it that start a sentence or are none (`Dear Mia Please`)."""
     if rule == "name_titled_zh":
-        if is_cjk(before[-1:] or " ") and before[-1] not in "请叫给是和与及找问对向替为由让、，。：的" and len(value) > 2:
+        if (
+            is_cjk(before[-1:] or " ")
+            and before[-1] not in "请叫给是和与及找问对向替为由让、，。：的"
+            and len(value) > 2
+        ):
             return None
         return _name(value) if len(value) > 1 and value not in COMMON else None
     if is_cjk(value[0]):
         return None if value in NO_NAMES or value in COMMON else _name(value)
     kept: list[str] = []
     for word in value.split(" "):
+        if is_name_surrogate(word):
+            return None
         if word.lower().rstrip(".'’") in NO_NAMES or (not kept and not word[0].isupper()):
             break
         kept.append(word)
+    del kept[_MOST_WORDS:]
     while kept and not kept[-1][0].isupper():
         kept.pop()
     name = re.sub(r"['’]s$", "", " ".join(kept)).rstrip("'’-.")
@@ -306,6 +324,8 @@ def _name(value: str) -> Claim | None:
 
 
 def _address_in_text(rule: str, value: str, before: str, after: str) -> Claim | None:
+    if rule == "street" and not (len(value.split()) <= 7 and re.match(r"\d{1,6}\b", value)):
+        return None
     return _address(value.rstrip(" ,"))
 
 

@@ -1,8 +1,8 @@
 """Names and places found by a model: optional, on top of the rules.
 
 A recogniser is anything with a name and a `find`. Three come ready: ``spacy`` and ``presidio`` for English (their model
-has to be installed too) and ``jieba`` for Chinese names (its dictionary comes with it). Nothing is ever downloaded; the
-default needs none of them.
+has to be installed too; ``spacy:NAME`` names one) and ``jieba`` for Chinese names (its dictionary comes with it).
+Nothing is ever downloaded; the default needs none of them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from evalkit.errors import ConfigError
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.forms import by_hint
 from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.ranges import is_name_surrogate
 from evalkit.sanitize.rules.words import COMMON, NO_NAMES
 
 __all__ = ["RECOGNISERS", "Recognised", "Recogniser", "load_recogniser", "recognised"]
@@ -47,15 +48,22 @@ class Recogniser(Protocol):
 def recognised(recogniser: Recogniser, text: str) -> Iterator[tuple[int, int, Claim]]:
     """The claims for what `recogniser` finds in `text`: as strict as for a value under a key of that kind."""
     for start, end, kind in recogniser.find(text):
-        value = text[start:end]
+        value = text[start:end].partition("\n")[0]
         shorn = value.strip(" \n\t.,;:\"'()")
         start += value.find(shorn)
         words = shorn.lower().split()
-        if kind == "name" and (not words or all(word in NO_NAMES or word in COMMON for word in words) or "\n" in shorn):
+        if kind == "name" and not _may_name(words):
             continue
         claim = by_hint(kind, shorn)
         if claim is not None and claim.text == shorn:
             yield start, start + len(shorn), claim
+
+
+def _may_name(words: list[str]) -> bool:
+    """Whether words can be a name: not all of them common ones, and none a surrogate's."""
+    if any(is_name_surrogate(word) for word in words):
+        return False
+    return not all(word in NO_NAMES or word in COMMON for word in words)
 
 
 class _Spacy:
@@ -63,16 +71,9 @@ class _Spacy:
 
     name = "spacy"
 
-    def __init__(self) -> None:
-        spacy = _module("spacy", "ner-spacy")
-        model = next((name for name in _SPACY_MODELS if spacy.util.is_package(name)), None)
-        if model is None:
-            raise ConfigError(
-                f"spaCy has none of the models {', '.join(_SPACY_MODELS)}",
-                "sanitization rules, ner",
-                "install a model's wheel from where you trust it (python -m spacy download en_core_web_sm)",
-            )
-        self._pipeline: Any = spacy.load(model, exclude=["parser", "lemmatizer", "attribute_ruler", "tagger"])
+    def __init__(self, model: str = "") -> None:
+        spacy, found = _spacy_model(model, "ner-spacy")
+        self._pipeline: Any = spacy.load(found, exclude=["parser", "lemmatizer", "attribute_ruler", "tagger"])
 
     def find(self, text: str) -> Iterator[Recognised]:
         """The persons."""
@@ -87,13 +88,11 @@ class _Presidio:
 
     name = "presidio"
 
-    def __init__(self) -> None:
-        _Spacy()  # refuses without a model, before presidio would try to download one
+    def __init__(self, model: str = "") -> None:
         analyzer = _module("presidio_analyzer", "ner-presidio")
         provider = _module("presidio_analyzer.nlp_engine", "ner-presidio").NlpEngineProvider
-        util = _module("spacy", "ner-presidio").util
-        model = next(name for name in _SPACY_MODELS if util.is_package(name))
-        settings = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": model}]}
+        _, found = _spacy_model(model, "ner-presidio")  # first: presidio would try to download one
+        settings = {"nlp_engine_name": "spacy", "models": [{"lang_code": "en", "model_name": found}]}
         self._engine: Any = analyzer.AnalyzerEngine(nlp_engine=provider(nlp_configuration=settings).create_engine())
 
     def find(self, text: str) -> Iterator[Recognised]:
@@ -108,7 +107,7 @@ class _Jieba:
 
     name = "jieba"
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "") -> None:
         _module("jieba", "ner-jieba").setLogLevel(60)  # it talks to stderr while it loads
         self._tagger: Any = _module("jieba.posseg", "ner-jieba")
 
@@ -123,19 +122,34 @@ class _Jieba:
             at += len(pair.word)
 
 
-RECOGNISERS: dict[str, Callable[[], Recogniser]] = {"spacy": _Spacy, "presidio": _Presidio, "jieba": _Jieba}
+RECOGNISERS: dict[str, Callable[[str], Recogniser]] = {"spacy": _Spacy, "presidio": _Presidio, "jieba": _Jieba}
 """The ready ones by the name that a policy uses."""
 
 
 def load_recogniser(name: str) -> Recogniser:
-    """The recogniser that a policy names.
+    """The recogniser that a policy names: ``spacy``, ``presidio``, ``jieba``; the first two also with ``:MODEL``.
 
     Raises:
         ConfigError: no such one, its package is not installed, or its model isn't.
     """
-    if name not in RECOGNISERS:
+    kind, _, model = name.partition(":")
+    if kind not in RECOGNISERS:
         raise ConfigError(f"no recogniser {name!r}", "sanitization rules, ner", f"use {', '.join(RECOGNISERS)}")
-    return RECOGNISERS[name]()
+    return RECOGNISERS[kind](model)
+
+
+def _spacy_model(wanted: str, extra: str) -> tuple[Any, str]:
+    """spaCy, and the name of an installed model: the wanted one, else the largest of the usual ones."""
+    spacy = _module("spacy", extra)
+    names = (wanted,) if wanted else _SPACY_MODELS
+    found = next((name for name in names if spacy.util.is_package(name)), None)
+    if found is None:
+        raise ConfigError(
+            f"the spaCy model {' or '.join(names)} is not installed",
+            "sanitization rules, ner",
+            "install its wheel from where you trust it (python -m spacy download en_core_web_sm)",
+        )
+    return spacy, found
 
 
 def _module(name: str, extra: str) -> Any:

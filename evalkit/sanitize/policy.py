@@ -60,6 +60,7 @@ class Policy:
             replaced wherever it occurs, inside longer words too.
         actions: per kind: ``replace`` (the default) by a surrogate of the same shape, ``hash`` by a keyed digest,
             ``drop`` by a mark, ``keep`` as it is.
+        ner: recognisers that look for names by a model as well (see `ner`): ``spacy``, ``presidio``, ``jieba``.
 
     Raises:
         ConfigError: a kind or an action is not known, or a pattern is no RE2.
@@ -72,6 +73,7 @@ class Policy:
     actions: Mapping[Kind, Action] = field(default_factory=dict)
     allow_patterns: tuple[str, ...] = ()
     allow_paths: tuple[str, ...] = ()
+    ner: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for kind in (*self.hints.values(), *self.actions, *(kind for kind, _ in self.patterns)):
@@ -103,6 +105,7 @@ class Policy:
                 dict(body["actions"]),
                 tuple(body.get("allow_patterns", ())),
                 tuple(body.get("allow_paths", ())),
+                tuple(body.get("ner", ())),
             )
         except (KeyError, TypeError, ValueError):
             raise ConfigError("no sanitization rules", "sanitization rules", "pass what as_json gave") from None
@@ -118,6 +121,7 @@ class Policy:
             "actions": {str(kind): str(action) for kind, action in self.actions.items()},
             "allow_patterns": list(self.allow_patterns),
             "allow_paths": list(self.allow_paths),
+            "ner": [*self.ner],
         }
 
 

@@ -38,6 +38,7 @@ __all__ = [
     "NUMBER_DIGITS",
     "UUID",
     "check_number",
+    "han_surrogates",
     "is_name_surrogate",
     "is_surrogate",
     "is_surrogate_int",
@@ -117,6 +118,11 @@ def _is_number(text: str) -> bool:
     if family == "cn":
         return rest[:3] in CN_PREFIXES
     return rest.rpartition(":")[2].startswith("000")
+
+
+def han_surrogates(text: str) -> list[tuple[int, int]]:
+    """Where the surrogates of Chinese names stand in a text: no blank parts them from what stands beside them."""
+    return [match.span() for match in _HAN_NAME.finditer(text)] if "某" in text else []
 
 
 @lru_cache(maxsize=65536)

@@ -30,6 +30,7 @@ class RuleSet:
             for at, rule in enumerate(rules)
             if rule.gate == "around"
         ]
+        self._signs = {at: re.compile(b"|".join(re.escape(sign) for sign in signs)) for at, signs in self._around}
         names = {rule.name: at for at, rule in enumerate(rules)}
         self._beside = [(names.get(rule.beside, -1), at) for at, rule in enumerate(rules) if rule.beside]
 
@@ -62,9 +63,8 @@ class RuleSet:
             yield 0, len(data)
             return
         _, before, behind = rule.around
-        signs = b"|".join(re.escape(sign) for sign in dict(self._around)[index])
         start = stop = -1
-        for sign in re.finditer(signs, data):
+        for sign in self._signs[index].finditer(data):
             left, right = max(0, sign.start() - before), min(len(data), sign.end() + behind)
             if left > stop:
                 if stop >= 0:
@@ -83,7 +83,7 @@ class _Gate:
 
         kept = [(at, rule) for at, rule in enumerate(rules) if rule.gate == gate and not rule.beside]
         self._indexes = [at for at, _ in kept]
-        self._set = re2.Set.SearchSet() if kept else None
+        self._set: Any = re2.Set.SearchSet() if kept else None
         for _, rule in kept:
             self._set.Add(rule.pattern)
         if kept:

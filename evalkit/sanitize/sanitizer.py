@@ -24,10 +24,12 @@ from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.key import key_id
 from evalkit.sanitize.lexicon import Entity, Lexicon
 from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
+from evalkit.sanitize.ner import load_recogniser
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.rewrite import Rewriter
 from evalkit.sanitize.rules.hints import HINTS
 from evalkit.sanitize.rules.patterns import RULES
+from evalkit.sanitize.secrets import gitleaks_rules
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
 from evalkit.trace.file import finish_json, header_json, step_json
@@ -35,7 +37,7 @@ from evalkit.trace.model import Step, StepError, Trace
 
 __all__ = ["Sanitizer", "rules_digest", "step_parts"]
 
-_RULES_VERSION = 1
+_RULES_VERSION = 2
 """Raised when what the code does with the same rules changes."""
 
 
@@ -54,7 +56,7 @@ class Sanitizer:
         self._allowed = Allowed(policy)
         rules_digest_of = rules_digest(policy)
         policy = replace(policy, allow=self._allowed)
-        self._detector = detector = detector or Detector(policy)
+        self._detector = detector = detector or Detector(policy, [load_recogniser(name) for name in policy.ner])
         self._lexicon = Lexicon(policy, Mint(key))
         self._harvester = Harvester(policy, detector)
         self._rewriter = Rewriter(policy, detector, self._lexicon, self._harvester.flat)
@@ -215,6 +217,7 @@ def rules_digest(policy: Policy) -> str:
             "version": _RULES_VERSION,
             "policy": policy.as_json(),
             "patterns": [[rule.name, rule.kind, rule.pattern] for rule in RULES],
+            "gitleaks": gitleaks_rules().sha256,
             "hints": {str(kind): list(keys) for kind, keys in HINTS.items()},
         }
     )

@@ -15,20 +15,24 @@ _CN_PLATES = "京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕
 NUMBER_RULES: tuple[Rule, ...] = (
     Rule(
         "cn_id",
-        "national_id", "digit",
+        "national_id",
+        "digit",
         LEFT + r"([1-9]\d{5}(?:18|19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx])",
     ),
     Rule(
         "card",
-        "card", "digit",
+        "card",
+        "digit",
         LEFT + r"(\d{12,19}|\d{4}(?: \d{4}){2} \d{1,7}|\d{4}(?:-\d{4}){2}-\d{1,7}|\d{4}[ -]\d{6}[ -]\d{4,5})",
     ),
     Rule("iban", "iban", "digit", LEFT + r"((?i:[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?))"),
     Rule("ssn", "ssn", "digit", LEFT + r"(\d{3}-\d{2}-\d{4})"),
     Rule(
         "uk_nino",
-        "national_id", "digit",
-        LEFT + r"([A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] \d{2} \d{2} \d{2} [A-D]|[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D])",
+        "national_id",
+        "digit",
+        LEFT
+        + r"([A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] \d{2} \d{2} \d{2} [A-D]|[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D])",
     ),
     Rule("br_cpf", "national_id", "digit", LEFT + r"(\d{3}\.\d{3}\.\d{3}-\d{2})"),
     Rule("hk_id", "national_id", "digit", LEFT + r"([A-Z]{1,2}\d{6}\([0-9A]\))", whole=False),
@@ -37,20 +41,23 @@ NUMBER_RULES: tuple[Rule, ...] = (
     Rule("mx_curp", "national_id", "digit", LEFT + r"([A-Z]{4}\d{6}[HM][A-Z]{5}[A-Z0-9]\d)"),
     Rule(
         "email",
-        "email", "around",
-        r"(?:^|[^A-Za-z0-9._+-])((?:[A-Za-z]')?[A-Za-zÀ-ɏ0-9._+-]{1,64}(?:@|%40)(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24})",
+        "email",
+        "around",
+        r"(?:^|[^A-Za-z0-9._+-])((?:[A-Za-z]')?[A-Za-zÀ-ɏ0-9._+-]+(?:@|%40)(?:[A-Za-z0-9-]+\.)+[A-Za-z]+)",
         around=(("@", "%40"), 70, 280),
     ),
     Rule("cn_mobile", "phone", "digit", LEFT + r"((?:\+?86[ -]?)?1[3-9]\d[ -]?\d{4}[ -]?\d{4})"),
     Rule(
         "nanp",
-        "phone", "digit",
-        LEFT + r"((?:(?:\+?1|001)[ .-]?)?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?: ?(?:x|ext\.? ?)\d{2,6})?)",
+        "phone",
+        "digit",
+        LEFT
+        + r"((?:(?:\+?1|001)[ .-]?)?(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[ .-])[2-9]\d{2}[ .-]\d{4}(?: ?(?:x|ext\.? ?)\d{2,6})?)",
     ),
     Rule("nanp_paren", "phone", "digit", r"(\([2-9]\d{2}\) ?[2-9]\d{2}[ .-]\d{4})"),
     Rule("e164", "phone", "digit", r"(\+[1-9]\d{0,2}(?:[ .-]?\(?\d{1,4}\)?){2,6})"),
     Rule("double_zero", "phone", "digit", LEFT + r"(00[1-9]\d{0,2}[ .-]\(?\d{1,4}\)?(?:[ .-]\d{2,4}){1,4})"),
-    Rule("local_phone", "phone", "digit", LEFT + r"(0\d{1,4}[ /-]\d{2,4}(?:[ -]?\d{2,4}){1,3})"),
+    Rule("local_phone", "phone", "digit", LEFT + r"(0[1-9]\d{0,3}[ /-]\d{2,4}(?:[ -]?\d{2,4}){1,3})"),
     Rule("local_pairs", "phone", "digit", LEFT + r"(0\d(?:[ .-]\d{2}){4})"),
     Rule("eight_pairs", "phone", "digit", LEFT + r"([2-9]\d(?: \d{2}){3}|[2-9]\d(?:-\d{2}){3}|[2-9]\d(?:\.\d{2}){3})"),
     Rule("area_paren", "phone", "digit", r"(\(0?\d{1,4}\) ?\d{2,4}(?:[ -]\d{2,4}){1,3})"),
@@ -61,7 +68,8 @@ NUMBER_RULES: tuple[Rule, ...] = (
     Rule("mac_dotted", "mac", "digit", LEFT + r"([0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4})"),
     Rule(
         "cn_plate",
-        "plate", "digit",
+        "plate",
+        "digit",
         f"([{_CN_PLATES}][A-HJ-NP-Z][·• -]?(?:[DF][A-HJ-NP-Z0-9]\\d{{4}}|\\d{{5}}[DF]|[A-HJ-NP-Z0-9]{{4}}[A-HJ-NP-Z0-9挂学警港澳]))",
     ),
 )

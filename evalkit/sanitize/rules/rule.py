@@ -11,7 +11,7 @@ __all__ = ["LEFT", "Gate", "Rule"]
 
 Gate: TypeAlias = Literal["any", "digit", "cjk", "around"]
 
-LEFT = r"(?:^|[^0-9A-Za-z])"
+LEFT = r"(?:^|[^0-9A-Za-z\p{Nd}])"
 """No ASCII letter and no digit before: part of the pattern, for RE2 has no look-behind."""
 
 

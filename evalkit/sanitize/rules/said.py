@@ -14,8 +14,8 @@ _UPPER = "[A-ZÀ-ӿ]"
 _LETTER = "[A-Za-zÀ-ӿ]"
 _WORD = rf"{_UPPER}(?:{_LETTER}|['’-])*"
 _SMALL = r"van|von|der|den|de|da|di|del|della|la|le|bin|ibn|al|dos|das|ter|zu"
-_NAME = rf"({_WORD}(?: (?:{_UPPER}\.|{_WORD}|{_SMALL})){{0,3}})"
-_FULL_NAME = rf"({_WORD}(?: (?:{_UPPER}\.|{_WORD}|{_SMALL})){{1,3}})"
+_NAME = rf"({_WORD}(?: (?:{_UPPER}\.|{_WORD}|{_SMALL}))*)"
+_FULL_NAME = rf"({_WORD}(?: (?:{_UPPER}\.|{_WORD}|{_SMALL}))+)"
 _LABEL = r"[\"'*`]{0,2} ?(?:[:=]|is\b) ?[\"'*`]{0,2}"
 _STREETS = (
     r"Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Drive|Dr|Lane|Ln|Court|Ct|Circle|Cir|Place|Pl|Square|Sq|Terrace|Ter|"
@@ -31,9 +31,7 @@ _PROVINCES = (
     "陕西|甘肃|青海|台湾|内蒙古|广西|西藏|宁夏|新疆|香港|澳门"
 )
 _ROAD_ZH = r"(?:大道|大街|路|街|道|巷|弄|胡同|村|里)"
-_HOUSE_ZH = (
-    r"(?:(?:\d{1,5}|[一二三四五六七八九十百]{1,4})(?:号院|号楼|号|弄|栋|幢|座|单元|室|楼|层|户)|[A-Za-z]座|\d{1,2}-\d{1,4}(?:-\d{1,4})?)"
-)
+_HOUSE_ZH = r"(?:(?:\d{1,5}|[一二三四五六七八九十百]{1,4})(?:号院|号楼|号|弄|栋|幢|座|单元|室|楼|层|户)|[A-Za-z]座|\d{1,2}-\d{1,4}(?:-\d{1,4})?)"
 _SURNAMES = (
     "欧阳|上官|司马|诸葛|司徒|夏侯|皇甫|尉迟|公孙|慕容|令狐|宇文|长孙|东方|[王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高梁郑罗宋谢唐韩曹许"
     "邓萧冯曾程蔡彭潘袁董余苏叶吕魏蒋田杜丁沈姜范江傅钟卢汪戴崔任陆廖姚方金邱夏谭韦贾邹石熊孟秦阎薛侯雷龙史陶黎贺顾毛郝龚邵钱"
@@ -54,7 +52,7 @@ SAID_RULES: tuple[Rule, ...] = (
     Rule(
         "name_introduced",
         "name", "any",
-        rf"\b(?:I am|I'm|I’m|[Tt]his is|[Cc]all me|[Nn]amed|[Ss]peaking (?:with|to)) {_FULL_NAME}",
+        rf"\b(?:I am|I'm|I’m|[Cc]all me|[Ss]peaking (?:with|to)) {_FULL_NAME}",
         sure=False,
     ),
     Rule(
@@ -65,7 +63,7 @@ SAID_RULES: tuple[Rule, ...] = (
     Rule(
         "name_greeted",
         "name", "any",
-        rf"(?:^|[\n>\"“.!?] ?)(?:[Dd]ear|DEAR|Hi|Hello|Hey|Good (?:morning|afternoon|evening)|Attn:?|To:|FAO:?) {_NAME}(?:[,，:!.\n<]|$| [-–—])",
+        rf"(?:^|[\n>\"“.!?，。！：] ?)(?:[Dd]ear|DEAR|Hi|Hello|Hey|Good (?:morning|afternoon|evening)|Attn:?|To:|FAO:?) {_NAME}(?:[,，:!.\n<]|$| [-–—])",
         sure=False,
     ),
     Rule(
@@ -146,7 +144,7 @@ SAID_RULES: tuple[Rule, ...] = (
         "street",
         "address", "digit",
         LEFT
-        + r"(\d{1,6}(?:-\d{1,5})?[A-Za-z]?,? (?:(?:[A-ZÀ-ӿ][A-Za-zÀ-ӿ'’.-]*|\d{1,3}(?:st|nd|rd|th)) ){1,4}"
+        + r"(\d+(?:-\d+)?[A-Za-z]?,? (?:(?:[A-ZÀ-ӿ][A-Za-zÀ-ӿ'’.-]*|\d+(?:st|nd|rd|th)) )+"
         + rf"(?:{_STREETS}))\b",
     ),
     Rule(
@@ -158,13 +156,13 @@ SAID_RULES: tuple[Rule, ...] = (
     Rule(
         "street_de",
         "address", "digit",
-        r"(?:^|[^A-Za-zÀ-ӿ])([A-ZÀ-ӿ][A-Za-zÀ-ӿ-]+(?:straße|strasse|str\.|weg|platz|gasse|allee|katu|tie|gatan|vägen|vej|gade|veien|straat|laan)"
-        r" \d{1,4} ?[a-zA-Z]?)",
+        r"(?:^|[^A-Za-zÀ-ӿ])([A-ZÀ-ӿ][A-Za-zÀ-ӿ-]+(?:straße|strasse|str\.|weg|platz|gasse|allee|katu|tie|gatan|vägen|vej|gade|veien|straat|laan| Straße| Strasse| Str\.| Platz| Weg| Allee)"
+        r" \d{1,4}[a-zA-Z]?)",
     ),
     Rule(
         "street_romance",
         "address", "digit",
-        r"(?:^|[^A-Za-zÀ-ӿ])((?:\d{1,4},? ?(?:bis|ter)?,? ?(?i:rue|avenue|boulevard|place|chemin|impasse|quai) (?:A-Za-zÀ-ӿ[A-Za-zÀ-ӿ'’-]*\.? ?){1,5}A-Za-zÀ-ӿ)|"
+        r"(?:^|[^A-Za-zÀ-ӿ])((?:\d{1,4},? ?(?:bis|ter)?,? ?(?i:rue|avenue|boulevard|place|chemin|impasse|quai) (?:[A-Za-zÀ-ӿ][A-Za-zÀ-ӿ'’-]*\.? ?){1,5}[A-Za-zÀ-ӿ])|"
         r"(?:Rua|Avenida|Av\.|Calle|C/|Via|Viale|Piazza|Corso|Plaza|Paseo|Travessa|Praça|Carrer) (?:[A-Za-zÀ-ӿ'’.-]+ ){1,5}?,? ?(?:n[.º°]? ?)?\d{1,5})",
     ),
     Rule(

@@ -79,6 +79,7 @@ NO_NAMES: frozenset[str] = frozenset(
     gentlemen colleague colleagues committee editor professor applicant candidate student students parent parents
     neighbor neighbors alexa google copilot chatgpt claude assistant agent bot ai all-hands everyone's
     n/a none null unknown tbd phone address date dob number order subject ref inc llc gmbh corp company
+    suite ste apt apartment unit flat floor room rm box street road avenue zip iban ssn card plate
     monday tuesday wednesday thursday friday saturday sunday january february july september
     october november december
     先生 女士 小姐 您好 你好 什么 名字 客户 用户 本人 未知 不详 匿名 保密 经理 老师 客服 人员 已经 没有 需要 可以 请问 谢谢 管理员 负责人
