@@ -2,7 +2,8 @@
 
 Seeded: `--count` values of many kinds, each written in one of many disguises (escaped, encoded, nested, in keys, in
 URLs, in Chinese text, ...), at random places of traces; every trace is ingested into a case file as a user does it.
-A decoder of this script's own, that shares nothing with evalkit, then takes apart what was written and looks for the values:
+A decoder of this script's own, that shares nothing with evalkit, then takes apart what was written and looks for the
+values:
 ``leaked`` (0 is wanted), ``refused`` (no file was written), ``clean``. Half of the values stand once more in the open
 under a telling key, as customer records have them; names and passwords always do.
 
@@ -148,8 +149,8 @@ VALUES: dict[str, tuple[str, Callable[[random.Random], str]]] = {
     "card": ("card_number", lambda r: luhn("4" + digits(r, 14))),
     "iban": ("iban", iban),
     "ssn": ("ssn", lambda r: f"{r.randrange(100, 665)}-{r.randrange(10, 99)}-{r.randrange(1000, 9999)}"),
-    "cn_id": ("身份证", lambda r: f"{r.choice(REGIONS)}19{r.randrange(60, 99)}0{r.randrange(1, 9)}1{digits(r, 4)}{r.choice('0123X')}"),
-    "api_key": ("api_key", lambda r: r.choice((f"ghp_{letters(r, 36)}", f"AKIA{letters(r, 16, BASE32)}", f"sk-proj-{letters(r, 40)}"))),
+    "cn_id": ("身份证", lambda r: f"{r.choice(REGIONS)}19{r.randrange(60, 99)}0{r.randrange(1, 9)}1{digits(r, 4)}X"),
+    "api_key": ("api_key", lambda r: r.choice((f"ghp_{letters(r, 36)}", f"AKIA{letters(r, 16, BASE32)}"))),
     "name_en": ("full_name", lambda r: f"{word(r)} {word(r)}"),
     "name_zh": ("姓名", lambda r: r.choice(FAMILY_ZH) + r.choice(GIVEN_ZH) + r.choice(GIVEN_ZH)),
     "password": ("password", lambda r: f"{word(r)}-{digits(r, 4)}!{word(r)}"),

@@ -51,9 +51,9 @@ class Policy:
         version: the project's own name for this set of rules; stored with everything that is sanitized.
         allow: strings that are never replaced, exactly as they stand (a support address, a test card).
         allow_patterns: RE2 patterns; a value that one of them matches in full is never replaced.
-        allow_paths: places whose values are nobody's, such as ``tool find_flights.output.**.name``: step kind and tool,
-            ``input``, ``output`` or ``attributes``, then keys; ``*`` stands for one part (a list item counts as one), ``**``
-            for any number. What stands at such a place is left as it is there and everywhere else in the batch.
+        allow_paths: places whose values are nobody's, such as ``tool find.output.**.name``: step kind and tool,
+            ``input``, ``output`` or ``attributes``, then keys; ``*`` stands for one part (a list item is one), ``**`` for
+            any number. What stands at such a place is left as it is there and everywhere else in the batch.
         hints: key to kind: the value under that key of an object is of that kind. Case and separators don't matter.
             The kind ``custom`` replaces ids of any form.
         patterns: kind and RE2 pattern; the first group, or the whole match, is of that kind. What is ``custom`` is
