@@ -52,7 +52,7 @@ class Policy:
         allow: strings that are never replaced, exactly as they stand (a support address, a test card).
         allow_patterns: RE2 patterns; a value that one of them matches in full is never replaced.
         allow_paths: places whose values are nobody's, such as ``tool find.output.**.name``: step kind and tool,
-            ``input``, ``output`` or ``attributes``, then keys; ``*`` stands for one part (a list item is one), ``**`` for
+            ``input``, ``output`` or ``attributes``, then keys; ``*`` stands for one part (an item is one), ``**`` for
             any number. What stands at such a place is left as it is there and everywhere else in the batch.
         hints: key to kind: the value under that key of an object is of that kind. Case and separators don't matter.
             The kind ``custom`` replaces ids of any form.
