@@ -67,7 +67,7 @@ def name_files(settings: Settings, subject: Subject, names: Sequence[str]) -> It
         settings.root / SETTINGS_NAME,
         *(sorted(settings.suites.rglob("*")) if settings.suites.is_dir() else ()),
     ]
-    allowed = {name.strip() for name in names} & set(settings.allow)
+    allowed = {name.strip() for name in names} & {value for rule in settings.policies for value in rule.allow}
     for path in candidates:
         if path.is_file() and (subject.presence(_texts(path)) == "whole" or (allowed and path.name == SETTINGS_NAME)):
             yield str(path)

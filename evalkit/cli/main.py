@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("evalkit.cli.recording:record", "Run a command and record its agent: evalkit record -- python agent.py"),
     "inspect": ("evalkit.cli.traces:inspect", "What is in a trace, and what it lacks."),
     "ingest": ("evalkit.cli.traces:ingest", "Make cases of incident traces."),
+    "sanitize": ("evalkit.cli.sanitizing:sanitize", "What the sanitization rules change in traces."),
     "judge": ("evalkit.cli.traces:judge", "A case's checks against traces that exist."),
     "scan": ("evalkit.cli.scanning:scan", "The library's incidents, looked for in production traces."),
     "list": ("evalkit.cli.cases:list_", "The cases."),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from evalkit.trace.visible import one_line, visible
 
 if TYPE_CHECKING:
     from evalkit.app.inspection import Inspection, View
+    from evalkit.case.model import Case
     from evalkit.trace.model import Trace
     from evalkit.vault.model import RetentionClass
 
@@ -30,6 +32,7 @@ _format = click.option("--format", "format", default=None, help="The traces' dia
 @click.option("--steps", callback=step_range, help="Only these steps of the timeline: 10-20, 10- or 7.")
 @click.option("--snapshot", "as_snapshot", is_flag=True, help="JSON: what each run stood on, named by hashes.")
 @click.option("--step", type=click.IntRange(0), help="One step in full: input, output, attributes.")
+@click.option("--sanitized", is_flag=True, help="Show the traces as they would be kept; raw otherwise.")
 @_format
 @as_json
 @click.pass_context
@@ -40,6 +43,7 @@ def inspect(
     steps: range | None,
     step: int | None,
     as_snapshot: bool,
+    sanitized: bool,
     format: str | None,
     as_json: bool,
 ) -> None:
@@ -52,7 +56,7 @@ def inspect(
 
     view = View(trace_id, steps, step, terminal_width())
     settings = project()
-    inspections = [Inspection(source, settings, format) for source in traces]
+    inspections = [Inspection(source, settings, format, sanitized=sanitized) for source in traces]
     if as_snapshot:
         from evalkit.trace.snapshot import snapshot
 
@@ -107,6 +111,8 @@ def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
 @click.option("--keep-raw", is_flag=True, help="Keep the raw traces too, encrypted, in the evidence folder.")
 @click.option("--retention", type=click.Choice(["short", "standard"]), default="standard",
               help="How long raw traces are kept.")  # fmt: skip
+@click.option("--review", is_flag=True, help="Show what was hidden, and ask before writing.")
+@click.option("--yes", is_flag=True, help="With --review: write without asking.")
 @_format
 @as_json
 @click.pass_context
@@ -133,6 +139,8 @@ def ingest(
     dry_run: bool,
     keep_raw: bool,
     retention: RetentionClass,
+    review: bool,
+    yes: bool,
     format: str | None,
     as_json: bool,
 ) -> None:
@@ -157,6 +165,7 @@ def ingest(
             done = ingest_trace(
                 incident, settings, expect=expected, passing=healthy, at=at, case_id=case_id, title=title,
                 keep_all=keep_all, tags=tags, target=target, owner=owner, link=link, dry_run=dry_run,
+                source=source, agree=_reviewed(yes) if review else _agreed,
                 among=_every(among, format) if among else None, verify=not no_verify,
                 into=into, new=new, actor=actor, reason=reason,
                 keep=retention if keep_raw else None,
@@ -170,7 +179,30 @@ def ingest(
             say(line, err=as_json)
     if as_json:
         echo_json([{**case_json(done.case, None), "path": str(done.path or "")} for done in made])
-    context.exit(int(ExitCode.WRONG_INPUT) if refused else 0)
+    unwritten = [done for done in made if done.path is None and not dry_run]
+    context.exit(int(ExitCode.WRONG_INPUT) if refused or unwritten else 0)
+
+
+def _agreed(_: Case) -> bool:
+    return True
+
+
+def _reviewed(yes: bool) -> Callable[[Case], bool]:
+    """Shows what was hidden, then asks; nobody to ask is a no."""
+
+    def agree(case: Case) -> bool:
+        from evalkit.app.show_cases import hidden_lines
+
+        for line in hidden_lines(case):
+            say(line, err=True)
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            say("not written: nobody to ask; look at the list, then pass --yes", err=True)
+            return False
+        return click.confirm("Write it?", default=False, err=True)
+
+    return agree
 
 
 def _every(sources: tuple[str, ...], format: str | None) -> Iterator[Trace]:

@@ -151,6 +151,10 @@ class Lexicon:
             at = end
         return "".join((*parts, text[at:])), frozenset(form.entity for _, _, form in taken)
 
+    def spans(self, text: str) -> list[tuple[int, int, Form]]:
+        """Start, end and form of every known value in `text`, left to right."""
+        return self._choose(text, False)
+
     def _choose(self, text: str, identifier: bool) -> list[tuple[int, int, Form]]:
         found = []
         for automaton in self._automata:

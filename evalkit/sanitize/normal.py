@@ -189,9 +189,10 @@ def stands_alone(form: str, before: str, after: str, kind: str) -> bool:
         return False
     if after and _joins(after[0], last, word) and not (word and len(form) >= 5 and after[0].isdigit()):
         return False
-    if first.isdigit() and before and (before[-1] in "$€£¥" or (before[-1] in ".," and before[0].isdigit())):
+    signs = "." if len(form) > 6 else ".,"  # more digits than a group of thousands has: a comma parts values
+    if first.isdigit() and before and (before[-1] in "$€£¥" or (before[-1] in signs and before[0].isdigit())):
         return False
-    return not (last.isdigit() and len(after) == 2 and after[0] in ".," and after[1].isdigit())
+    return not (last.isdigit() and len(after) == 2 and after[0] in signs and after[1].isdigit())
 
 
 def joins(char: str) -> bool:

@@ -79,6 +79,7 @@ _HAN_NAME = re.compile(f"某[{HAN}]{{4}}")
 _STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
 
 
+@lru_cache(maxsize=65536)
 def is_surrogate(kind: Kind, text: str) -> bool:
     """Whether `text`, taken for a value of `kind`, is a surrogate of that kind or of one that is never mistaken."""
     if _ANY_KIND.fullmatch(text) or is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):

@@ -65,9 +65,9 @@ def propagates(kind: Kind, text: str) -> bool:
 
 
 def _derived(claim: Claim) -> Iterator[str]:
-    kind, norm, text = claim
+    kind, norm, text = claim[:3]
     if kind == "secret":
-        yield norm
+        yield from (norm, text.lower(), text.upper(), norm.lower(), norm.upper())
     elif kind == "email":
         yield from (norm, norm.upper(), norm.replace("@", "%40"))
     elif kind == "phone":
@@ -77,7 +77,7 @@ def _derived(claim: Claim) -> Iterator[str]:
         if len(norm) == 16:
             yield from (sign.join((norm[:4], norm[4:8], norm[8:12], norm[12:])) for sign in " -")
     elif kind == "iban":
-        yield norm
+        yield from (norm, norm.lower(), text.lower())
         yield " ".join(norm[at : at + 4] for at in range(0, len(norm), 4))
     elif kind == "ssn":
         yield from (norm, f"{norm[:3]}-{norm[3:5]}-{norm[5:]}")
@@ -95,7 +95,7 @@ def _derived(claim: Claim) -> Iterator[str]:
         found = find_date(text)
         if found is not None:
             yield from date_spellings(found.day)
-    elif kind == "address" or kind == "account":
+    elif kind in ("address", "account", "payment", "custom", "ip"):
         yield from (text.lower(), text.upper())
 
 

@@ -42,13 +42,15 @@ def terms_of_traces(traces: Sequence[Trace], policy: Policy, project_key: bytes)
     detector = Detector(policy)
     lexicon = Lexicon(policy, Mint(project_key))
     own: list[list[Claim]] = []
+    flat: set[str] = set()
     for trace in traces:
         lexicon.exempt(step.name for step in trace.steps if step.kind in ("tool", "agent"))
         harvester = Harvester(policy, detector)
         harvester.nodes(_bodies(trace))
         own.append(harvester.take())
+        flat |= harvester.flat
     lexicon.learn(claim for claims in own for claim in claims)
-    rewriter = Rewriter(policy, detector, lexicon)
+    rewriter = Rewriter(policy, detector, lexicon, flat)
     named: dict[Entity, list[Claim]] = {}
     for claims in own:
         for claim in claims:
