@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from evalkit.app.locks import current_lock_problems
+from evalkit.case.header import header_json
 from evalkit.case.lock import LOCK_NAME
 from evalkit.case.model import Case
 from evalkit.case.store import iter_cases, read_with_digest
+from evalkit.case.tombstone import TOMBSTONE_NAME, gone_versions, read_tombstones
 from evalkit.case.view import VIEW_NAME, render_view, write_view
 from evalkit.errors import ExitCode, InputError, IntegrityError
+from evalkit.sanitize.detect import Detector
+from evalkit.sanitize.harvest import Harvester
+from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.sanitizer import step_parts
 
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
 
@@ -21,16 +28,20 @@ class Problem:
     """One thing that does not hold.
 
     Attributes:
-        kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable.
+        kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable;
+            ``personal``: the present rules find values that are no surrogates.
     """
 
-    kind: Literal["integrity", "view", "input"]
+    kind: Literal["integrity", "view", "input", "personal"]
     where: str
     sentence: str
 
 
-def check_library(cases: Path) -> tuple[int, list[Problem]]:
+def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[Problem]]:
     """How many case files were checked, and what does not hold.
+
+    Args:
+        policy: the rules that the newest versions are searched by for what is personal; None to leave that out.
 
     Raises:
         InputError: there is no such folder.
@@ -39,11 +50,19 @@ def check_library(cases: Path) -> tuple[int, list[Problem]]:
         raise InputError("there is no case folder", str(cases), "evalkit init")
     checked = 0
     problems: list[Problem] = []
+    detector = None if policy is None else Detector(policy)
     for case_id, versions in iter_cases(cases):
+        gone, broken = _gone(cases / case_id)
+        problems += broken
         previous: str | None = None
         newest: Case | None = None
-        for expected, (number, path) in enumerate(versions, 1):
+        expected = 0
+        for number, path in versions:
             checked += 1
+            expected += 1
+            while expected < number and expected in gone:  # an explained gap
+                previous = gone[expected]
+                expected += 1
             try:
                 newest, digest = read_with_digest(path)
             except IntegrityError as error:
@@ -55,9 +74,13 @@ def check_library(cases: Path) -> tuple[int, list[Problem]]:
                 previous, newest = None, None
                 continue
             problems += _identity(newest, case_id, number, expected, path, previous)
+            if number in gone:
+                problems.append(Problem("integrity", str(path), f"version {number} holds a subject that was forgotten"))
             previous = digest
         if newest is not None:
             problems += _view(newest, cases)
+            if policy is not None and detector is not None:
+                problems += _personal(newest, policy, detector, versions[-1][1])
     problems += [Problem("integrity", str(cases / LOCK_NAME), f"{i} {s}") for i, s in _lock(cases, problems)]
     return checked, problems
 
@@ -83,6 +106,14 @@ def checkup_exit_code(problems: list[Problem]) -> ExitCode:
     return ExitCode.WRONG_INPUT if problems else ExitCode.DONE
 
 
+def _gone(folder: Path) -> tuple[dict[int, str], list[Problem]]:
+    """The versions that a tombstone accounts for, by number, with their digests."""
+    try:
+        return gone_versions(read_tombstones(folder)), []
+    except IntegrityError as error:
+        return {}, [Problem("integrity", str(folder / TOMBSTONE_NAME), error.what)]
+
+
 def _identity(case: Case, case_id: str, number: int, expected: int, path: Path, previous: str | None) -> list[Problem]:
     found: list[Problem] = []
     if case.id != case_id or case.version != number:
@@ -92,6 +123,21 @@ def _identity(case: Case, case_id: str, number: int, expected: int, path: Path, 
     elif number > 1 and previous is not None and case.parent != previous:
         found.append(Problem("integrity", str(path), "its parent is not the version before it"))
     return found
+
+
+def _personal(case: Case, policy: Policy, detector: Detector, path: Path) -> list[Problem]:
+    """What can be looked for without the raw data: the detectors must find nothing but surrogates."""
+    harvester = Harvester(policy, detector)
+    header = header_json(case, "")
+    told = [header[key] for key in ("title", "tags", "link", "checks", "source", "trace")]
+    told += [[event.reason for event in case.life]]
+    harvester.nodes([*told, *(part for step in case.incident.steps for part in step_parts(step))])
+    kinds = Counter(claim.kind for claim in harvester.take())
+    if not kinds:
+        return []
+    found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+    cure = "ingest the incident again, or allow the values in the sanitization rules"
+    return [Problem("personal", str(path), f"the present rules find values in it ({found}): {cure}")]
 
 
 def _view(case: Case, cases: Path) -> list[Problem]:

@@ -5,11 +5,12 @@ Sanitizing comes before anything is derived, so that what is proposed, verified 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.app.environment import acting, now_utc
+from evalkit.app.evidence import Kept, keep_raw, refuse_keeping
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.known import added_to, refuse_known, refuse_lookalike
 from evalkit.app.locks import refresh_lock
@@ -17,6 +18,7 @@ from evalkit.app.make import make_case
 from evalkit.app.proving import failure_reproduces
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
+from evalkit.case.look import look_over
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, prepare_case, read_with_digest, write_prepared
 from evalkit.case.view import render_view, write_view
@@ -27,6 +29,7 @@ from evalkit.errors import InputError
 from evalkit.sanitize.verify import verify_strings
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.read import load_traces
+from evalkit.vault.model import RetentionClass
 
 __all__ = ["Ingested", "configured", "ingest_trace", "load_one"]
 
@@ -37,15 +40,17 @@ class Ingested:
 
     Attributes:
         case: as written, or as it would be (dry run).
-        path: the case file; None in a dry run.
+        path: the case file; None in a dry run, or where writing was not agreed to.
         failing: the checks' results on the incident.
         found: the healthy runs that were looked for and taken, and how many were not.
+        kept: the raw traces that were kept as evidence.
     """
 
     case: Case
     path: Path | None
     failing: tuple[CheckResult, ...]
     found: Search | None = None
+    kept: tuple[Kept, ...] = ()
 
 
 def load_one(source: str, *, format: str | None = None, trace_id: str | None = None) -> Trace:
@@ -86,6 +91,9 @@ def ingest_trace(
     actor: str = "",
     reason: str = "",
     dry_run: bool = False,
+    keep: RetentionClass | None = None,
+    source: str = "",
+    agree: Callable[[Case], bool] = lambda _: True,
 ) -> Ingested:
     """Makes a case of an incident and writes it.
 
@@ -95,14 +103,21 @@ def ingest_trace(
         verify: whether the target, where there is one, is run to see that the pruned case still fails.
         new: the incident is to be a case of its own, however much it is like another.
         into: the case of which it is to be a new version, with `actor` and `reason`.
+        keep: also keep the raw traces as evidence, in this retention class; None to do as the settings say.
+        source: where the trace comes from; it and the tags decide which of the project's sanitization rules hold.
+        agree: is asked, when the case is ready, whether to write it.
 
     Raises:
+        ConfigError, MissingExtra: raw evidence is to be kept, and can't be.
         CaseRefused: no gating check fails on the incident, or it is a case already, or it looks like one.
         InputError: there is no case `into`, or actor or reason is missing.
         SanitizationFailed: something personal would have been written.
     """
+    keep = keep or ("standard" if settings.evidence.keep else None)
+    if keep is not None:
+        refuse_keeping(settings)
     before = read_with_digest(find_case(into, settings.cases)) if into else None
-    sanitizer = make_sanitizer(settings)
+    sanitizer = make_sanitizer(settings, source, tags)
     raw = configured(trace, settings)
     given = [configured(one, settings) for one in passing]
     search = None if among is None else _search(raw, (configured(one, settings) for one in among), expect, given)
@@ -124,28 +139,40 @@ def ingest_trace(
     )
     # a run that was found, not given, is nobody's word that it is healthy: it proves nothing
     proof = tuple(f"passes the healthy run {one.trace.id}, given at ingest" for one in healthy[: len(given)])
-    made = replace(made, tags=tuple(tags), owner=owner or settings.owner, link=link, proof=proof)
+    made = replace(
+        made,
+        tags=tuple(sanitizer.text(tag) for tag in tags),
+        owner=owner or settings.owner,
+        link=sanitizer.text(link),
+        proof=proof,
+    )
     if taken and not given:
         made = replace(made, checks=less_sure(made.checks))
     if taken:
-        whys: list[Json] = [[run.trace.id, one.why] for run, one in zip(healthy[len(given) :], taken, strict=True)]
+        whys: list[Json] = [
+            [run.trace.id, sanitizer.text(one.why)] for run, one in zip(healthy[len(given) :], taken, strict=True)
+        ]
         made = replace(made, source={**made.source, "found": whys})
     if before:
-        event = (acting(actor, settings), reason, now_utc())
+        event = (acting(actor, settings), sanitizer.text(reason), now_utc())
         made = added_to(*before, made, [one.trace for one in healthy], *event)
     else:
         refuse_lookalike(made, settings.cases, new=new)
     pruning = sanitizer.value(dict(made.pruning))  # what an agent raised may hold anything
     made = replace(made, pruning=pruning if isinstance(pruning, dict) else {})
+    harvested = sanitizer.harvested
     prepared = prepare_case(made)
-    verify_strings([*prepared.texts(), render_view(made)], sanitizer.harvested, f"case {made.id}")
-    if dry_run:
+    verify_strings([*(prepared.texts() if dry_run else ()), made.id, render_view(made)], harvested, f"case {made.id}")
+    if dry_run or not agree(made):
         return Ingested(made, None, results, search)
-    path = write_prepared(prepared, settings.cases)
+    records = [one.record for one in (incident, *healthy)]
+    raws = (trace, *passing, *(one.trace for one in taken))
+    kept = () if keep is None else keep_raw(raws, records, keep, settings)
+    path = write_prepared(prepared, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(made, settings.cases)
     if made.permanent:
         refresh_lock(settings.cases)
-    return Ingested(made, path, results, search)
+    return Ingested(made, path, results, search, kept)
 
 
 def _search(raw: Trace, among: Iterable[Trace], expect: Json, given: Sequence[Trace]) -> Search:

@@ -16,6 +16,11 @@ _SETTINGS = """\
 # [tools."refund_*"]
 # effect = "write"
 
+# Raw traces are kept only if you say where, and who may read them: see docs/evidence.md
+# [evidence]
+# folder = "/srv/evidence"
+# recipients = ["age1..."]
+
 # [sanitize]
 # allow = ["support@example.com"]
 """

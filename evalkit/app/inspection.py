@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from evalkit.app.ingest import configured
+from evalkit.app.keys import make_sanitizer
 from evalkit.app.settings import Settings
 from evalkit.distil.locate import locate
 from evalkit.errors import ExitCode, InputError
@@ -50,6 +51,7 @@ class Inspection:
     """One source, read as its lines are taken.
 
     Attributes:
+        sanitized: show the traces as they would be kept.
         report: what was read, passed over and unreadable; whole when the source has been read.
         seen: traces that the view chose.
     """
@@ -57,12 +59,16 @@ class Inspection:
     source: str
     settings: Settings
     format: str | None = None
+    sanitized: bool = False
     report: ReadReport = field(default_factory=ReadReport)
     seen: int = 0
 
     def traces(self, view: View) -> Iterator[Trace]:
         """The traces that a view chooses; a bad file is noted in the report, and the others are read."""
+        sanitizer = make_sanitizer(self.settings, self.source) if self.sanitized else None
         for trace in load_traces(self.source, format=self.format, report=self.report, keep_going=True):
+            if sanitizer is not None:
+                trace = sanitizer.trace(trace)
             if trace.id.startswith(view.trace_id):
                 self.seen += 1
                 yield configured(trace, self.settings)

@@ -36,8 +36,9 @@ def judge_traces(reference: str, source: str, settings: Settings, *, format: str
         InputError: no such case.
         UnreadableTrace: the source can't be read.
     """
-    judge = compile_checks(read_case(find_case(reference, settings.cases)).checks)
-    sanitizer = make_sanitizer(settings)
+    case = read_case(find_case(reference, settings.cases))
+    judge = compile_checks(case.checks)
+    sanitizer = make_sanitizer(settings, source, case.tags)
     for trace in load_traces(source, format=format):
         safe = sanitizer.sanitize([configured(trace, settings)])[0].trace
-        yield Judged(trace.id, tuple(judge(safe)))
+        yield Judged(safe.id, tuple(judge(safe)))

@@ -2,28 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from evalkit.app.settings import Settings
-from evalkit.sanitize.key import load_key
+from evalkit.sanitize.key import key_at_hand, load_key
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 
-__all__ = ["make_sanitizer", "policy_of"]
+__all__ = ["make_sanitizer", "output_sanitizer", "policy_of", "project_key", "sanitizing_json"]
 
 
-def policy_of(settings: Settings) -> Policy:
-    """The project's rules.
+def policy_of(settings: Settings, source: str = "", tags: Sequence[str] = ()) -> Policy:
+    """The project's rules, with those on top that are for `source` (a trace's path) or one of `tags`.
+
+    Later rules add to the earlier ones; of two actions for a kind, or two kinds for a key, the later wins.
 
     Raises:
         ConfigError: a rule is none.
     """
-    return Policy(allow=frozenset(settings.allow), hints=dict(settings.hints), patterns=settings.patterns)
+    rules = [rule for rule in settings.policies if rule.holds(source, tags)]
+    return Policy(
+        version="+".join(rule.version for rule in rules if rule.version) or "1",
+        allow=frozenset(text for rule in rules for text in rule.allow),
+        hints=dict(hint for rule in rules for hint in rule.hints),
+        patterns=tuple(pattern for rule in rules for pattern in rule.patterns),
+        actions=dict(action for rule in rules for action in rule.actions),
+        allow_patterns=tuple(pattern for rule in rules for pattern in rule.allow_patterns),
+        allow_paths=tuple(path for rule in rules for path in rule.allow_paths),
+        ner=settings.ner,
+    )
 
 
-def make_sanitizer(settings: Settings) -> Sanitizer:
-    """A fresh sanitizer of the project.
+def make_sanitizer(settings: Settings, source: str = "", tags: Sequence[str] = ()) -> Sanitizer:
+    """A fresh sanitizer of the project; see `policy_of`.
 
     Raises:
         ConfigError: the key is unreadable or too short, or a rule is none.
     """
-    key = load_key(settings.key_file, settings.pseudonym_key)
-    return Sanitizer(policy_of(settings), key)
+    return Sanitizer(policy_of(settings, source, tags), project_key(settings))
+
+
+def project_key(settings: Settings) -> bytes:
+    """The key that the project's pseudonyms are made with.
+
+    Raises:
+        ConfigError: it is unreadable or too short.
+    """
+    return load_key(settings.key_file, settings.pseudonym_key)
+
+
+def output_sanitizer(settings: Settings) -> Sanitizer:
+    """The sanitizer for what replays say: as `make_sanitizer`, but no key is made where there is none.
+
+    Raises:
+        ConfigError: there is a key, and it can't be used; or a rule is none.
+    """
+    return Sanitizer(policy_of(settings), key_at_hand(settings.key_file, settings.pseudonym_key))
+
+
+def sanitizing_json(settings: Settings) -> dict[str, Any]:
+    """What another process needs to make the same, but for the key: that it finds in its file or the environment."""
+    return {"policy": policy_of(settings).as_json(), "key_file": str(settings.key_file) if settings.key_file else ""}

@@ -17,6 +17,8 @@ from evalkit.app.keys import make_sanitizer
 from evalkit.app.locks import refresh_lock
 from evalkit.app.proving import proving_replays
 from evalkit.app.settings import Settings
+from evalkit.canonical import Json
+from evalkit.case.look import look_over
 from evalkit.case.model import Case, LifeEvent, State, check_case_id
 from evalkit.case.store import case_versions, find_case, read_with_digest, write_case
 from evalkit.case.view import write_view
@@ -271,8 +273,21 @@ def _must_fail_on_incident(case: Case) -> None:
         )
 
 
+def _meeting(check: Check, params: Json) -> Check:
+    """The check with sanitized parameters: its values must meet the case's surrogates."""
+    return check if params == check.params or not isinstance(params, dict) else replace(check, params=params)
+
+
 def _write(case: Case, settings: Settings) -> Path:
-    path = write_case(case, settings.cases)
+    """Writes a version that a person decided on: what they said and stated is sanitized as the incident was."""
+    sanitizer = make_sanitizer(settings, tags=case.tags)
+    last = case.life[-1]
+    told = replace(last, reason=sanitizer.text(last.reason))
+    checks = tuple(_meeting(check, sanitizer.value(dict(check.params))) for check in case.checks)
+    proof = tuple(sanitizer.text(sentence) for sentence in case.proof)
+    case = replace(case, life=(*case.life[:-1], told), checks=checks, proof=proof)
+    harvested = sanitizer.harvested
+    path = write_case(case, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(case, settings.cases)
     refresh_lock(settings.cases)
     return path

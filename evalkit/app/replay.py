@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from evalkit.app.keys import output_sanitizer
 from evalkit.app.settings import Settings
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError
@@ -41,7 +42,15 @@ def replay_case(
     if mode != "exact" and base_url is None:
         raise ConfigError(f"mode {mode} needs an endpoint", f"case {case.id}", "pass --base-url http://...")
     runnable = TARGETS.get("python")(chosen)
-    prepared = prepare(case, mode=mode, endpoint=base_url, strict=strict, seed=seed, timeout_s=timeout_s)
+    prepared = prepare(
+        case,
+        mode=mode,
+        endpoint=base_url,
+        strict=strict,
+        seed=seed,
+        timeout_s=timeout_s,
+        sanitizer=lambda: output_sanitizer(settings),
+    )
     with prepared.entered() as day:
         return [day.replay(runnable, sample) for sample in range(repeat)]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import environment, now_utc
+from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
@@ -179,6 +180,7 @@ def _do(
             executor=chosen,
             workers=1 if chosen == "serial" else count,
             on_progress=on_progress,
+            sanitizing=sanitizing_json(settings),
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None

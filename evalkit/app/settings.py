@@ -6,8 +6,9 @@ Precedence, highest first: a flag, an ``EVALKIT_<KEY>`` variable, the file, the 
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,15 +16,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.errors import ConfigError
-from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.policy import Action, Kind
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
+from evalkit.vault.model import RetentionClass
+from evalkit.vault.retention import parse_days
 
-__all__ = ["SETTINGS_NAME", "Settings", "load_settings"]
+__all__ = ["SETTINGS_NAME", "EvidenceSettings", "PolicyRule", "Settings", "load_settings"]
 
 SETTINGS_NAME = "evalkit.toml"
 _FOLDERS_AND_WORDS = ("cases", "suites", "reports", "target", "owner")
-_VARIABLES = {*(f"EVALKIT_{name.upper()}" for name in _FOLDERS_AND_WORDS), "EVALKIT_KEY_FILE"}
+_VARIABLES = {*(f"EVALKIT_{name.upper()}" for name in _FOLDERS_AND_WORDS), "EVALKIT_KEY_FILE", "EVALKIT_EVIDENCE"}
 _OTHER_VARIABLES = {
     "EVALKIT_PSEUDONYM_KEY",
     "EVALKIT_ACTOR",
@@ -32,6 +35,47 @@ _OTHER_VARIABLES = {
     "EVALKIT_RECORD_NAME",
     "EVALKIT_RECORD_POLICY",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSettings:
+    """Whether and how raw evidence is kept.
+
+    Attributes:
+        folder: outside of the repository; None where none is kept.
+        recipients: age public keys; who has the identity of one may read.
+        days: how long the classes that end are kept.
+        keep: whether `ingest` keeps raw traces without being asked.
+    """
+
+    folder: Path | None = None
+    recipients: tuple[str, ...] = ()
+    days: tuple[tuple[RetentionClass, int], ...] = (("short", 30), ("standard", 180))
+    keep: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """Rules of the sanitizer, and where they hold.
+
+    Attributes:
+        path: pattern of the trace files that they are for (``traces/support/**``); empty for all.
+        tag: the case's tag that they are for; empty for all.
+    """
+
+    version: str = ""
+    path: str = ""
+    tag: str = ""
+    allow: tuple[str, ...] = ()
+    allow_patterns: tuple[str, ...] = ()
+    allow_paths: tuple[str, ...] = ()
+    hints: tuple[tuple[str, Kind], ...] = ()
+    patterns: tuple[tuple[Kind, str], ...] = ()
+    actions: tuple[tuple[Kind, Action], ...] = ()
+
+    def holds(self, source: str, tags: Sequence[str]) -> bool:
+        """Whether the rules are for this source and these tags."""
+        return (not self.path or _matches(source, self.path)) and (not self.tag or self.tag in tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +89,9 @@ class Settings:
         key_file: the pseudonym key; None for the user's own (outside of any repository).
         pseudonym_key: the key itself, from the environment; wins over the file.
         effects: tool-name patterns to effects, first match wins.
-        allow: values that sanitizing leaves as they are.
-        hints: field names whose values are of a kind that sanitizing hides.
-        patterns: RE2 patterns whose matches are of such a kind.
+        policies: the sanitizer's rules: the project's first, then those for some sources or tags on top of it.
+        ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
+        evidence: whether and how raw traces are kept.
         actor: who acts, where a command does not say.
     """
 
@@ -60,9 +104,9 @@ class Settings:
     key_file: Path | None = None
     pseudonym_key: str = ""
     effects: tuple[tuple[str, Effect], ...] = ()
-    allow: tuple[str, ...] = ()
-    hints: tuple[tuple[str, Kind], ...] = ()
-    patterns: tuple[tuple[Kind, str], ...] = ()
+    policies: tuple[PolicyRule, ...] = ()
+    ner: tuple[str, ...] = ()
+    evidence: EvidenceSettings = EvidenceSettings()
     actor: str = ""
     source: str = field(default="defaults")
 
@@ -79,11 +123,46 @@ class _Tool(_Strict):
     effect: Literal["read", "write", "pure"]
 
 
-class _Sanitize(_Strict):
+class _Rules(_Strict):
+    version: str = ""
     allow: list[str] = []
+    allow_patterns: list[str] = []
+    allow_paths: list[str] = []
     hints: dict[str, Kind] = {}
     patterns: dict[Kind, list[str]] = {}
+    actions: dict[Kind, Action] = {}
+
+    def rule(self, path: str = "", tag: str = "") -> PolicyRule:
+        return PolicyRule(
+            version=self.version,
+            path=path,
+            tag=tag,
+            allow=tuple(self.allow),
+            allow_patterns=tuple(self.allow_patterns),
+            allow_paths=tuple(self.allow_paths),
+            hints=tuple(self.hints.items()),
+            patterns=tuple((kind, pattern) for kind, several in self.patterns.items() for pattern in several),
+            actions=tuple(self.actions.items()),
+        )
+
+
+class _SubRules(_Rules):
+    path: str = ""
+    tag: str = ""
+
+
+class _Sanitize(_Rules):
+    ner: list[str] = []
     key_file: str | None = None
+    policies: list[_SubRules] = []
+
+
+class _Evidence(_Strict):
+    folder: str | None = None
+    recipients: list[str] = []
+    retention: str = "180d"
+    short: str = "30d"
+    keep: bool = False
 
 
 class _File(_Strict):
@@ -94,6 +173,7 @@ class _File(_Strict):
     owner: str = ""
     tools: dict[str, _Tool] = {}
     sanitize: _Sanitize = _Sanitize()
+    evidence: _Evidence = _Evidence()
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -126,12 +206,30 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         key_file=Path(key_file).expanduser() if key_file else None,
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
-        allow=tuple(file.sanitize.allow),
-        hints=tuple(file.sanitize.hints.items()),
-        patterns=tuple((kind, pattern) for kind, several in file.sanitize.patterns.items() for pattern in several),
+        policies=(file.sanitize.rule(), *(sub.rule(sub.path, sub.tag) for sub in file.sanitize.policies)),
+        ner=tuple(file.sanitize.ner),
+        evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),
         actor=environment.get("EVALKIT_ACTOR", ""),
         source=source,
     )
+
+
+def _evidence(body: _Evidence, root: Path, elsewhere: str, source: str) -> EvidenceSettings:
+    folder = elsewhere or body.folder
+    standard = parse_days(body.retention, f"{source}, [evidence] retention")
+    short = parse_days(body.short, f"{source}, [evidence] short")
+    return EvidenceSettings(
+        folder=root / Path(folder).expanduser() if folder else None,
+        recipients=tuple(body.recipients),
+        days=(("short", short), ("standard", standard)),
+        keep=body.keep,
+    )
+
+
+def _matches(source: str, pattern: str) -> bool:
+    """Whether a path matches a pattern: ``**`` crosses folders, ``*`` doesn't."""
+    text = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*").replace(r"\*", "[^/]*")
+    return re.fullmatch(text, source.removeprefix("./").replace("\\", "/")) is not None
 
 
 def _read(root: Path) -> tuple[dict[str, Any], str]:

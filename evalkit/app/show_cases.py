@@ -29,6 +29,7 @@ __all__ = [
     "difference_json",
     "ingested_lines",
     "read_json",
+    "hidden_lines",
     "review_lines",
 ]
 
@@ -63,7 +64,7 @@ def case_json(case: Case, digest: str | None) -> dict[str, Any]:
 def ingested_lines(done: Ingested) -> Iterator[str]:
     """What `ingest` says of a case."""
     case = done.case
-    yield f"case {case.id} version {case.version}" + (f": wrote {done.path}" if done.path else " (dry run)")
+    yield f"case {case.id} version {case.version}" + (f": wrote {done.path}" if done.path else " (not written)")
     yield f"  {visible(case.title)}"
     record = case.trace.record
     hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items()))
@@ -77,6 +78,20 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     yield from _strength_lines(case)
     for result in done.failing:
         yield f"  fails on the incident: {visible(result.reason)}"
+
+
+def hidden_lines(case: Case) -> Iterator[str]:
+    """What a person looks at before a case is written: what was hidden, found how and where; surrogates only."""
+    record = case.trace.record
+    yield f"case {case.id}: {visible(case.title)}"
+    yield f"  policy {visible(record.policy_version)}, rules {record.rules_digest[:12]}, key {record.key_id}"
+    for label, counts in (("hidden", record.counts), ("found by", record.rules), ("texts changed in", record.paths)):
+        yield f"  {label}:"
+        for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+            yield f"    {count:5} {visible(name)}"
+    yield f"  names to look at: {len(record.unsure)} (they may be none, or be somebody else's)"
+    for name in record.unsure:
+        yield f"    {visible(name)}"
 
 
 def review_lines(case: Case) -> Iterator[str]:

@@ -6,6 +6,7 @@ file), so two writers can't both become version 3 and a killed one leaves nothin
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import secrets
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 
 from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.header import case_from_header, header_digest, header_json
+from evalkit.case.look import Look
 from evalkit.case.model import Case, check_case_id
 from evalkit.case.rows import STEP_SCHEMA, chain, steps_from_rows, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
@@ -72,16 +74,19 @@ def prepare_case(case: Case) -> Prepared:
     return Prepared(case, exact_text(header), columns)
 
 
-def write_case(case: Case, root: str | Path) -> Path:
+def write_case(case: Case, root: str | Path, *, look: Look | None = None) -> Path:
     """Writes a version of a case; returns its file.
+
+    Args:
+        look: is shown the finished file under its temporary name; what it raises leaves nothing behind.
 
     Raises:
         InputError: this version exists already, a value is no JSON, or the case's folder is a symbolic link.
     """
-    return write_prepared(prepare_case(case), root)
+    return write_prepared(prepare_case(case), root, look=look)
 
 
-def write_prepared(prepared: Prepared, root: str | Path) -> Path:
+def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = None) -> Path:
     """As `write_case`, for what was prepared already."""
     case = prepared.case
     folder = Path(root) / check_case_id(case.id)
@@ -89,6 +94,7 @@ def write_prepared(prepared: Prepared, root: str | Path) -> Path:
         raise InputError("the case's folder is a symbolic link", str(folder), "put the folder itself there")
     target = folder / f"v{case.version:04d}.parquet"
     schema = STEP_SCHEMA.with_metadata({METADATA_KEY: prepared.header})
+    fresh = [one for one in (folder, folder.parent) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     name = folder / f".writing-{secrets.token_hex(8)}.parquet"
     try:
@@ -99,6 +105,8 @@ def write_prepared(prepared: Prepared, root: str | Path) -> Path:
             pq.write_table(table, sink, compression=compression, use_dictionary=False, write_statistics=False)
             sink.flush()
             os.fsync(sink.fileno())
+        if look is not None:
+            look(name)
         os.link(name, target)
     except FileExistsError:
         raise InputError(
@@ -106,6 +114,9 @@ def write_prepared(prepared: Prepared, root: str | Path) -> Path:
         ) from None
     finally:
         name.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # folders that were made for nothing; others aren't empty
+            for made in fresh:
+                made.rmdir()
     return target
 
 

@@ -5,6 +5,8 @@ The text follows from the newest version alone; `evalkit check` fails when the f
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -21,9 +23,14 @@ _SHORT = 300
 
 
 def write_view(case: Case, root: str | Path) -> Path:
-    """Writes the view of `case` into its folder."""
+    """Writes the view of `case` into its folder: under a temporary name first, so that there is never half a view."""
     path = Path(root) / case.id / VIEW_NAME
-    path.write_text(render_view(case), "utf-8")
+    fresh = path.with_name(f".writing-{secrets.token_hex(8)}.md")
+    try:
+        fresh.write_text(render_view(case), "utf-8")
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
     return path
 
 

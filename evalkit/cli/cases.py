@@ -88,11 +88,13 @@ def history(case: str, as_json: bool) -> None:
 def check(context: click.Context, path: Path | None, write_views: bool, as_json: bool) -> None:
     """Whether the case library still is what was written."""
     from evalkit.app.checkup import check_library, checkup_exit_code, write_stale_views
+    from evalkit.app.keys import policy_of
 
-    cases = path or project().cases
+    settings = project()
+    cases = path or settings.cases
     if write_views:
         write_stale_views(cases)
-    checked, problems = check_library(cases)
+    checked, problems = check_library(cases, policy_of(settings))
     if as_json:
         echo_json(
             {"checked": checked, "problems": [{"kind": p.kind, "where": p.where, "what": p.sentence} for p in problems]}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ from evalkit.trace.visible import one_line, visible
 
 if TYPE_CHECKING:
     from evalkit.app.inspection import Inspection, View
+    from evalkit.case.model import Case
     from evalkit.trace.model import Trace
+    from evalkit.vault.model import RetentionClass
 
 __all__ = ["ingest", "inspect", "judge"]
 
@@ -29,6 +32,7 @@ _format = click.option("--format", "format", default=None, help="The traces' dia
 @click.option("--steps", callback=step_range, help="Only these steps of the timeline: 10-20, 10- or 7.")
 @click.option("--snapshot", "as_snapshot", is_flag=True, help="JSON: what each run stood on, named by hashes.")
 @click.option("--step", type=click.IntRange(0), help="One step in full: input, output, attributes.")
+@click.option("--sanitized", is_flag=True, help="Show the traces as they would be kept; raw otherwise.")
 @_format
 @as_json
 @click.pass_context
@@ -39,6 +43,7 @@ def inspect(
     steps: range | None,
     step: int | None,
     as_snapshot: bool,
+    sanitized: bool,
     format: str | None,
     as_json: bool,
 ) -> None:
@@ -51,7 +56,7 @@ def inspect(
 
     view = View(trace_id, steps, step, terminal_width())
     settings = project()
-    inspections = [Inspection(source, settings, format) for source in traces]
+    inspections = [Inspection(source, settings, format, sanitized=sanitized) for source in traces]
     if as_snapshot:
         from evalkit.trace.snapshot import snapshot
 
@@ -103,6 +108,11 @@ def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
 @click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
 @click.option("--reason", default="", help="Why, for --into.")
 @click.option("--dry-run", is_flag=True, help="Show the case, write nothing.")
+@click.option("--keep-raw", is_flag=True, help="Keep the raw traces too, encrypted, in the evidence folder.")
+@click.option("--retention", type=click.Choice(["short", "standard"]), default="standard",
+              help="How long raw traces are kept.")  # fmt: skip
+@click.option("--review", is_flag=True, help="Show what was hidden, and ask before writing.")
+@click.option("--yes", is_flag=True, help="With --review: write without asking.")
 @_format
 @as_json
 @click.pass_context
@@ -127,12 +137,17 @@ def ingest(
     actor: str,
     reason: str,
     dry_run: bool,
+    keep_raw: bool,
+    retention: RetentionClass,
+    review: bool,
+    yes: bool,
     format: str | None,
     as_json: bool,
 ) -> None:
     """Make a case of each incident TRACE: pruned, sanitized, with checks that fail on it."""
     from evalkit.app.ingest import ingest_trace, load_one
     from evalkit.app.show_cases import case_json, ingested_lines, read_json
+    from evalkit.app.show_evidence import kept_lines
     from evalkit.trace.read import load_traces
 
     if case_id and len(traces) > 1:
@@ -150,19 +165,44 @@ def ingest(
             done = ingest_trace(
                 incident, settings, expect=expected, passing=healthy, at=at, case_id=case_id, title=title,
                 keep_all=keep_all, tags=tags, target=target, owner=owner, link=link, dry_run=dry_run,
+                source=source, agree=_reviewed(yes) if review else _agreed,
                 among=_every(among, format) if among else None, verify=not no_verify,
                 into=into, new=new, actor=actor, reason=reason,
+                keep=retention if keep_raw else None,
             )  # fmt: skip
         except CaseRefused as error:
             refused.append(error)
             say(f"refused: {error_text(error)}", err=True)
             continue
         made.append(done)
-        for line in ingested_lines(done):
+        for line in (*ingested_lines(done), *kept_lines(done.kept)):
             say(line, err=as_json)
     if as_json:
         echo_json([{**case_json(done.case, None), "path": str(done.path or "")} for done in made])
-    context.exit(int(ExitCode.WRONG_INPUT) if refused else 0)
+    unwritten = [done for done in made if done.path is None and not dry_run]
+    context.exit(int(ExitCode.WRONG_INPUT) if refused or unwritten else 0)
+
+
+def _agreed(_: Case) -> bool:
+    return True
+
+
+def _reviewed(yes: bool) -> Callable[[Case], bool]:
+    """Shows what was hidden, then asks; nobody to ask is a no."""
+
+    def agree(case: Case) -> bool:
+        from evalkit.app.show_cases import hidden_lines
+
+        for line in hidden_lines(case):
+            say(line, err=True)
+        if yes:
+            return True
+        if not sys.stdin.isatty():
+            say("not written: nobody to ask; look at the list, then pass --yes", err=True)
+            return False
+        return click.confirm("Write it?", default=False, err=True)
+
+    return agree
 
 
 def _every(sources: tuple[str, ...], format: str | None) -> Iterator[Trace]:

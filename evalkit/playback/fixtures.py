@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -113,16 +114,23 @@ class Frozen:
     Args:
         strict: calls must come in the recorded order.
         on_answer: is told the logical time of each answer (the frozen clock moves there).
+        sanitize: what arguments go through that no fixture has as they are.
 
     A call that no fixture answers is noted in `misses` and halts the replay.
     """
 
     def __init__(
-        self, index: FixtureIndex, *, strict: bool = False, on_answer: Callable[[float], None] | None = None
+        self,
+        index: FixtureIndex,
+        *,
+        strict: bool = False,
+        on_answer: Callable[[float], None] | None = None,
+        sanitize: Callable[[Json], Json] | None = None,
     ) -> None:
         self._index = index
         self._strict = strict
         self._on_answer = on_answer
+        self._sanitize = sanitize
         self._used: dict[Key, int] = {}
         self._calls = 0
         self.misses: list[Miss] = []
@@ -138,8 +146,11 @@ class Frozen:
         self._calls += 1
         try:
             key = self._index.key(call.kind, call.name, call.arguments, call.model)
+            if self._sanitize is not None and key not in self._index.queues:
+                call = replace(call, arguments=self._sanitize(call.arguments))
+                key = self._index.key(call.kind, call.name, call.arguments, call.model)
         except EvalkitError as error:
-            raise self._miss(call, f"its arguments are no JSON: {error.what}") from None
+            raise self._miss(replace(call, arguments=None), f"its arguments are no JSON: {error.what}") from None
         if self._strict:
             self._check_order(call, key)
         queue: Sequence[_Fixture] | None = self._index.queues.get(key)

@@ -19,8 +19,8 @@ from evalkit.errors import ReplayRefused
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.environment import environment_of
 from evalkit.playback.fixtures import FixtureIndex, Frozen
-from evalkit.playback.kept import trace_digest, trace_text
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.targets.protocol import Target
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
@@ -50,6 +50,7 @@ class PreparedCase:
     strict: bool
     seed: int
     timeout_s: float
+    outputs: Outputs
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -85,10 +86,13 @@ class Day:
         """
         began = time.perf_counter()
         prepared, world = self._prepared, self._world
-        frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance)
-        session, trace = self._execute(target, sample, frozen)
-        text = trace_text(trace)
-        digest = trace_digest(text)
+        outputs = prepared.outputs
+        outputs.start()
+        sanitize = outputs.arguments if outputs.active else None
+        frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
+        session, raw = self._execute(target, sample, frozen)
+        kept = outputs.kept(raw)
+        trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
             self._judged[digest] = self._judge(trace, frozen.misses)
         status, results, reason = self._judged[digest]
@@ -164,6 +168,7 @@ def prepare(
     strict: bool = False,
     seed: int = 0,
     timeout_s: float = 60.0,
+    sanitizer: MakeSanitizer | None = None,
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -171,6 +176,7 @@ def prepare(
         endpoint: base URL that live modes may reach.
         strict: calls must come in the recorded order.
         timeout_s: real seconds after which a replay is stopped, and counts as failed.
+        sanitizer: makes the project's sanitizer, which what the agent says and calls goes through; None for none.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
@@ -192,6 +198,7 @@ def prepare(
         strict=strict,
         seed=seed,
         timeout_s=timeout_s,
+        outputs=Outputs(case.incident, sanitizer),
     )
 
 

@@ -6,9 +6,15 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from evalkit.errors import InputError
-from evalkit.sanitize.detect import Claim, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, decoded_pieces, parse_nested
+from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.derived import named_by
+from evalkit.sanitize.detect import Detector, child_scope
+from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
+from evalkit.sanitize.folding import fold
+from evalkit.sanitize.origins import Origins
+from evalkit.sanitize.pieces import CODECS, pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
+from evalkit.sanitize.ranges import is_surrogate
 from evalkit.sanitize.rules.hints import bare_key
 
 __all__ = ["HUGE_NUMBER", "LONG_NUMBER", "MAX_DEPTH", "NUMBER_KINDS", "Harvester", "check_text"]
@@ -31,12 +37,21 @@ _Visited: TypeAlias = dict[tuple[int, Kind | None, str], Any]
 
 
 class Harvester:
-    """Gathers claims from JSON values. A text that was read once is not read again."""
+    """Gathers claims from JSON values. A text that was read once is not read again.
+
+    Attributes:
+        origins: what found the values.
+        claimed: whether there was any claim yet.
+        flat: texts that were read and hold no other value in them: to replace what is known in them is all.
+    """
 
     def __init__(self, policy: Policy, detector: Detector) -> None:
         self._policy = policy
         self._detector = detector
         self._claims: list[Claim] = []
+        self.origins = Origins()
+        self.claimed = False
+        self.flat: set[str] = set()
         self._read: set[str] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
         self._nesting = 0
@@ -44,7 +59,12 @@ class Harvester:
     def take(self) -> list[Claim]:
         """The claims since the last call."""
         claims, self._claims = self._claims, []
+        self.claimed = self.claimed or bool(claims)
         return claims
+
+    def skip(self, texts: Iterable[str]) -> None:
+        """Take some texts for read."""
+        self._read.update(texts)
 
     def nodes(self, nodes: Iterable[Any]) -> None:
         """Read several values; objects that they share are read once."""
@@ -122,31 +142,67 @@ class Harvester:
             elif nested is not None:
                 self._node(nested, None, "", depth + 1, None)
             else:
-                self._claims.extend(self._detector.in_text(text))
-                if self._nesting <= MAX_NESTING:
-                    for piece in decoded_pieces(text):
-                        self._plain(piece, depth)
+                folded = fold(text)
+                self._found(text if folded is None else folded.text)
+                self._inside(text, depth)
+                if folded is not None:
+                    self.flat.discard(text)
         finally:
             self._nesting -= 1
+
+    def _inside(self, text: str, depth: int) -> None:
+        """What lies in parts of a plain text; one that has no parts is noted."""
+        parts = False
+        for piece in pair_pieces(text):
+            parts = True
+            hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
+            if hint is not None and (hint, piece.value) not in self._read_hinted:
+                self._read_hinted.add((hint, piece.value))
+                self._claim(hint, piece.value)
+        if self._nesting <= MAX_NESTING:
+            for codec in CODECS:
+                for piece in codec(text):
+                    parts = True
+                    self._node(piece.value, None, "", depth + 1, None)
+            if not parts:
+                self.flat.add(text)
 
     def _claim(self, hint: Kind, text: str) -> None:
         claim = self._detector.under_hint(hint, text)
         if claim is not None:
-            self._claims.append(claim)
+            self._take(claim, "key")
+
+    def _found(self, text: str) -> None:
+        for span in self._detector.spans(text):
+            claim = span.claim
+            if claim.kind == "email" and ("%40" in claim.text or is_surrogate("email", claim.text.rpartition("+")[2])):
+                continue  # found decoded: here ``%20`` or ``ask+`` before it would be taken for a part of it
+            self._take(claim, span.rule, sure=span.sure)
+
+    def _take(self, claim: Claim, rule: str, *, sure: bool = True) -> None:
+        self._claims.append(claim)
+        self.origins.add(claim, rule, sure=sure)
+        named = named_by(claim) if self._policy.action("name") != "keep" else ""
+        guess = self._detector.under_hint("name", named) if named else None
+        if guess is not None:
+            self._claims.append(guess)
+            self.origins.add(guess, f"in {claim.kind}", sure=claim.kind == "account")
 
     def _number(self, number: int, hint: Kind | None) -> None:
         if number >= HUGE_NUMBER:
             return
         if hint in NUMBER_KINDS:
             claim = self._detector.number_under_hint(hint, number)
-            self._claims.extend(() if claim is None else (claim,))
+            if claim is not None:
+                self._take(claim, "key")
         elif number >= LONG_NUMBER:
-            self._claims.extend(self._detector.in_text(str(number)))
+            self._found(str(number))
 
     def _bound(self) -> None:
         if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days
             self._read.clear()
             self._read_hinted.clear()
+            self.flat.clear()
 
 
 def check_text(text: str) -> None:

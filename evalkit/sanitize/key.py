@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evalkit.errors import ConfigError
 
-__all__ = ["KEY_BYTES", "key_id", "load_key", "parse_key"]
+__all__ = ["KEY_BYTES", "key_at_hand", "key_id", "load_key", "parse_key"]
 
 KEY_BYTES = 32
 _MIN_BYTES = 16
@@ -44,6 +44,20 @@ def load_key(path: Path | None = None, given: str | None = None) -> bytes:
         raise ConfigError(
             f"the pseudonym key can't be read or made: {error.strerror}", str(path), "set EVALKIT_PSEUDONYM_KEY"
         ) from None
+
+
+def key_at_hand(path: Path | None = None, given: str | None = None) -> bytes:
+    """The project key for outputs of replays, where none is made: a machine that only replays may have none.
+
+    There a random key of this process hides values just as well; only those that a recording holds too are not found to
+    be the same.
+
+    Raises:
+        ConfigError: there is a key, and it can't be used.
+    """
+    if not given and not (path or Path.home() / ".config" / "evalkit" / "pseudonym.key").exists():
+        return os.urandom(KEY_BYTES)
+    return load_key(path, given)
 
 
 def parse_key(text: str, where: str = "") -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from evalkit.canonical import Json
-from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import NUMBER_DIGITS
@@ -150,6 +150,10 @@ class Lexicon:
             parts += (text[at:start], form.surrogate)
             at = end
         return "".join((*parts, text[at:])), frozenset(form.entity for _, _, form in taken)
+
+    def spans(self, text: str) -> list[tuple[int, int, Form]]:
+        """Start, end and form of every known value in `text`, left to right."""
+        return self._choose(text, False)
 
     def _choose(self, text: str, identifier: bool) -> list[tuple[int, int, Form]]:
         found = []

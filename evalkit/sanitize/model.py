@@ -31,6 +31,10 @@ class SanitizationRecord:
             digest of a text with few unknowns confirms a guess.
         sanitized_hash: hex SHA-256 of the sanitized trace's canonical text.
         counts: distinct values that were hidden, by kind.
+        rules: the same by what found them: ``name key`` (by its key), ``email email`` (by the rule of that name),
+            ``name in account`` (a user id gave it away).
+        paths: how many texts were changed, by place: ``tool find.output.user.email``; list items are ``*``.
+        unsure: surrogates of names that may be none: a person should look at them.
     """
 
     policy_version: str
@@ -39,6 +43,9 @@ class SanitizationRecord:
     raw_hash: str
     sanitized_hash: str
     counts: Mapping[str, int] = field(default_factory=dict)
+    rules: Mapping[str, int] = field(default_factory=dict)
+    paths: Mapping[str, int] = field(default_factory=dict)
+    unsure: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Json]:
         """The record as plain JSON."""
@@ -49,6 +56,9 @@ class SanitizationRecord:
             "raw_hash": self.raw_hash,
             "sanitized_hash": self.sanitized_hash,
             "counts": {kind: self.counts[kind] for kind in sorted(self.counts)},
+            "rules": {rule: self.rules[rule] for rule in sorted(self.rules)},
+            "paths": {path: self.paths[path] for path in sorted(self.paths)},
+            "unsure": list(self.unsure),
         }
 
     @classmethod
@@ -65,6 +75,9 @@ class SanitizationRecord:
             raw_hash=str(body["raw_hash"]),
             sanitized_hash=str(body["sanitized_hash"]),
             counts={str(kind): int(count) for kind, count in body["counts"].items()},
+            rules={str(rule): int(count) for rule, count in body.get("rules", {}).items()},
+            paths={str(path): int(count) for path, count in body.get("paths", {}).items()},
+            unsure=tuple(str(text) for text in body.get("unsure", ())),
         )
 
 

@@ -10,6 +10,7 @@ from datetime import date
 from functools import lru_cache
 
 __all__ = [
+    "EXTENSION",
     "NAME_WORD",
     "DatePart",
     "date_spellings",
@@ -29,6 +30,9 @@ _COUNTRY_2 = frozenset(
     "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86 90 "
     "91 92 93 94 95 98".split()
 )
+EXTENSION = re.compile(r" ?(?:x|ext\.? ?|extension )\d{1,6}$", re.IGNORECASE)
+"""The extension at the end of a phone number. It is kept as it is: alone it reaches nobody."""
+
 NAME_WORD = re.compile(r"[㐀-鿿]+|(?:(?![㐀-鿿])[^\W\d_])+(?:['’](?:(?![㐀-鿿])[^\W\d_])+)*")
 """One word of a name: a run of Chinese characters, or of other letters with inner apostrophes."""
 
@@ -50,6 +54,7 @@ def phone_norm(text: str) -> str | None:
 
     ``cn:`` and 11 digits, ``nanp:`` and 10 digits, ``int:<country>:<rest>``, or ``other:`` and the digits.
     """
+    text = EXTENSION.sub("", text)
     digits = digits_of(text)
     if not 7 <= len(digits) <= 15:
         return None
@@ -184,9 +189,10 @@ def stands_alone(form: str, before: str, after: str, kind: str) -> bool:
         return False
     if after and _joins(after[0], last, word) and not (word and len(form) >= 5 and after[0].isdigit()):
         return False
-    if first.isdigit() and before and (before[-1] in "$€£¥" or (before[-1] in ".," and before[0].isdigit())):
+    signs = "." if len(form) > 6 else ".,"  # more digits than a group of thousands has: a comma parts values
+    if first.isdigit() and before and (before[-1] in "$€£¥" or (before[-1] in signs and before[0].isdigit())):
         return False
-    return not (last.isdigit() and len(after) == 2 and after[0] in ".," and after[1].isdigit())
+    return not (last.isdigit() and len(after) == 2 and after[0] in signs and after[1].isdigit())
 
 
 def joins(char: str) -> bool:

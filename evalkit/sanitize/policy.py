@@ -21,6 +21,8 @@ Kind: TypeAlias = Literal[
     "email",
     "phone",
     "ip",
+    "mac",
+    "plate",
     "account",
     "payment",
     "address",
@@ -48,12 +50,17 @@ class Policy:
     Attributes:
         version: the project's own name for this set of rules; stored with everything that is sanitized.
         allow: strings that are never replaced, exactly as they stand (a support address, a test card).
+        allow_patterns: RE2 patterns; a value that one of them matches in full is never replaced.
+        allow_paths: places whose values are nobody's, such as ``tool find.output.**.name``: step kind and tool,
+            ``input``, ``output`` or ``attributes``, then keys; ``*`` stands for one part (an item is one), ``**`` for
+            any number. What stands at such a place is left as it is there and everywhere else in the batch.
         hints: key to kind: the value under that key of an object is of that kind. Case and separators don't matter.
             The kind ``custom`` replaces ids of any form.
         patterns: kind and RE2 pattern; the first group, or the whole match, is of that kind. What is ``custom`` is
             replaced wherever it occurs, inside longer words too.
         actions: per kind: ``replace`` (the default) by a surrogate of the same shape, ``hash`` by a keyed digest,
             ``drop`` by a mark, ``keep`` as it is.
+        ner: recognisers that look for names by a model as well (see `ner`): ``spacy``, ``presidio``, ``jieba``.
 
     Raises:
         ConfigError: a kind or an action is not known, or a pattern is no RE2.
@@ -64,6 +71,9 @@ class Policy:
     hints: Mapping[str, Kind] = field(default_factory=dict)
     patterns: tuple[tuple[Kind, str], ...] = ()
     actions: Mapping[Kind, Action] = field(default_factory=dict)
+    allow_patterns: tuple[str, ...] = ()
+    allow_paths: tuple[str, ...] = ()
+    ner: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for kind in (*self.hints.values(), *self.actions, *(kind for kind, _ in self.patterns)):
@@ -72,7 +82,7 @@ class Policy:
         for action in self.actions.values():
             if action not in ACTIONS:
                 raise ConfigError(f"{action!r} is no action", "sanitization rules", f"use {', '.join(sorted(ACTIONS))}")
-        for _, pattern in self.patterns:
+        for pattern in (*(pattern for _, pattern in self.patterns), *self.allow_patterns):
             _check_pattern(pattern)
 
     def action(self, kind: Kind) -> Action:
@@ -93,6 +103,9 @@ class Policy:
                 dict(body["hints"]),
                 tuple((kind, pattern) for kind, pattern in body["patterns"]),
                 dict(body["actions"]),
+                tuple(body.get("allow_patterns", ())),
+                tuple(body.get("allow_paths", ())),
+                tuple(body.get("ner", ())),
             )
         except (KeyError, TypeError, ValueError):
             raise ConfigError("no sanitization rules", "sanitization rules", "pass what as_json gave") from None
@@ -106,6 +119,9 @@ class Policy:
             "hints": {key: str(kind) for key, kind in self.hints.items()},
             "patterns": [[str(kind), pattern] for kind, pattern in self.patterns],
             "actions": {str(kind): str(action) for kind, action in self.actions.items()},
+            "allow_patterns": list(self.allow_patterns),
+            "allow_paths": list(self.allow_paths),
+            "ner": [*self.ner],
         }
 
 

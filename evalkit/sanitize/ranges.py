@@ -9,6 +9,8 @@ card        the test range 400000, valid check digit
 iban        bank code of zeros or ``XXXX``, valid check digits
 ssn         9xx with a group below 50 (above, such numbers are ITINs)
 national_id Chinese: region 110000, the year of birth is kept, valid check digit; others as ids
+mac         02:00:5e and three bytes: the locally administered twin of IANA's own prefix (RFC 7042)
+plate       Chinese: 京I (I is never issued) and as many characters; others as ids
 ip          198.18.0.0/15 (RFC 2544), 2001:db8::/32 (RFC 3849)
 name        a made-up word of six syllables of which the last is a check; Chinese: 某 and three characters
 account     words replaced as names, digits drawn; others as ids
@@ -26,7 +28,7 @@ import hashlib
 import re
 from functools import lru_cache
 
-from evalkit.sanitize.normal import digits_of, find_date, phone_norm
+from evalkit.sanitize.normal import EXTENSION, digits_of, find_date, phone_norm
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.rules.words import GENERIC
 
@@ -36,6 +38,7 @@ __all__ = [
     "NUMBER_DIGITS",
     "UUID",
     "check_number",
+    "han_surrogates",
     "is_name_surrogate",
     "is_surrogate",
     "is_surrogate_int",
@@ -65,6 +68,8 @@ _ANY_KIND = re.compile(
     r"|9\d\d[ -](?:0[1-9]|[1-4]\d)[ -]\d{4}"
     r"|110000(?:18|19|20)\d{9}[\dXx]"
     r"|00[1-4]\d\d-\d{4}|ZZ99 [0-9A-F]{6}"
+    r"|02([:-])00\1(?i:5e)(?:\1[0-9A-Fa-f]{2}){3}|0200\.(?i:5e)[0-9A-Fa-f]{2}\.[0-9A-Fa-f]{4}|0200(?i:5e)[0-9A-Fa-f]{6}"
+    r"|京I[·• -]?[0-9A-Z]{5,6}"
     r"|\[[a-z_]+ (?:removed|[0-9a-f]{16})\]"
 )
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?:0|X){4}[A-Z0-9]{7,26}", re.IGNORECASE)
@@ -74,6 +79,7 @@ _HAN_NAME = re.compile(f"某[{HAN}]{{4}}")
 _STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
 
 
+@lru_cache(maxsize=65536)
 def is_surrogate(kind: Kind, text: str) -> bool:
     """Whether `text`, taken for a value of `kind`, is a surrogate of that kind or of one that is never mistaken."""
     if _ANY_KIND.fullmatch(text) or is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):
@@ -100,6 +106,7 @@ def is_surrogate_int(digits: str) -> bool:
 
 
 def _is_number(text: str) -> bool:
+    text = EXTENSION.sub("", text)
     if not re.fullmatch(r"[\d\s()+./-]{7,30}", text):
         return False
     digits = digits_of(text)
@@ -111,6 +118,11 @@ def _is_number(text: str) -> bool:
     if family == "cn":
         return rest[:3] in CN_PREFIXES
     return rest.rpartition(":")[2].startswith("000")
+
+
+def han_surrogates(text: str) -> list[tuple[int, int]]:
+    """Where the surrogates of Chinese names stand in a text: no blank parts them from what stands beside them."""
+    return [match.span() for match in _HAN_NAME.finditer(text)] if "某" in text else []
 
 
 @lru_cache(maxsize=65536)

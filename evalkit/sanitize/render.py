@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import date
 
-from evalkit.sanitize.normal import date_spellings, find_date
+from evalkit.sanitize.normal import EXTENSION, date_spellings, find_date, is_cjk
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import unit_number
 
@@ -38,6 +38,22 @@ def _fill(core: str, like: str) -> str:
     found = [taken.pop() if fits(char) and taken else char for char in reversed(like)]
     text = "".join([*taken, *reversed(found)])
     return text.lower() if like.islower() else text
+
+
+def _phone(core: str, like: str) -> str:
+    extension = EXTENSION.search(like)
+    return _fill(core, like) if extension is None else _fill(core, like[: extension.start()]) + extension[0]
+
+
+def _mac(core: str, like: str) -> str:
+    text = _fill(core, like)
+    return text.upper() if like.isupper() else text
+
+
+def _plate(core: str, like: str) -> str:
+    """With the sign that stands behind the second character of a Chinese plate."""
+    sign = like[2] if len(like) > 2 and not like[2].isalnum() and is_cjk(like[0]) else ""
+    return core[:2] + sign + core[2:] if sign else core
 
 
 def _ssn(core: str, like: str) -> str:
@@ -85,7 +101,9 @@ _RENDER: dict[Kind, Callable[[str, str], str]] = {
     "iban": _fill,
     "ssn": _ssn,
     "email": _email,
-    "phone": _fill,
+    "phone": _phone,
+    "mac": _mac,
+    "plate": _plate,
     "address": _address,
     "birth_date": _date,
 }

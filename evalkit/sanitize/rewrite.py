@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
-from evalkit.sanitize.detect import Claim, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, parse_nested, rewrite_pieces, serialize_like
+from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.detect import Detector, child_scope
+from evalkit.sanitize.embedded import MAX_NESTING, parse_nested, serialize_like
+from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
 from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
+from evalkit.sanitize.pieces import CODECS, Piece, pair_pieces, rewritten
 from evalkit.sanitize.policy import Kind, Policy
 
 __all__ = ["Rewriter"]
 
 _REMEMBERED = 50_000
+_IDENTIFIER = re.compile(r"[\w.-]{0,40}", re.ASCII)
 _NOTHING: frozenset[Entity] = frozenset()
 
 
 class Rewriter:
-    """Replaces what a lexicon knows in JSON values; remembers the result for every text."""
+    """Replaces what a lexicon knows in JSON values; remembers the result for every text.
 
-    def __init__(self, policy: Policy, detector: Detector, lexicon: Lexicon) -> None:
+    Args:
+        flat: texts of which harvesting showed that no other value is in them (see `Harvester`).
+    """
+
+    def __init__(self, policy: Policy, detector: Detector, lexicon: Lexicon, flat: set[str]) -> None:
+        self._flat_texts = flat
         self._policy = policy
         self._detector = detector
         self._lexicon = lexicon
@@ -57,9 +67,20 @@ class Rewriter:
         """A name of the program's (a tool, a field): a value's parts inside it stay, as they do in all labels."""
         known = self._labels.get(text)
         if known is None:
-            known = self._remember(self._labels, text, self._lexicon.replace(text, identifier=" " not in text))
+            known = self._remember(self._labels, text, self._label(text))
         self._tally(known[1])
         return known[0]
+
+    def _label(self, text: str) -> tuple[str, frozenset[Entity]]:
+        new, entities = self._lexicon.replace(text, identifier=" " not in text)
+        if new == text and not _IDENTIFIER.fullmatch(text):
+            outer, self._found = self._found, set()
+            try:
+                new = self._pieces(self._folded(text))
+                entities = frozenset(self._found)
+            finally:
+                self._found = outer
+        return new, entities
 
     def value(self, node: Any) -> Json:
         """A JSON value, containers copied.
@@ -142,7 +163,7 @@ class Rewriter:
     def _rewritten(self, text: str) -> tuple[str, frozenset[Entity]]:
         if text in self._policy.allow:
             return text, _NOTHING
-        if self._nesting >= MAX_NESTING or text in self._lexicon.forms:
+        if text in self._flat_texts or self._nesting >= MAX_NESTING or text in self._lexicon.forms:
             return self._lexicon.replace(text)
         self._nesting += 1
         outer, self._found = self._found, set()
@@ -155,9 +176,38 @@ class Rewriter:
             self._nesting -= 1
 
     def _flat(self, text: str) -> str:
+        """Pieces first: an encoded value must not be taken for the parts of it that stand in the clear."""
+        text = self._folded(self._pieces(rewritten(text, pair_pieces, self._pair)))
         new, entities = self._lexicon.replace(text)
         self._tally(entities)
-        return rewrite_pieces(new, self._text)
+        return new
+
+    def _folded(self, text: str) -> str:
+        """`text` with what only its folded form shows replaced."""
+        folded = fold(text)
+        if folded is None:
+            return text
+        parts: list[str] = []
+        at = 0
+        for start, end, form in self._lexicon.spans(folded.text):
+            parts += (text[at : folded.places[start]], form.surrogate)
+            at = folded.places[end - 1] + 1
+            self._tally(frozenset((form.entity,)))
+        return "".join((*parts, text[at:])) if parts else text
+
+    def _pair(self, piece: Piece) -> Any:
+        hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
+        return piece.value if hint is None else self._string(piece.value, hint)
+
+    def _pieces(self, text: str) -> str:
+        """`text` with what its pieces spell rewritten."""
+        memo, self._memo = self._memo, None  # decoded objects live shortly: nothing to share
+        try:
+            for codec in CODECS:
+                text = rewritten(text, codec, lambda piece: self._node(piece.value, None, "", 0))
+        finally:
+            self._memo = memo
+        return text
 
     def _nested(self, text: str, nested: Any) -> str:
         memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share

@@ -12,28 +12,32 @@ import hashlib
 import hmac
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json, canonical, digest
+from evalkit.sanitize.allowed import Allowed
+from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.key import key_id
 from evalkit.sanitize.lexicon import Entity, Lexicon
 from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
+from evalkit.sanitize.ner import load_recogniser
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.rewrite import Rewriter
 from evalkit.sanitize.rules.hints import HINTS
 from evalkit.sanitize.rules.patterns import RULES
+from evalkit.sanitize.secrets import gitleaks_rules
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
 from evalkit.trace.file import finish_json, header_json, step_json
 from evalkit.trace.model import Step, StepError, Trace
 
-__all__ = ["Sanitizer", "rules_digest"]
+__all__ = ["Sanitizer", "rules_digest", "step_parts"]
 
-_RULES_VERSION = 1
+_RULES_VERSION = 2
 """Raised when what the code does with the same rules changes."""
 
 
@@ -43,17 +47,21 @@ class Sanitizer:
     Args:
         policy: the project's rules.
         key: the project key (see `key.load_key`).
+        detector: one made for the same policy, to save making it again.
     """
 
-    def __init__(self, policy: Policy, key: bytes) -> None:
+    def __init__(self, policy: Policy, key: bytes, *, detector: Detector | None = None) -> None:
         self.policy = policy
         self._key = key
-        detector = Detector(policy)
+        self._allowed = Allowed(policy)
+        rules_digest_of = rules_digest(policy)
+        policy = replace(policy, allow=self._allowed)
+        self._detector = detector = detector or Detector(policy, [load_recogniser(name) for name in policy.ner])
         self._lexicon = Lexicon(policy, Mint(key))
         self._harvester = Harvester(policy, detector)
-        self._rewriter = Rewriter(policy, detector, self._lexicon)
+        self._rewriter = Rewriter(policy, detector, self._lexicon, self._harvester.flat)
         self._lock = threading.RLock()
-        self._rules_digest = rules_digest(policy)
+        self._rules_digest = rules_digest_of
         self._harvested: Harvested | None = None
 
     def sanitize(self, traces: Sequence[Trace]) -> list[SanitizedTrace]:
@@ -67,10 +75,35 @@ class Sanitizer:
         """
         with self._lock:
             for trace in traces:
+                self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
             self._harvester.nodes(part for trace in traces for part in _parts(trace))
             self._learn()
             return [self._sanitized(trace) for trace in traces]
+
+    def fresh(self, clean: Iterable[str] = ()) -> Sanitizer:
+        """A sanitizer of the same project that knows of no value yet.
+
+        Args:
+            clean: texts that were sanitized before and needn't be read again.
+        """
+        shared = None if self.policy.allow_paths else self._detector  # it knows what was met at allowed paths
+        made = Sanitizer(self.policy, self._key, detector=shared)
+        made._harvester.skip(clean)
+        return made
+
+    def trace(self, trace: Trace) -> Trace:
+        """One trace with everything replaced that is known so far or found in it, without a record of it.
+
+        Raises:
+            As `sanitize`.
+        """
+        with self._lock:
+            self._allowed.meet(trace)
+            self._lexicon.exempt(_labels(trace))
+            self._harvester.nodes(_parts(trace))
+            self._learn()
+            return self._cleaned(trace) if self._lexicon.forms or self._harvester.claimed else trace
 
     def value(self, value: Json) -> Json:
         """A loose JSON value with everything replaced that is known so far or found in it. `value` is not changed.
@@ -92,7 +125,7 @@ class Sanitizer:
         with self._lock:
             if step.kind in ("tool", "agent"):
                 self._lexicon.exempt((step.name,))
-            self._harvester.nodes(_step_parts(step))
+            self._harvester.nodes(step_parts(step))
             self._learn()
             return self._step(step)
 
@@ -116,18 +149,21 @@ class Sanitizer:
 
     def _sanitized(self, trace: Trace) -> SanitizedTrace:
         with self._rewriter.tallying() as found:
-            clean = replace(
-                trace,
-                id=self._rewriter.text(trace.id),
-                name=self._rewriter.label(trace.name),
-                steps=tuple(self._step(step) for step in trace.steps),
-                input=self._rewriter.value(trace.input),
-                output=self._rewriter.value(trace.output),
-                error=self._error(trace.error),
-                attributes=self._attributes(trace.attributes),
-                gaps=tuple(self._rewriter.text(gap) for gap in trace.gaps),
-            )
+            clean = self._cleaned(trace)
         return SanitizedTrace(clean, self._record(trace, clean, found), SEAL)
+
+    def _cleaned(self, trace: Trace) -> Trace:
+        return replace(
+            trace,
+            id=self._rewriter.text(trace.id),
+            name=self._rewriter.label(trace.name),
+            steps=tuple(self._step(step) for step in trace.steps),
+            input=self._rewriter.value(trace.input),
+            output=self._rewriter.value(trace.output),
+            error=self._error(trace.error),
+            attributes=self._attributes(trace.attributes),
+            gaps=tuple(self._rewriter.text(gap) for gap in trace.gaps),
+        )
 
     def _step(self, step: Step) -> Step:
         return replace(
@@ -162,7 +198,16 @@ class Sanitizer:
             raw_hash=hmac.digest(self._key, _canonical_trace(raw), "sha256").hex(),
             sanitized_hash=hashlib.sha256(_canonical_trace(clean)).hexdigest(),
             counts=dict(sorted(Counter(entity.kind for entity in found).items())),
+            rules=dict(sorted(Counter(map(self._harvester.origins.rule, found)).items())),
+            paths=path_counts(raw, clean),
+            unsure=tuple(sorted(self._unsure(found))),
         )
+
+    def _unsure(self, found: set[Entity]) -> Iterator[str]:
+        for entity in found:
+            claim = self._harvester.origins.unsure(entity)
+            if claim is not None:
+                yield self._lexicon.stand_in(claim, claim.text)
 
 
 def rules_digest(policy: Policy) -> str:
@@ -172,6 +217,7 @@ def rules_digest(policy: Policy) -> str:
             "version": _RULES_VERSION,
             "policy": policy.as_json(),
             "patterns": [[rule.name, rule.kind, rule.pattern] for rule in RULES],
+            "gitleaks": gitleaks_rules().sha256,
             "hints": {str(kind): list(keys) for kind, keys in HINTS.items()},
         }
     )
@@ -190,10 +236,11 @@ def _parts(trace: Trace) -> Iterator[Any]:
     yield from (trace.id, trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
     yield from _error_parts(trace.error)
     for step in trace.steps:
-        yield from _step_parts(step)
+        yield from step_parts(step)
 
 
-def _step_parts(step: Step) -> Iterator[Any]:
+def step_parts(step: Step) -> Iterator[Any]:
+    """The values of a step that sanitizing reads."""
     yield from (step.name, step.model, step.input, step.output, dict(step.attributes))
     yield from _error_parts(step.error)
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evalkit.sanitize.detect import Claim
+from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.normal import date_spellings, find_date, is_cjk, name_words
 from evalkit.sanitize.policy import Kind
-from evalkit.sanitize.rules.words import COMMON, PLACEHOLDERS, TITLES
+from evalkit.sanitize.rules.words import COMMON, NAME_FRAMES, PLACEHOLDERS, TITLES
 
 __all__ = ["Spelling", "propagates", "spellings"]
 
-_HONORIFICS = ("Mr. ", "Mr ", "Ms. ", "Ms ", "Mrs. ", "Mrs ", "Miss ", "Dr. ", "Dr ", "Dear ")
 _MIN_LENGTH = 5
 
 
@@ -66,9 +65,9 @@ def propagates(kind: Kind, text: str) -> bool:
 
 
 def _derived(claim: Claim) -> Iterator[str]:
-    kind, norm, text = claim
+    kind, norm, text = claim[:3]
     if kind == "secret":
-        yield norm
+        yield from (norm, text.lower(), text.upper(), norm.lower(), norm.upper())
     elif kind == "email":
         yield from (norm, norm.upper(), norm.replace("@", "%40"))
     elif kind == "phone":
@@ -78,17 +77,25 @@ def _derived(claim: Claim) -> Iterator[str]:
         if len(norm) == 16:
             yield from (sign.join((norm[:4], norm[4:8], norm[8:12], norm[12:])) for sign in " -")
     elif kind == "iban":
-        yield norm
+        yield from (norm, norm.lower(), text.lower())
         yield " ".join(norm[at : at + 4] for at in range(0, len(norm), 4))
     elif kind == "ssn":
         yield from (norm, f"{norm[:3]}-{norm[3:5]}-{norm[5:]}")
     elif kind == "national_id":
         yield from (text.upper(), text.lower())
+    elif kind == "mac":
+        pairs = [norm[at : at + 2] for at in range(0, 12, 2)]
+        for sign in (":", "-", ""):
+            yield from (sign.join(pairs), sign.join(pairs).upper())
+    elif kind == "plate":
+        yield norm
+        if is_cjk(norm[0]):
+            yield from (norm[:2] + sign + norm[2:] for sign in "·•- ")
     elif kind == "birth_date":
         found = find_date(text)
         if found is not None:
             yield from date_spellings(found.day)
-    elif kind == "address" or kind == "account":
+    elif kind in ("address", "account", "payment", "custom", "ip"):
         yield from (text.lower(), text.upper())
 
 
@@ -137,7 +144,7 @@ def _single_names(word: str, vocabulary: frozenset[str] | set[str]) -> Iterator[
         if len(word) > 1 and word not in COMMON:
             yield word
     elif low in COMMON or low in vocabulary or low in PLACEHOLDERS or len(word) < 3:
-        yield from (title + word.title() for title in _HONORIFICS)
+        yield from (title + word.title() for title in NAME_FRAMES)
     else:  # capitals of three or four letters are often codes (MIA is an airport), small ones words
         yield word.title()
         if len(word) > 3:

@@ -67,10 +67,12 @@ class Mint:
 
     Args:
         key: the project key.
+        first: how many draws are passed over: 1 gives what a value has whose first surrogate was another value's.
     """
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, first: int = 0) -> None:
         self._key = key
+        self._first = first
         self._cores: dict[tuple[str, str], str] = {}
         self._owners: dict[tuple[str, str], str] = {}
 
@@ -95,7 +97,7 @@ class Mint:
         known = self._cores.get((kind, norm))
         if known is not None:
             return known
-        for attempt in range(10_000):
+        for attempt in range(self._first, self._first + 10_000):
             core = _CORE[kind](norm, Draw(self._seed(kind, norm, attempt)))
             if self._owners.setdefault((kind, core), norm) == norm:
                 self._cores[kind, norm] = core
@@ -174,6 +176,17 @@ def _id_core(norm: str, draw: Draw) -> str:
     return f"{stem}{check_number(stem, 10_000):04}"
 
 
+def _mac_core(norm: str, draw: Draw) -> str:
+    return "02005e" + draw.hex(6)
+
+
+def _plate_core(norm: str, draw: Draw) -> str:
+    if not is_cjk(norm[0]):
+        return _id_core(norm, draw)
+    letters = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"  # neither I nor O stands on a plate
+    return "京I" + "".join(letters[draw.below(34)] for _ in range(max(5, len(norm) - 2)))
+
+
 def _ip_core(norm: str, draw: Draw) -> str:
     if ":" in norm:
         return ipaddress.IPv6Address((0x20010DB8 << 96) | draw.below(2**96)).compressed
@@ -206,6 +219,8 @@ _CORE: dict[str, Callable[[str, Draw], str]] = {
     "email": lambda norm, draw: f"u{draw.hex(12)}@example.com",
     "phone": _phone_core,
     "ip": _ip_core,
+    "mac": _mac_core,
+    "plate": _plate_core,
     "account": _id_core,
     "payment": _id_core,
     "address": _address_core,

@@ -1,7 +1,8 @@
 """The last look before anything is kept: no original may be found in what was written, in any usual encoding.
 
 Every spelling that was replaced is looked for as it is, in lower and upper case, as JSON escapes once and twice,
-percent-encoded, in base64 at its three offsets, in hex, and in UTF-16.
+percent-encoded, in base64 at its three offsets, in hex, and in UTF-16; and in plain letters in everything that the text
+can be decoded to (`views`). What can't be decoded within the budget counts as a find.
 
 Left out is what turns up by chance: values under five bytes in UTF-8 (two Chinese characters are six), common words
 (they are not looked for in texts in the first place), numbers of fewer than seven digits, encoded patterns under six
@@ -23,8 +24,9 @@ from evalkit.errors import SanitizationFailed
 from evalkit.sanitize.lexicon import Form
 from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.views import Budget, views
 
-__all__ = ["Harvested", "harvested_of", "verify", "verify_strings"]
+__all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings"]
 
 _MIN_BYTES = 5
 _MIN_DIGITS = 7
@@ -100,6 +102,16 @@ def verify(blob: bytes, harvested: Harvested, where: str = "") -> None:
     Raises:
         SanitizationFailed: an original is in it. The message names kind, encoding and place, never the value.
     """
+    verify_bytes(blob, harvested, where)
+    verify_strings((blob.decode("utf-8", "replace"),), harvested, where)
+
+
+def verify_bytes(blob: bytes, harvested: Harvested, where: str = "") -> None:
+    """Look for originals in bytes as they are, without decoding them.
+
+    Raises:
+        SanitizationFailed: as `verify`.
+    """
     plain = harvested.plain(blob.decode("utf-8", "replace"))
     if plain is not None:
         raise _failure(plain[1], "plain text", f"character {plain[0]}", where)
@@ -114,13 +126,23 @@ def verify_strings(strings: Iterable[str], harvested: Harvested, where: str = ""
     Raises:
         SanitizationFailed: as `verify`; the place is the number of the text, from 0.
     """
+    budget = Budget()
+    seen: set[str] = set()
     for number, text in enumerate(strings):
+        if text in seen:
+            continue
+        seen.add(text)
         plain = harvested.plain(text)
         if plain is not None:
             raise _failure(plain[1], "plain text", f"text {number}, character {plain[0]}", where)
         encoded = harvested.encoded(text.encode("utf-8", "surrogatepass"))
         if encoded is not None:
             raise _failure(encoded[1], encoded[2], f"text {number}, byte {encoded[0]}", where)
+        if len(harvested):
+            for view in views(text, budget, f"{where}, text {number}"):
+                plain = harvested.plain(view)
+                if plain is not None:
+                    raise _failure(plain[1], "decoded", f"text {number}", where)
 
 
 def _failure(kind: Kind, encoding: str, place: str, where: str) -> SanitizationFailed:

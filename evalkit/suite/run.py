@@ -20,6 +20,7 @@ from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, plan_items, split_item
 from evalkit.suite.results import write_results
 from evalkit.suite.select import CaseRef
+from evalkit.suite.work import SANITIZING
 
 __all__ = ["MANIFEST_NAME", "Progress", "execute", "read_manifest", "start_run", "suite_json"]
 
@@ -95,6 +96,7 @@ def execute(
     executor: str,
     workers: int,
     on_progress: Callable[[Progress], None],
+    sanitizing: Mapping[str, Any] | None = None,
 ) -> None:
     """Does what the journal does not hold yet, then writes samples and traces.
 
@@ -102,6 +104,7 @@ def execute(
         folder: the run's; holds the manifest.
         executor: name in the registry.
         on_progress: is called after each finished item.
+        sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
 
     Raises:
         EvalkitError: what a worker raised on purpose.
@@ -113,7 +116,7 @@ def execute(
         items = plan_items(cases, suite.samples, workers, done)
         journal = Journal(folder)
         try:
-            _do(items, journal, suite_json(suite), executor, workers, progress, on_progress)
+            _do(items, journal, {**suite_json(suite), SANITIZING: sanitizing}, executor, workers, progress, on_progress)
         finally:
             journal.close()
         write_results(folder)

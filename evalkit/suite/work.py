@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evalkit.capture.http import http_capture
@@ -14,12 +16,18 @@ from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.sanitize.key import key_at_hand
+from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
 
-__all__ = ["Worker"]
+__all__ = ["SANITIZING", "Worker"]
+
+SANITIZING = "sanitizing"
+"""Where a worker's plan has the sanitizer's policy and key file; without it outputs are kept as they are."""
 
 _PASSING_KEPT = 3
 
@@ -37,11 +45,14 @@ class Worker:
     """Replays items of one suite, in one process.
 
     Args:
-        suite: the suite as JSON (it crosses a process border).
+        suite: the suite as JSON (it crosses a process border), with the sanitizer's rules under `SANITIZING`.
     """
 
     def __init__(self, suite: Mapping[str, Any]) -> None:
-        self._suite = suite_from_json(suite, "the run's plan")
+        body = dict(suite)
+        self._sanitizing: Mapping[str, Any] | None = body.pop(SANITIZING, None)
+        self._sanitizer: Sanitizer | None = None
+        self._suite = suite_from_json(body, "the run's plan")
         self._targets: dict[str, Target] = {}
 
     def do(self, item: Item) -> bytes:
@@ -68,6 +79,7 @@ class Worker:
                 endpoint=None if self._suite.model is None else self._suite.model.base_url,
                 seed=self._suite.seed,
                 timeout_s=self._suite.timeout_s,
+                sanitizer=None if self._sanitizing is None else self._made,
             )
         except ReplayRefused as refused:  # one case that can't be replayed doesn't stop the others
             samples += [_refused(case, index, refused) for index in portion.samples]
@@ -82,6 +94,14 @@ class Worker:
                 if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
                     traces.setdefault(replay.digest, KeptTrace(replay.digest, case.id, replay.text.decode()))
                     passing += passed
+
+    def _made(self) -> Sanitizer:
+        if self._sanitizer is None:
+            rules = self._sanitizing or {}
+            path = Path(rules["key_file"]) if rules.get("key_file") else None
+            key = key_at_hand(path, os.environ.get("EVALKIT_PSEUDONYM_KEY"))
+            self._sanitizer = Sanitizer(Policy.from_json(rules["policy"]), key)
+        return self._sanitizer
 
     def _target(self, case: Case) -> Target:
         reference = self._suite.target or case.target

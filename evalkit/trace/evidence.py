@@ -204,9 +204,9 @@ def _calls_without_step(trace: Trace) -> Iterator[tuple[int, str]]:
     """
     by_id: dict[str, deque[Step]] = defaultdict(deque)
     by_name: dict[str, deque[Step]] = defaultdict(deque)
-    for step in trace.of_kind("tool"):
+    for step in trace.of_kind("tool", "agent"):  # an agent may be used as a tool, or handed over to
         by_id[_text(step.attributes.get("tool_call_id"))].append(step)
-        by_name[step.name].append(step)
+        by_name[_text(step.attributes.get("handoff")) or step.name].append(step)
     taken: set[int] = set()
     others: list[tuple[int, str, str]] = []
     for step in trace.of_kind("model"):

@@ -15,7 +15,7 @@ FLOORS: list[set[str]] = [
     {"stats", "wire"},
     {"trace"},
     {"check", "sanitize"},
-    {"capture", "case"},
+    {"capture", "case", "vault"},
     {"distil", "integrations", "playback"},
     {"suite"},
     {"verdict"},

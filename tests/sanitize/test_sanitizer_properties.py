@@ -51,6 +51,13 @@ CN_ID = st.builds(
     digits(4),
 )
 SSN = st.builds("{}-{}-{}".format, st.from_regex(r"[1-5]\d[1-9]", fullmatch=True), digits(2), digits(4))
+MAC = st.builds(
+    lambda pairs, sign: sign.join(pairs),
+    st.lists(st.from_regex(r"[0-9a-f]{2}", fullmatch=True), min_size=6, max_size=6),
+    st.sampled_from(":-"),
+)
+PLATE = st.builds("{}{}{}".format, st.sampled_from("京沪粤川"), st.sampled_from("ABCD"), digits(5))
+PASSPORT = st.builds("{}{}".format, st.sampled_from("EGX"), digits(8))
 POSTCODE = st.one_of(digits(5), digits(6), st.builds("{}-{}".format, digits(5), digits(4)))
 PERSON = st.fixed_dictionaries(
     {},
@@ -67,6 +74,9 @@ PERSON = st.fixed_dictionaries(
         "address1": st.builds("{} {} {}".format, st.integers(1, 9999), NAME, st.sampled_from(["Street", "Lane"])),
         "address2": st.builds("{} {}".format, st.sampled_from(["Suite", "Apt", "#"]), st.integers(1, 999)),
         "zip": POSTCODE,
+        "mac": MAC,
+        "车牌号": PLATE,
+        "passport": PASSPORT,
         "ip": st.ip_addresses(v=4).map(str),
         "user_id": st.one_of(st.builds("{}_{}_{}".format, WORD, WORD, digits(4)), st.uuids().map(str), digits(8)),
         "payment_id": st.builds("{}_{}".format, st.sampled_from(["credit_card", "pm"]), digits(7)),
@@ -74,6 +84,25 @@ PERSON = st.fixed_dictionaries(
         "api_key": st.text("abcdefABCDEF0123456789", min_size=24, max_size=40).map("sk-{}A1".format),
     },
 )
+
+
+FRAMES = {
+    "first_name": ("Dear {},\n", "Mr. {} called.\n", "Regards,\n{}\n", "first name: {}\n"),
+    "last_name": ("My name is {}.\n", "customer: Anna {}\n", "{}\n\n12 Main Street\n"),
+    "姓名": ("{}先生", "我叫{}，", "联系人：{} 手机", "我是{}。"),
+    "phone": ("phone {} ext. 12\n", "call {}, thanks\n", "{} office\n", "电话：{}。"),
+    "card_number": ("card number {}\n", "信用卡号：{}。"),
+    "ssn": ("SSN {}\n", "social security number is {}\n"),
+    "passport": ("passport no. {}\n", "护照号码{}。"),
+    "身份证": ("身份证号：{}，", "identity card {}\n"),
+    "车牌号": ("车牌{}的车主", "licence plate {}\n"),
+    "dob": ("born on {}\n", "出生日期：{}。"),
+    "address1": ("lives at {}, Apt 5\n", "{}\nAustin, TX 78701\n", "地址：{}。"),
+    "zip": ("zip {}\n", "邮编：{}。"),
+    "password": ("password is {}9\n", "密码：{}。", "Cookie: sid={}1234567; path=/\n"),
+    "api_key": ('stripe_api_key = "{}"\n', "密钥{}已泄露\n", "Authorization: Bearer {}\n"),
+}
+"""What stands around values where they are said to be something."""
 
 
 def spread(person: dict[str, Any]) -> dict[str, Any]:
@@ -87,6 +116,7 @@ def spread(person: dict[str, Any]) -> dict[str, Any]:
         "json": json.dumps(person),
         "url": "https://x.io/?" + "&".join(f"{key}={quote(value)}" for key, value in person.items()),
         "log": "\n".join(f"{key}: {value}" for key, value in person.items()),
+        "letter": "".join(frame.format(value) for key, value in person.items() for frame in FRAMES.get(key, ())),
     }
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import io
 import json
 import re
+import zipfile
+import zlib
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -14,6 +19,7 @@ from evalkit.errors import SanitizationFailed
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.sanitize.verify import Harvested, verify, verify_strings
+from evalkit.sanitize.views import Budget, views
 
 EMAIL, NAME, SECRET = "mia.li@acme.com", "王小明", "hunter2-Blue"
 HARVESTED = Harvested([(EMAIL, "email"), (NAME, "name"), (SECRET, "secret"), ("Yusuf", "name"), ("78750", "postcode")])
@@ -90,3 +96,41 @@ def test_what_a_sanitizer_replaced_is_what_is_looked_for() -> None:
     verify(json.dumps(clean).encode(), sanitizer.harvested)
     with pytest.raises(SanitizationFailed):
         verify(json.dumps(value).encode(), sanitizer.harvested)
+
+
+def zipped(text: str) -> bytes:
+    """A zip with one member."""
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("a.txt", text)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda text: base64.b64encode(gzip.compress(text.encode())).decode(),
+        lambda text: "x" + base64.b64encode(zlib.compress(text.encode())).decode(),
+        lambda text: base64.b64encode(zipped(text)).decode(),
+        lambda text: base64.b64encode(zipped(text))[:80].decode(),
+        lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
+        lambda text: base64.b64encode(text.encode("utf-16-le")).decode(),
+        lambda text: "".join(f"&#{ord(char)};" for char in text),
+        lambda text: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text),
+        lambda text: "\u200b".join(text),
+        lambda text: quote(json.dumps({"a": json.dumps(text)})),
+    ],
+)
+def test_what_is_packed_is_unpacked(form: Callable[[str], str]) -> None:
+    """Compressed, archived, torn, encoded twice, in entities, wide or invisible letters: the last look sees it."""
+    with pytest.raises(SanitizationFailed) as caught:
+        verify_strings([f'{{"note": "{form(f"{EMAIL} wrote")}"}}'], HARVESTED)
+    assert EMAIL not in str(caught.value)
+
+
+def test_what_can_not_be_looked_through_is_refused() -> None:
+    """Unpacking has a budget; beyond it the answer is no."""
+    bomb = base64.b64encode(gzip.compress(b"a" * 4_000_000)).decode()
+    with pytest.raises(SanitizationFailed):
+        list(views(bomb, Budget(1_000_000)))
+    assert list(views(base64.b64encode(gzip.compress(b"hello hello hello")).decode(), Budget(1_000_000)))

@@ -206,3 +206,13 @@ def test_digests_of_one_length_are_not_cut_texts() -> None:
     documents: list[Any] = [{"id": at, "content": "short", "content_hash": format(at, "064x")} for at in range(3)]
     step = Step(0, "retrieval", "search", {"query": "terms"}, documents, started_at=1.0, ended_at=2.0)
     assert evidence(trace(step)).gaps == ()
+
+
+def test_an_agent_used_as_a_tool_or_handed_over_to_answers_the_call() -> None:
+    """Frameworks run sub-agents behind calls; their steps are of kind agent."""
+    calls = [{"id": "c1", "name": "ask_expert", "arguments": {}}, {"id": "c2", "name": "to_billing", "arguments": {}}]
+    asked = model(0, {"role": "assistant", "content": None, "tool_calls": calls})
+    expert = Step(1, "agent", "ask_expert", "why", "because")
+    billing = Step(2, "agent", "billing", None, None, attributes={"handoff": "to_billing"})
+    assert not any("no step for the call" in gap for gap in evidence(trace(asked, expert, billing)).gaps)
+    assert any("no step for the call of to_billing" in gap for gap in evidence(trace(asked, expert)).gaps)

@@ -37,6 +37,10 @@ HINTS: dict[Kind, tuple[str, ...]] = {
         "手机 手机号 手机号码 电话 电话号码 联系电话 联系方式 收货电话".split()
     ),
     "ip": tuple("ip ipaddress ipaddr clientip remoteip remoteaddr sourceip xforwardedfor xrealip".split()),
+    "mac": tuple("mac macaddress macaddr hardwareaddress ethernetaddress".split()),
+    "plate": tuple(
+        "licenseplate licenceplate numberplate platenumber plateno vehicleplate registrationplate 车牌 车牌号 车牌号码".split()
+    ),
     "account": tuple("userid username login loginname screenname userhandle accountname 用户名 登录名 账号".split()),
     "payment": tuple("paymentid paymentmethodid paymentmethodtoken cardid instrumentid".split()),
     "address": tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMON", "GENERIC", "PLACEHOLDERS", "TITLES"]
+__all__ = ["COMMON", "GENERIC", "NAME_FRAMES", "NO_NAMES", "PLACEHOLDERS", "TITLES"]
 
 COMMON: frozenset[str] = frozenset(
     """
@@ -66,3 +66,29 @@ TITLES: frozenset[str] = frozenset(
     "mr mrs ms miss mx dr prof sir madam dear herr frau hr fr monsieur madame sr sra jr".split()
 )
 """Lower case. Words in front of a name that are kept."""
+
+NO_NAMES: frozenset[str] = frozenset(
+    """
+    a about after again all also am an and any anyone are as at be been before but by call can can't cannot click could
+    customer customers did do does don't each email everybody everyone everything for from friend friends friendly get
+    glad go good had happy has have he hello help her here hi hiring him his how human i i'd i'll i'm i've if in into is
+    it it's its just kindly let like ltd madam manager me member members message more my need no not nothing now of on
+    one or our out please re really reply representative sir siri sirs so some sorry subscriber sure support team thank
+    thanks that the their them there they this those to today tomorrow unfortunately user users valued very was we
+    welcome well were what when where which while who why will with world would yes yesterday you your folks guys ladies
+    gentlemen colleague colleagues committee editor professor applicant candidate student students parent parents
+    neighbor neighbors alexa google copilot chatgpt claude assistant agent bot ai all-hands everyone's
+    n/a none null unknown tbd phone address date dob number order subject ref inc llc gmbh corp company
+    suite ste apt apartment unit flat floor room rm box street road avenue zip iban ssn card plate
+    monday tuesday wednesday thursday friday saturday sunday january february july september
+    october november december
+    先生 女士 小姐 您好 你好 什么 名字 客户 用户 本人 未知 不详 匿名 保密 经理 老师 客服 人员 已经 没有 需要 可以 请问 谢谢 管理员 负责人
+    """.split()
+)
+"""Lower case. Words that are no part of a name though they stand where one does: what follows a greeting or a name."""
+
+NAME_FRAMES: tuple[str, ...] = (
+    "Mr. ", "Mr ", "Ms. ", "Ms ", "Mrs. ", "Mrs ", "Miss ", "Dr. ", "Dr ", "Dear ", "Hi ", "Hello ", "Hey ", "name is ",
+    "name: ", "Name: ",
+)  # fmt: skip
+"""What stands before a name that is a common word too (Mark, Grace): only behind these it is looked for."""

@@ -1,0 +1,237 @@
+"""`evalkit evidence`: keep, list, show, hold, release, and let go of raw traces. Every look and every act is audited.
+
+An act is written to the audit log before it is done: what can't be audited does not happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalkit.app.environment import acting, now_utc
+from evalkit.app.keys import policy_of, project_key
+from evalkit.app.settings import Settings
+from evalkit.errors import ConfigError, InputError
+from evalkit.sanitize.model import SanitizationRecord
+from evalkit.suite.select import list_cases
+from evalkit.trace.file import encode_trace
+from evalkit.trace.model import Trace
+from evalkit.vault.audit import append_audit, read_audit
+from evalkit.vault.index import terms_of_traces
+from evalkit.vault.model import Evidence, Hold, RetentionClass
+from evalkit.vault.place import check_place
+from evalkit.vault.retention import expired
+from evalkit.vault.sealing import check_recipients, parse_identities
+from evalkit.vault.store import (
+    destroy_evidence,
+    find_evidence,
+    iter_evidence,
+    keep_evidence,
+    read_evidence,
+    write_retention,
+)
+
+__all__ = [
+    "Kept",
+    "Listed",
+    "apply_retention",
+    "evidence_folder",
+    "evidence_id",
+    "hold_evidence",
+    "keep_raw",
+    "list_evidence",
+    "named_actor",
+    "open_evidence",
+    "raw_hashes",
+    "read_identities",
+    "refuse_keeping",
+    "release_evidence",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What became of one raw trace: kept now, or not, because it is or was there already."""
+
+    id: str
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One piece of evidence, and the cases that were made of it."""
+
+    evidence: Evidence
+    cases: tuple[str, ...]
+
+
+def evidence_folder(settings: Settings) -> Path:
+    """The project's evidence folder, checked for its place.
+
+    Raises:
+        ConfigError: none is named, or git would commit what lies in it.
+    """
+    if settings.evidence.folder is None:
+        raise ConfigError(
+            "no folder for raw evidence is named",
+            settings.source,
+            'evalkit.toml: [evidence] folder = "/srv/evidence", recipients = ["age1..."]',
+        )
+    return check_place(settings.evidence.folder)
+
+
+def refuse_keeping(settings: Settings) -> None:
+    """Refuses early what `keep_raw` would refuse late.
+
+    Raises:
+        ConfigError: no folder, a wrong place, no recipient, or one that is none.
+        MissingExtra: the packages are not installed.
+    """
+    evidence_folder(settings)
+    check_recipients(settings.evidence.recipients)
+
+
+def evidence_id(record: SanitizationRecord) -> str:
+    """The id under which the raw trace of a sanitized one is kept."""
+    return record.raw_hash[:16]
+
+
+def raw_hashes(earlier: Any) -> list[str]:
+    """The raw hashes of the incidents that a case was made of before its present one (``earlier`` of its source)."""
+    return [str(one.get("raw_hash")) for one in earlier if isinstance(one, dict)] if earlier else []
+
+
+def keep_raw(
+    traces: Sequence[Trace], records: Sequence[SanitizationRecord], retention: RetentionClass, settings: Settings
+) -> tuple[Kept, ...]:
+    """Encrypts and keeps raw traces, with the records of their sanitizing.
+
+    Raises:
+        As `refuse_keeping`.
+    """
+    folder = evidence_folder(settings)
+    terms = terms_of_traces(traces, policy_of(settings), project_key(settings))
+    found = []
+    for trace, record, named in zip(traces, records, terms, strict=True):
+        plain = b"".join(encode_trace(trace))
+        about = Evidence(
+            evidence_id(record), now_utc(), retention, None, len(plain), record.policy_version, record.key_id
+        )
+        _audit(folder, "keep", acting("", settings), "ingest", [about.id])
+        found.append(Kept(about.id, keep_evidence(folder, about, plain, named, settings.evidence.recipients)))
+    return tuple(found)
+
+
+def list_evidence(settings: Settings, *, actor: str = "") -> list[Listed]:
+    """What is kept; the audit log is checked on the way.
+
+    Raises:
+        IntegrityError: a file or the audit log is broken.
+    """
+    folder = evidence_folder(settings)
+    read_audit(folder)
+    made: dict[str, list[str]] = {}
+    for case in list_cases(settings.cases):
+        for raw_hash in (case.raw_hash, *raw_hashes(case.earlier)):
+            made.setdefault(raw_hash[:16], []).append(case.id)
+    found = [Listed(one, tuple(made.get(one.id, ()))) for one in iter_evidence(folder)]
+    if found:
+        _audit(folder, "list", acting(actor, settings), "", [])
+    return found
+
+
+def open_evidence(evidence: str, identity: Path, settings: Settings, *, actor: str = "", reason: str = "") -> bytes:
+    """One raw trace, as a native trace file.
+
+    Raises:
+        InputError: there is no such evidence, or the identity may not read it.
+        IntegrityError: it was changed after writing.
+    """
+    folder = evidence_folder(settings)
+    identities = read_identities(identity)
+    found = find_evidence(folder, evidence)
+    _audit(folder, "show", acting(actor, settings), reason, [found.id])
+    return read_evidence(folder, found, identities)
+
+
+def hold_evidence(evidence: str, settings: Settings, *, actor: str, reason: str) -> Evidence:
+    """Forbids destroying a piece of evidence.
+
+    Raises:
+        InputError: there is none, it is on hold already, or actor or reason is missing.
+    """
+    folder, who = evidence_folder(settings), named_actor(actor, reason, settings)
+    found = find_evidence(folder, evidence)
+    if found.hold is not None:
+        raise InputError(
+            f"it is on hold since {found.hold.at}, by {found.hold.actor}: {found.hold.reason}",
+            f"evidence {found.id}",
+            f"evalkit evidence release {found.id}",
+        )
+    _audit(folder, "hold", who, reason, [found.id])
+    write_retention(folder, found, found.retention, Hold(who, reason, now_utc()))
+    return find_evidence(folder, found.id)
+
+
+def release_evidence(evidence: str, settings: Settings, *, actor: str, reason: str) -> Evidence:
+    """Takes a hold away; the class from before counts again.
+
+    Raises:
+        InputError: there is no such evidence, it is not on hold, or actor or reason is missing.
+    """
+    folder, who = evidence_folder(settings), named_actor(actor, reason, settings)
+    found = find_evidence(folder, evidence)
+    if found.hold is None:
+        raise InputError("it is not on hold", f"evidence {found.id}", "evalkit evidence list")
+    _audit(folder, "release", who, reason, [found.id])
+    write_retention(folder, found, found.retention, None)
+    return find_evidence(folder, found.id)
+
+
+def apply_retention(settings: Settings, *, actor: str = "", dry_run: bool = False, now: str = "") -> list[Evidence]:
+    """Destroys what is past its class, and gives it; in a dry run, what would be.
+
+    Args:
+        now: the time that counts, UTC; empty for the clock's.
+    """
+    folder, at = evidence_folder(settings), now or now_utc()
+    found = expired(iter_evidence(folder), dict(settings.evidence.days), at)
+    if dry_run or not found:
+        return found
+    who = acting(actor, settings)
+    _audit(folder, "retention", who, "past its retention class", [one.id for one in found])
+    for one in found:
+        destroy_evidence(folder, one.id, actor=who, reason=f"past its retention class ({one.effective})", at=at)
+    return found
+
+
+def read_identities(path: Path) -> list[object]:
+    """The age identities in a file.
+
+    Raises:
+        InputError: there is no such file, or it holds none.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError("not a readable identity file", str(path), "pass a file that age-keygen wrote") from None
+    return parse_identities(text, str(path))
+
+
+def named_actor(actor: str, reason: str, settings: Settings) -> str:
+    """Who acts, once both actor and reason are known.
+
+    Raises:
+        InputError: one of them is missing.
+    """
+    who = acting(actor, settings)
+    for name, value in (("actor", who), ("reason", reason)):
+        if not value.strip():
+            raise InputError(f"the {name} is empty", "", f"pass --{name}")
+    return who
+
+
+def _audit(folder: Path, action: str, actor: str, reason: str, ids: list[str]) -> str:
+    return append_audit(folder, action, actor=actor, reason=reason, at=now_utc(), facts={"evidence": [*ids]})

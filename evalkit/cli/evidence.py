@@ -1,0 +1,146 @@
+"""Commands on raw evidence and on forgetting: evidence, retention, forget."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.errors import InputError
+from evalkit.trace.visible import visible
+
+__all__ = ["evidence", "forget", "retention"]
+
+_actor = click.option("--actor", default="", help="Who does this; EVALKIT_ACTOR or USER by default.")
+_reason = click.option("--reason", required=True, help="Why, one sentence. It is kept: name no subject.")
+_identity = click.option(
+    "--identity", type=click.Path(path_type=Path), help="The age identity file of one of the recipients."
+)
+
+
+@click.group()
+def evidence() -> None:
+    """The raw traces that are kept, encrypted, apart from the repository. Every look is audited."""
+
+
+@evidence.command("list")
+@_actor
+@as_json
+def list_(actor: str, as_json: bool) -> None:
+    """What is kept, for how long, and which cases were made of it."""
+    from evalkit.app.evidence import list_evidence
+    from evalkit.app.show_evidence import listed_json
+
+    found = list_evidence(project(), actor=actor)
+    if as_json:
+        echo_json([listed_json(one) for one in found])
+        return
+    if not found:
+        say("no raw evidence is kept: evalkit ingest TRACE --keep-raw")
+        return
+    rows = [
+        [one.evidence.id, one.evidence.kept_at, one.evidence.effective, str(one.evidence.size_bytes),
+         ", ".join(one.cases)] for one in found
+    ]  # fmt: skip
+    print_table(["evidence", "kept", "retention", "bytes", "cases"], rows, flexible=4)
+
+
+@evidence.command()
+@click.argument("evidence_id", metavar="ID")
+@_identity
+@click.option("--out", type=click.Path(path_type=Path), help="Write the raw native trace there; it must not exist.")
+@click.option("--reason", default="", help="Why it is looked at; kept in the audit log.")
+@_actor
+def show(evidence_id: str, identity: Path | None, out: Path | None, reason: str, actor: str) -> None:
+    """One raw trace, decrypted: its lines, or the native file with --out."""
+    from evalkit.app.evidence import open_evidence
+
+    if identity is None:
+        raise click.UsageError("--identity FILE is needed: only the recipients may read evidence")
+    if out is not None and out.exists():
+        raise InputError("the file exists already", str(out), "name a new file")
+    raw = open_evidence(evidence_id, identity, project(), actor=actor, reason=reason)
+    if out is None:
+        for line in raw.decode("utf-8").splitlines():
+            say(visible(line))
+        return
+    with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(raw)
+    say(f"wrote {out}: raw and in the clear; evalkit inspect reads it; delete it when you are done")
+
+
+@evidence.command()
+@click.argument("evidence_id", metavar="ID")
+@_actor
+@_reason
+def hold(evidence_id: str, actor: str, reason: str) -> None:
+    """Put evidence on legal hold: neither forgetting nor retention destroys it."""
+    from evalkit.app.evidence import hold_evidence
+
+    say(f"evidence {hold_evidence(evidence_id, project(), actor=actor, reason=reason).id} is on legal hold")
+
+
+@evidence.command()
+@click.argument("evidence_id", metavar="ID")
+@_actor
+@_reason
+def release(evidence_id: str, actor: str, reason: str) -> None:
+    """End a legal hold; the retention class from before counts again."""
+    from evalkit.app.evidence import release_evidence
+
+    found = release_evidence(evidence_id, project(), actor=actor, reason=reason)
+    say(f"evidence {found.id} is kept as {found.retention}, since {found.kept_at}")
+
+
+@click.group()
+def retention() -> None:
+    """How long evidence is kept."""
+
+
+@retention.command("apply")
+@click.option("--dry-run", is_flag=True, help="Show what would be destroyed, destroy nothing.")
+@_actor
+@as_json
+def apply_(dry_run: bool, actor: str, as_json: bool) -> None:
+    """Destroy the evidence that is past its retention class; legal holds stay."""
+    from evalkit.app.evidence import apply_retention
+    from evalkit.app.show_evidence import evidence_json
+
+    found = apply_retention(project(), actor=actor, dry_run=dry_run)
+    if as_json:
+        echo_json({"done": not dry_run, "evidence": [evidence_json(one) for one in found]})
+    word = "to destroy" if dry_run else "destroyed"
+    for one in found:
+        say(f"{word}: evidence {one.id} ({one.effective}, kept {one.kept_at})", err=as_json)
+    say(f"{len(found)} past their time", err=as_json)
+
+
+@click.command()
+@click.argument("subjects", nargs=-1, required=True, metavar="SUBJECT...")
+@_actor
+@_reason
+@click.option("--dry-run", is_flag=True, help="Show what would go, change nothing.")
+@_identity
+@as_json
+def forget(
+    subjects: tuple[str, ...], actor: str, reason: str, dry_run: bool, identity: Path | None, as_json: bool
+) -> None:
+    """Remove a person, account or number everywhere: SUBJECT is a name, e-mail, number or id; give all of one person.
+
+    Raw evidence is destroyed, cases get a new version without the subject and lose the old ones, runs that hold the
+    subject are removed. A tombstone stays each time. With --identity the raw traces are read too, not only their index.
+    """
+    from evalkit.app.evidence import read_identities
+    from evalkit.app.forget import forget_subject
+    from evalkit.app.show_evidence import forgetting_json, forgetting_lines
+
+    identities = () if identity is None else read_identities(identity)
+    found = forget_subject(
+        subjects, project(), actor=actor, reason=reason, identities=identities, dry_run=dry_run
+    )  # fmt: skip
+    if as_json:
+        echo_json(forgetting_json(found))
+    for line in forgetting_lines(found):
+        say(line, err=as_json)

@@ -1,0 +1,133 @@
+"""What a replayed agent says and calls, sanitized before anyone keeps or prints it.
+
+A replay stands in the case's world: its input and its frozen answers hold surrogates, and most of what it says are
+texts of the case. So only what holds a text that the case doesn't is sanitized, once for equal replays. An agent may
+bring raw values of its own (a support address in its prompt): its arguments are sanitized when no fixture has them as
+they are, which is how the recording came to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evalkit.canonical import Json
+from evalkit.playback.kept import trace_digest, trace_text
+from evalkit.sanitize.sanitizer import Sanitizer
+from evalkit.trace.model import StepError, Trace
+
+__all__ = ["Kept", "MakeSanitizer", "Outputs"]
+
+MakeSanitizer = Callable[[], Sanitizer]
+"""Makes the project's sanitizer; called once, when something has to be sanitized."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A replay's trace as it may be kept: sanitized, with its text and digest."""
+
+    trace: Trace
+    text: bytes
+    digest: str
+
+
+class Outputs:
+    """Sanitizes the replays of one case.
+
+    Args:
+        incident: the case's trace; its texts were sanitized when the case was made.
+        make: None to keep everything as it is.
+    """
+
+    def __init__(self, incident: Trace, make: MakeSanitizer | None) -> None:
+        self._incident = incident
+        self._make = make
+        self._base: Sanitizer | None = None
+        self._known: set[str] | None = None
+        self._kept: dict[str, Kept] = {}
+        self._now: Sanitizer | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether there is a sanitizer."""
+        return self._make is not None
+
+    def start(self) -> None:
+        """A replay begins: what an earlier one gave away makes no difference to it."""
+        self._now = None
+
+    def arguments(self, arguments: Json) -> Json:
+        """A call's arguments, sanitized.
+
+        Raises:
+            InputError: they are no JSON.
+        """
+        return arguments if self._make is None else self._sanitizer().value(arguments)
+
+    def kept(self, trace: Trace) -> Kept:
+        """The trace as it may be kept."""
+        text = trace_text(trace)
+        digest = trace_digest(text)
+        if self._make is None:
+            return Kept(trace, text, digest)
+        known = self._kept.get(digest)
+        if known is None:
+            known = self._kept[digest] = self._clean(trace, text, digest)
+        return replace(known, trace=replace(known.trace, id=trace.id))
+
+    def _clean(self, trace: Trace, text: bytes, digest: str) -> Kept:
+        if self._texts_known().issuperset(_texts_of(trace)):
+            return Kept(trace, text, digest)
+        clean = self._sanitizer().trace(trace)
+        if clean is trace:
+            return Kept(trace, text, digest)
+        text = trace_text(clean)
+        return Kept(clean, text, trace_digest(text))
+
+    def _texts_known(self) -> set[str]:
+        if self._known is None:
+            self._known = set(_texts_of(self._incident))
+        return self._known
+
+    def _sanitizer(self) -> Sanitizer:
+        if self._base is None:
+            assert self._make is not None
+            self._base = self._make()
+        if self._now is None:
+            self._now = self._base.fresh(self._texts_known())
+        return self._now
+
+
+def _texts_of(trace: Trace) -> Iterator[str]:
+    yield from _texts([trace.input, trace.output])
+    yield from _error(trace.error)
+    for step in trace.steps:
+        yield step.name
+        if step.model is not None:
+            yield step.model
+        yield from _texts([step.input, step.output])
+        yield from _error(step.error)
+        yield from _texts([dict(step.attributes)])
+
+
+def _error(error: StepError | None) -> Iterator[str]:
+    if error is not None:
+        yield from (part for part in (error.type, error.message, error.module, error.stack) if part)
+
+
+def _texts(nodes: list[Any]) -> Iterator[str]:
+    """Every text in some values, keys too; long numbers as texts, because they may be somebody's."""
+    waiting = nodes
+    while waiting:
+        node = waiting.pop()
+        kind = type(node)
+        if kind is str:
+            yield node
+        elif kind is dict:
+            yield from node
+            waiting.extend(node.values())
+        elif kind is list:
+            waiting.extend(node)
+        elif kind is int and node > 999_999:
+            yield str(node)

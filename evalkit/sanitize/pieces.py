@@ -1,0 +1,230 @@
+"""Parts of a text that spell another value: JSON in prose, escapes, percent-encoding, HTML, base64, hex, ``key=value``.
+
+A codec gives the pieces of a text that it can read, left to right and apart from each other. Whoever rewrites a piece's
+value gets the piece's own spelling of the new one. What lies in a piece's value may hold pieces again.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
+
+from evalkit.sanitize.blobs import Blob, blob_of
+from evalkit.sanitize.embedded import refuse_constant, serialize_like
+
+__all__ = ["CODECS", "Codec", "Piece", "rewritten"]
+
+
+class Piece(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        start, end: where it stands.
+        value: what it spells: a text, or a JSON object or list.
+        spell: a changed value as the piece spells it.
+        key: the key that the value stands under; empty where there is none.
+    """
+
+    start: int
+    end: int
+    value: Any
+    spell: Callable[[Any], str]
+    key: str = ""
+
+
+Codec: TypeAlias = Callable[[str], Iterator[Piece]]
+
+_MAX_TRIES = 64
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+_PERCENT = re.compile(r"[^\s\"'<>&=?/#;]+")
+_PLUS = re.compile(r"(?<=[=?&])[^\s\"'<>&=?/#;+]+\+[^\s\"'<>&=?/#;]*")
+_OPENING = re.compile(r"\{\s*\"|\[\s*[\[{\"]")
+_SEGMENT = re.compile(r"(?:[^\"\\\n]+|\\.)+")
+_ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\([\"\\/bfnrt])")
+_SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d?);")
+_MARKUP = re.compile(r"[^<>]+")
+_LONG = re.compile(r"(?:[A-Za-z0-9+/_-]{60,}\r?\n)+[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{16,}={0,2}")
+_HEX = re.compile(r"(?:0x)?((?:[0-9a-f]{2}){6,}|(?:[0-9A-F]{2}){6,})")
+_INNER = (re.compile(r"[A-Za-z0-9+/]{16,}={0,2}"), re.compile(r"[A-Za-z0-9+]{16,}={0,2}"))
+_PAIR = re.compile(
+    r"(?:^|(?<=[?&;,\s({\[]))([A-Za-z][A-Za-z0-9_.-]{1,40}|[\u3400-\u9fff]{2,8})="
+    r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s&;,\"'<>\\]{1,400}))"
+)
+_QUOTED = re.compile(
+    r"[\"']([A-Za-z\u3400-\u9fff][\w .-]{0,40})[\"'] ?: ?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})')"
+)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
+
+
+def rewritten(text: str, codec: Codec, rewrite: Callable[[Piece], Any]) -> str:
+    """`text` with the values of its pieces rewritten; a piece whose value stays keeps its spelling to the letter."""
+    parts: list[str] = []
+    at = 0
+    for piece in codec(text):
+        new = rewrite(piece)
+        if new != piece.value:
+            parts += (text[at : piece.start], piece.spell(new))
+            at = piece.end
+    return "".join((*parts, text[at:])) if parts else text
+
+
+def json_pieces(text: str) -> Iterator[Piece]:
+    """Objects and lists of JSON amid other text."""
+    if '"' not in text:
+        return
+    at = 0
+    for _ in range(_MAX_TRIES):
+        found = _OPENING.search(text, at)
+        if found is None:
+            return
+        start = found.start()
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at = start + 1
+            continue
+        original = text[start:end]
+        yield Piece(start, end, value, partial(_json, old=value, like=original))
+        at = end
+
+
+def escape_pieces(text: str) -> Iterator[Piece]:
+    """Stretches with the escapes of JSON strings, such as a log's ``{\\"a\\": \\"\\u5f20\\"}``."""
+    if "\\" not in text:
+        return
+    for match in _SEGMENT.finditer(text):
+        if "\\" in match[0] and _ESCAPE.search(match[0]):
+            decoded = _ESCAPE.sub(_unescape, match[0])
+            if decoded.isascii() or not any("\ud800" <= char <= "\udfff" for char in decoded):
+                yield Piece(*match.span(), decoded, partial(_escape, ascii_only=match[0].isascii()))
+
+
+def percent_pieces(text: str) -> Iterator[Piece]:
+    """Parts of URLs and forms that hold percent-encoding."""
+    if "%" not in text or not _ENCODED.search(text):
+        if "+" in text and "=" in text:  # a form's values: spaces are plus signs
+            for match in _PLUS.finditer(text):
+                yield Piece(*match.span(), unquote_plus(match[0]), partial(_percent, like=match[0]))
+        return
+    for match in _PERCENT.finditer(text):
+        piece = match[0]
+        if _ENCODED.search(piece) or ("+" in piece and text[match.start() - 1 : match.start()] in ("=", "?", "&")):
+            decoded = unquote_plus(piece) if "+" in piece else unquote(piece)
+            yield Piece(*match.span(), decoded, partial(_percent, like=piece))
+
+
+def entity_pieces(text: str) -> Iterator[Piece]:
+    """Text of HTML or XML that holds entities."""
+    if "&" not in text or not _ENTITY.search(text):
+        return
+    for match in _MARKUP.finditer(text):
+        if _ENTITY.search(match[0]):
+            decoded = _ENTITY.sub(lambda entity: html.unescape(entity[0]), match[0])
+            yield Piece(*match.span(), decoded, partial(_entities, like=match[0]))
+
+
+def blob_pieces(text: str) -> Iterator[Piece]:
+    """Base64 and hex that hold text."""
+    if len(text) < 12:
+        return
+    for match in _LONG.finditer(text):
+        yield from _blobs(match[0], match.start())
+
+
+def pair_pieces(text: str) -> Iterator[Piece]:
+    """``key=value`` and ``'key': 'value'`` amid other text: forms, log lines, printed objects of Python."""
+    if "=" in text:
+        yield from _pairs(_PAIR, text)
+    if "':" in text or '":' in text or "' :" in text:
+        yield from _pairs(_QUOTED, text)
+
+
+CODECS: tuple[Codec, ...] = (json_pieces, escape_pieces, percent_pieces, entity_pieces, blob_pieces)
+"""All codecs whose pieces have no key, in the order of use."""
+
+
+def _pairs(form: re.Pattern[str], text: str) -> Iterator[Piece]:
+    for match in form.finditer(text):
+        group = match.lastindex or 2
+        value = match[group]
+        coded = group == 4 and "%" in value
+        plain = unquote_plus(value) if coded else value
+        spell: Callable[[Any], str] = (partial(_percent, like=value)) if coded else str
+        yield Piece(*match.span(group), plain, spell, match[1])
+
+
+def _blobs(run: str, offset: int) -> Iterator[Piece]:
+    as_hex = _HEX.fullmatch(run)
+    if as_hex is not None:
+        blob = blob_of(bytes.fromhex(as_hex[1]))
+        if blob is not None:
+            start = offset + as_hex.start(1)
+            yield Piece(start, offset + len(run), blob.value, partial(_as_hex, blob=blob, like=as_hex[1]))
+            return
+    blob = _decoded(run)
+    if blob is not None:
+        yield Piece(offset, offset + len(run), blob.value, partial(_as_base64, blob=blob, like=run))
+    else:  # a path, or a name with a blob behind it
+        form = next((form for form in _INNER if form.fullmatch(run) is None), None)
+        for match in () if form is None else form.finditer(run):
+            yield from _blobs(match[0], offset + match.start())
+
+
+def _decoded(run: str) -> Blob | None:
+    compact = re.sub(r"[\r\n=]", "", run).replace("-", "+").replace("_", "/")
+    if len(compact) % 4 == 1:
+        return None
+    return blob_of(base64.b64decode(compact + "=" * (-len(compact) % 4)))
+
+
+def _as_hex(new: Any, blob: Blob, like: str) -> str:
+    data = blob.pack(new)
+    return data.hex().upper() if like.isupper() else data.hex()
+
+
+def _as_base64(new: Any, blob: Blob, like: str) -> str:
+    text = base64.b64encode(blob.pack(new)).decode()
+    if "-" in like or "_" in like:
+        text = text.replace("+", "-").replace("/", "_")
+    if not like.endswith("=") and len(re.sub(r"\s", "", like)) % 4:
+        text = text.rstrip("=")
+    width = like.find("\n")
+    if width > 0:
+        sign = "\r\n" if like[width - 1] == "\r" else "\n"
+        width -= sign == "\r\n"
+        text = sign.join(text[at : at + width] for at in range(0, len(text), width))
+    return text + ("\n" if like.endswith("\n") else "")
+
+
+def _unescape(match: re.Match[str]) -> str:
+    if match[1]:
+        return str(json.loads(f'"{match[1]}"'))
+    return _SIGNS.get(match[2], match[2])
+
+
+def _json(new: Any, old: Any, like: str) -> str:
+    return serialize_like(new, old, like)
+
+
+def _escape(new: Any, ascii_only: bool) -> str:
+    return json.dumps(str(new), ensure_ascii=ascii_only)[1:-1]
+
+
+def _percent(new: Any, like: str) -> str:
+    kept = "".join(char for char in ":@,!$()*~" if char in like)
+    encode = quote_plus if "+" in like else quote
+    if like.isascii():
+        return encode(str(new), safe=kept)
+    return "".join(encode(char, safe=kept) if char.isascii() else char for char in str(new))
+
+
+def _entities(new: Any, like: str) -> str:
+    text = html.escape(str(new), quote="&quot;" in like or "&#x27;" in like)
+    return text.encode("ascii", "xmlcharrefreplace").decode() if like.isascii() else text

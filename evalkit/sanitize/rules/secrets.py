@@ -1,0 +1,81 @@
+"""Patterns for secrets that gitleaks' rules leave out or ask more for: short tokens, headers, cookies, URLs, Chinese."""
+
+from __future__ import annotations
+
+from evalkit.sanitize.rules.rule import LEFT, Rule
+
+__all__ = ["SECRET_RULES"]
+
+_KEY_WORD = (
+    r"(?i:pass(?:word|wd|phrase)|pwd|api[_-]?key|(?:client[_-]?|app[_-]?)?secret(?:[_-]?(?:access[_-]?)?key)?|"
+    r"(?:access|auth|refresh|session|bearer)[_-]?token|token|(?:account|access|storage|master|encryption|signing)"
+    r"[_-]?key|shared[_-]?access[_-]?(?:key|signature)|private[_-]?key)"
+)
+
+SECRET_RULES: tuple[Rule, ...] = (
+    Rule(
+        "api_key",
+        "secret", "any",
+        LEFT + r"(sk-[A-Za-z0-9_-]{20,}|sk_(?:live|test)_[A-Za-z0-9]{16,}|rk_live_[A-Za-z0-9]{16,}"
+        r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_-]{20,}"
+        r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}|ya29\.[A-Za-z0-9_-]{20,}"
+        r"|xox[abprs]-[A-Za-z0-9-]{19,}|xapp-[A-Za-z0-9-]{20,}|npm_[A-Za-z0-9]{36}"
+        r"|pypi-[A-Za-z0-9_-]{50,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|dop_v1_[a-f0-9]{64})",
+    ),
+    Rule(
+        "jwt",
+        "secret", "any",
+        LEFT + r"(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?)",
+    ),
+    Rule(
+        "private_key",
+        "secret", "any",
+        r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-[^-]){20,}"
+        r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?)",
+        whole=False,
+    ),
+    Rule(
+        "auth_header",
+        "secret", "any",
+        r"(?i:bearer|basic|authorization:\s*token)\s+([A-Za-z0-9._~+/-]{16,}={0,2})",
+    ),
+    Rule(
+        "cookie",
+        "secret", "any",
+        r"(?i:\b(?:set-)?cookie[\"']?\s?[:=]\s?[\"']?)([A-Za-z0-9_.-]{1,}=[^\s\"'\r\n][^\"'\r\n]*)",
+        whole=False,
+    ),
+    Rule(
+        "url_password",
+        "secret", "around",
+        r"[A-Za-z][A-Za-z0-9+.-]+://[^\s/:@\"']*:([^\s/@\"']+)@",
+        around=(("://",), 32, 410),
+        whole=False,
+    ),
+    Rule(
+        "assignment",
+        "secret", "any",
+        _KEY_WORD + r"[\"']?\s{0,3}(?:=|:|=>|:=)\s{0,3}[\"']?([^\s\"'`,;&<>()\[\]{}$\\]{8,})",
+        whole=False,
+    ),
+    Rule(
+        "said",
+        "secret", "any",
+        r"(?i:\b(?:password|passcode|passphrase|pin|otp|api key|secret key|access token|verification code)\b"
+        r"(?: code| number)? ?(?:is|was|:)) {0,2}[`\"'“]?([!-~]{4,})",
+        whole=False,
+    ),
+    Rule(
+        "signature",
+        "secret", "any",
+        r"[?&;](?:sig|Signature|X-Amz-Signature|X-Goog-Signature|access_token|auth|api[_-]?key)="
+        r"([A-Za-z0-9%+/_.~-]{16,}={0,2})",
+        whole=False,
+    ),
+    Rule(
+        "assignment_zh",
+        "secret", "cjk",
+        r"(?:密码|口令|密钥|令牌|验证码)\s?(?:[:：=]|是|为)\s?([!-~]{4,})",
+        whole=False,
+    ),
+)  # fmt: skip

@@ -1,0 +1,109 @@
+"""Our own rules, compiled: which of them match in a text, and where.
+
+The patterns of one gate are one RE2 set, so that a text is read once for all of them; a pattern of which the set says
+that it matches is then matched alone. What stands around a rare sign (an @) is only looked for around it: its long
+repeats would make the automaton of a large text very large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from evalkit.sanitize.rules.rule import Rule
+
+__all__ = ["RuleSet", "compiled"]
+
+_DIGIT = re.compile(rb"[0-9]")
+
+
+class RuleSet:
+    """Rules, ready to be matched. The indexes that it gives are those of `rules`."""
+
+    def __init__(self, rules: tuple[Rule, ...]) -> None:
+        self.rules = rules
+        self._compiled: list[Any] = [None] * len(rules)
+        self._any, self._digit, self._cjk = (_Gate(rules, gate) for gate in ("any", "digit", "cjk"))
+        self._around = [
+            (at, tuple(sign.encode() for sign in rule.around[0]))
+            for at, rule in enumerate(rules)
+            if rule.gate == "around"
+        ]
+        self._signs = {at: re.compile(b"|".join(re.escape(sign) for sign in signs)) for at, signs in self._around}
+        names = {rule.name: at for at, rule in enumerate(rules)}
+        self._beside = [(names.get(rule.beside, -1), at) for at, rule in enumerate(rules) if rule.beside]
+
+    def worth(self, data: bytes) -> list[int]:
+        """The rules that match somewhere in `data`, UTF-8; those of the gate ``around`` where one of their signs is."""
+        found = self._any.match(data)
+        if _DIGIT.search(data) is not None:
+            found += self._digit.match(data)
+        if not data.isascii():
+            found += self._cjk.match(data)
+        for at, signs in self._around:
+            if any(sign in data for sign in signs):
+                found.append(at)
+        for trigger, at in self._beside:
+            if trigger in found:
+                found.append(at)
+        return found
+
+    def matches(self, index: int, data: bytes, at: int, stop: int) -> Any:
+        """The first match of a rule between two offsets of `data`, None if there is none."""
+        compiled = self._compiled[index]
+        if compiled is None:
+            compiled = self._compiled[index] = _compile(self.rules[index].pattern)
+        return compiled.search(data, at, stop)
+
+    def windows(self, index: int, data: bytes) -> Iterator[tuple[int, int]]:
+        """The parts of `data` that a rule has to be matched in, in order; they don't overlap."""
+        rule = self.rules[index]
+        if rule.gate != "around":
+            yield 0, len(data)
+            return
+        _, before, behind = rule.around
+        start = stop = -1
+        for sign in self._signs[index].finditer(data):
+            left, right = max(0, sign.start() - before), min(len(data), sign.end() + behind)
+            if left > stop:
+                if stop >= 0:
+                    yield start, stop
+                start = left
+            stop = right
+        if stop >= 0:
+            yield start, stop
+
+
+@lru_cache(maxsize=16)
+def compiled(rules: tuple[Rule, ...]) -> RuleSet:
+    """The set of some rules. Kept, as making it takes longer than to sanitize a small trace."""
+    return RuleSet(rules)
+
+
+class _Gate:
+    """The set of one gate's patterns."""
+
+    def __init__(self, rules: tuple[Rule, ...], gate: str) -> None:
+        import re2  # lazy: a C++ library that only sanitizing needs
+
+        kept = [(at, rule) for at, rule in enumerate(rules) if rule.gate == gate and not rule.beside]
+        self._indexes = [at for at, _ in kept]
+        self._set: Any = re2.Set.SearchSet()
+        for _, rule in kept:
+            self._set.Add(rule.pattern)
+        self._set.Compile()
+
+    def match(self, data: bytes) -> list[int]:
+        """The rules that match somewhere."""
+        numbers = self._set.Match(data) if self._indexes else None
+        return [self._indexes[number] for number in numbers] if numbers else []
+
+
+def _compile(pattern: str) -> Any:
+    import re2  # lazy: see above
+
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern.encode(), options=options)

@@ -1,0 +1,309 @@
+"""Somebody who is to be forgotten: how to know them in what was written, and how to take them out.
+
+A surrogate follows from a value by the project key, so whoever has the key can say which surrogates a name, an e-mail
+or an id has, and look for them. Each is replaced by a stand-in of the same shape that is drawn with a key made for the
+moment and then lost: inside one case all places still agree, and nothing leads back.
+
+Looked for is also the original itself, as it may stand where sanitizing was told to leave it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from evalkit.canonical import Json
+from evalkit.errors import InputError
+from evalkit.sanitize.detect import Claim, Detector
+from evalkit.sanitize.normal import digits_of, is_cjk, joins, name_words
+from evalkit.sanitize.policy import Kind, Policy
+from evalkit.sanitize.ranges import NUMBER_DIGITS
+from evalkit.sanitize.render import cased, render
+from evalkit.sanitize.rules.words import TITLES
+from evalkit.sanitize.surrogate import Mint
+from evalkit.sanitize.verify import Harvested
+
+__all__ = ["REMOVED", "Presence", "Subject", "claims_of", "named_words"]
+
+Presence: TypeAlias = Literal["whole", "part", "none"]
+"""``part``: some words of the name and not all: it may be another person's."""
+
+REMOVED = "[forgotten]"
+"""What stands for a whole text in which the subject was encoded so that it can't be replaced in place."""
+
+_KINDS: tuple[Kind, ...] = (
+    "email", "phone", "card", "iban", "ssn", "national_id", "ip", "account", "payment", "custom", "name",
+)  # fmt: skip
+"""What can be somebody's name, address or number. Streets, birthdays and postcodes belong to several people."""
+
+_GROUPED = frozenset({"phone", "card", "iban", "ssn", "national_id"})
+_DRAWS = 3
+"""Surrogates that a value may have: the second and third where the first was another value's already."""
+
+_GAP = r"[ ().\-]{0,3}"
+_BETWEEN = r"[ _.,'’-]{0,3}"
+_MIN_DIGITS = 7
+_COUNTRY = {"cn": f"(?:86{_GAP})?", "nanp": f"(?:1{_GAP})?"}
+"""The country codes that the normal form of a phone number leaves out."""
+
+
+class _Needle(NamedTuple):
+    """One thing to look for.
+
+    Attributes:
+        pattern: RE2 and `re` alike, no capturing group, case does not matter.
+        word: the word of a name that it shows; empty for what shows the whole subject.
+        alone: whether letters and digits beside it make it something else.
+        spell: the stand-in for a match, given the mint of stand-ins.
+    """
+
+    pattern: str
+    word: str
+    alone: bool
+    spell: Callable[[Mint, str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One person, account or number, by all that it is called.
+
+    Make it with `Subject.named`.
+    """
+
+    claims: tuple[Claim, ...]
+    _needles: tuple[_Needle, ...]
+    _quick: Any
+    _exact: re.Pattern[str]
+    _encoded: Harvested
+
+    @classmethod
+    def named(cls, texts: Iterable[str], policy: Policy, key: bytes) -> Subject:
+        """The subject of some names, e-mails or ids.
+
+        Args:
+            policy: the project's rules.
+            key: the project key.
+
+        Raises:
+            InputError: one of the texts is none of these.
+        """
+        claims = tuple(dict.fromkeys(claim for text in texts for claim in _claims_or_refuse(text, policy)))
+        found = [needle for claim in claims for needle in _needles(claim, key)]
+        found.sort(key=lambda needle: bool(needle.word))  # a whole account name before the words in it
+        needles = tuple({needle.pattern: needle for needle in reversed(found)}.values())[::-1]  # the first of equals
+        joined = "|".join(f"(?P<n{number}>{needle.pattern})" for number, needle in enumerate(needles))
+        quick = _quick("|".join(needle.pattern for needle in needles))
+        return cls(claims, needles, quick, re.compile(joined, re.IGNORECASE), Harvested(_tokens(claims, key)))
+
+    def presence(self, texts: Iterable[str]) -> Presence:
+        """Whether the subject is in some texts that belong together: by one of its values, or by all of its name."""
+        words: set[str] = set()
+        for text in texts:
+            for needle, _ in self._found(text):
+                if not needle.word:
+                    return "whole"
+                words.add(needle.word)
+            encoded = self._encoded.encoded(text.encode("utf-8", "surrogatepass"))
+            if encoded is not None and encoded[1] != "name":
+                return "whole"
+            words.update(() if encoded is None else ("\0encoded",))
+        return self._by_words(words)
+
+    def _by_words(self, words: set[str]) -> Presence:
+        for claim in self.claims:
+            own = named_words(claim) if claim.kind == "name" else []
+            if own and {own[0], own[-1]} <= words:
+                return "whole"
+        return "part" if words else "none"
+
+    def _found(self, text: str) -> Iterator[tuple[_Needle, re.Match[str]]]:
+        if self._quick.search(text) is None:
+            return
+        for match in self._exact.finditer(text):
+            needle = self._needles[int((match.lastgroup or "n0")[1:])]
+            if not (needle.alone and _joined(text, match)):
+                yield needle, match
+
+    def eraser(self) -> Eraser:
+        """What takes the subject out of values that belong together; each eraser has stand-ins of its own."""
+        return Eraser(self, Mint(os.urandom(32)))
+
+    def erased(self, text: str, mint: Mint) -> str:
+        """`text` without the subject, with the stand-ins of `mint`."""
+        parts, at = [], 0
+        for needle, match in self._found(text):
+            parts += [text[at : match.start()], needle.spell(mint, match[0])]
+            at = match.end()
+        new = "".join((*parts, text[at:])) if parts else text
+        return REMOVED if self._encoded.encoded(new.encode("utf-8", "surrogatepass")) is not None else new
+
+
+@dataclass(frozen=True, slots=True)
+class Eraser:
+    """Replaces one subject in JSON values, everywhere by the same stand-ins."""
+
+    subject: Subject
+    mint: Mint
+
+    def text(self, text: str) -> str:
+        """One text."""
+        return self.subject.erased(text, self.mint)
+
+    def value(self, node: Any) -> Any:
+        """A JSON value; containers are copied, keys are looked at too."""
+        if isinstance(node, str):
+            return self.text(node)
+        if isinstance(node, dict):
+            return {self.text(key): self.value(item) for key, item in node.items()}
+        if isinstance(node, list | tuple):
+            return [self.value(item) for item in node]
+        if type(node) is int and abs(node) >= 10 ** (_MIN_DIGITS - 1):
+            return self._number(node)
+        return node
+
+    def _number(self, number: int) -> Json:
+        new = self.text(str(number))
+        return int(new) if new.isdecimal() and new.isascii() else new if new != str(number) else number
+
+
+def claims_of(text: str, policy: Policy) -> list[Claim]:
+    """What a text may be somebody's: their e-mail, number, id or name; empty when it is none of these."""
+    detector = Detector(policy)
+    found = (detector.under_hint(kind, text.strip()) for kind in _KINDS if policy.action(kind) != "keep")
+    return [claim for claim in found if claim is not None]
+
+
+def named_words(claim: Claim) -> list[str]:
+    """The words of a claimed name that tell somebody, case-folded."""
+    return [word.casefold() for word in name_words(claim.text) if word.lower() not in TITLES]
+
+
+def _claims_or_refuse(text: str, policy: Policy) -> list[Claim]:
+    # a value that the rules let stand is looked for all the same
+    claims = claims_of(text, Policy(hints=policy.hints, patterns=policy.patterns))
+    if not claims:
+        raise InputError(
+            "the subject is no name, e-mail, number or id that could be told from other words",
+            "subject",
+            "give the whole name, the e-mail address, or an id of five characters or more",
+        )
+    return claims
+
+
+def _needles(claim: Claim, key: bytes) -> Iterator[_Needle]:
+    yield from _originals(claim)
+    for first in range(_DRAWS):
+        mint = Mint(key, first)
+        if claim.kind == "name":
+            for word in named_words(claim):
+                yield from _word_needles(word, mint.core("name", word))
+        elif claim.kind == "account":
+            yield from _account_needles(claim, mint)
+        else:
+            yield from _core_needles(claim, mint.core(claim.kind, claim.norm))
+        if claim.kind in _GROUPED:  # as a JSON number it is an id
+            number = mint.core("custom", digits_of(claim.norm).zfill(NUMBER_DIGITS))
+            yield _literal(number, _custom_spell(digits_of(claim.norm).zfill(NUMBER_DIGITS)))
+    mark = Mint(key).digest_mark(claim.kind, claim.norm)
+    yield _literal(mark, lambda mint, _: mint.digest_mark(claim.kind, claim.norm))
+
+
+def _originals(claim: Claim) -> Iterator[_Needle]:
+    kind, norm, text = claim
+    if kind == "name":
+        words = [re.escape(word) for word in named_words(claim)]
+        alone = not is_cjk(words[0][0]) if words else True
+        yield _Needle(_BETWEEN.join(words), "", alone, lambda mint, like: mint.surrogate("name", norm, like))
+        if len(words) > 1:
+            yield _Needle(
+                _BETWEEN.join((words[-1], words[0])), "", alone, lambda mint, like: mint.surrogate("name", norm, like)
+            )
+    elif kind in _GROUPED:
+        if sum(char.isdigit() for char in norm) >= _MIN_DIGITS:
+            pattern = _COUNTRY.get(norm.partition(":")[0], "")
+            pattern += _GAP.join(re.escape(char) for char in norm.rpartition(":")[2])
+            yield _Needle(pattern, "", True, lambda mint, like: render(kind, mint.core(kind, norm), like))
+    else:
+        pattern = re.escape(text).replace("@", "(?:@|%40)")
+        yield _Needle(pattern, "", True, lambda mint, like: mint.surrogate(kind, norm, text))
+
+
+def _word_needles(word: str, core: str) -> Iterator[_Needle]:
+    def spell(mint: Mint, like: str) -> str:
+        return cased(mint.core("name", word), like)
+
+    yield _Needle(re.escape(core), word, False, spell)
+    if not core.isascii():
+        escaped, percent = json.dumps(core)[1:-1], quote(core, safe="")
+        yield _Needle(re.escape(escaped), word, False, lambda mint, _: json.dumps(mint.core("name", word))[1:-1])
+        yield _Needle(re.escape(percent), word, False, lambda mint, _: quote(mint.core("name", word), safe=""))
+
+
+def _account_needles(claim: Claim, mint: Mint) -> Iterator[_Needle]:
+    for text in dict.fromkeys((claim.text, claim.text.lower(), claim.text.upper())):
+        surrogate = mint.surrogate("account", claim.norm, text)
+        if surrogate != text:
+            yield _literal(surrogate, lambda mint, _, text=text: mint.surrogate("account", claim.norm, text))  # type: ignore[misc]
+
+
+def _core_needles(claim: Claim, core: str) -> Iterator[_Needle]:
+    kind, norm, _ = claim
+
+    def spell(mint: Mint, like: str) -> str:
+        return render(kind, mint.core(kind, norm), like)
+
+    if kind in _GROUPED:
+        # nine digits may stand in a longer number by chance; a phone number may follow its country code
+        yield _Needle(_GAP.join(re.escape(char) for char in core), "", kind == "ssn", spell)
+    else:
+        yield _Needle(re.escape(core).replace("@", "(?:@|%40)"), "", kind == "ip", spell)
+    if kind == "phone":
+        masked = re.escape(core[:3]) + r"\*{4}" + re.escape(core[-4:])
+        yield _Needle(masked, "", False, lambda mint, _: _masked(mint.core(kind, norm)))
+
+
+def _masked(core: str) -> str:
+    return f"{core[:3]}****{core[-4:]}"
+
+
+def _literal(text: str, spell: Callable[[Mint, str], str]) -> _Needle:
+    return _Needle(re.escape(text), "", False, spell)
+
+
+def _custom_spell(norm: str) -> Callable[[Mint, str], str]:
+    return lambda mint, _: mint.core("custom", norm)
+
+
+def _tokens(claims: Iterable[Claim], key: bytes) -> Iterator[tuple[str, Kind]]:
+    """The surrogates as texts, to be looked for in base64 and the like."""
+    for claim in claims:
+        for first in range(_DRAWS):
+            mint = Mint(key, first)
+            if claim.kind == "name":
+                words = [mint.core("name", word) for word in named_words(claim)]
+                yield from ((form, "name") for word in words for form in (word, word.title(), word.upper()))
+            elif claim.kind == "account":
+                surrogate = mint.surrogate("account", claim.norm, claim.text)
+                if surrogate != claim.text:
+                    yield surrogate, "account"
+            else:
+                yield mint.core(claim.kind, claim.norm), claim.kind
+
+
+def _joined(text: str, match: re.Match[str]) -> bool:
+    start, end = match.span()
+    return joins(text[max(0, start - 1) : start]) or joins(text[end : end + 1])
+
+
+def _quick(pattern: str) -> Any:
+    import re2  # lazy: a C++ library that only sanitizing needs
+
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    return re2.compile(pattern, options=options)

@@ -1,0 +1,62 @@
+"""A case file gets its name only after it was read back and looked over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evalkit.case.look import look_over
+from evalkit.case.store import write_case
+from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.verify import Harvested
+from tests.build import a_case, a_trace, tool_step
+
+MAIL = "lena.vogt@acme-mail.com"
+HARVESTED = Harvested([(MAIL, "email")])
+
+
+def look(path: Path) -> None:
+    """The last look."""
+    look_over(path, HARVESTED)
+
+
+@pytest.mark.parametrize("count", [1, 400])
+def test_a_value_in_a_column_leaves_no_file(tmp_path: Path, count: int) -> None:
+    """In rows and in compressed pages: refused, and no folder is left."""
+    steps = [
+        tool_step(n, "get", {"n": n}, {"note": "x" * 200, "to": MAIL if n == count - 1 else "y"}) for n in range(count)
+    ]
+    with pytest.raises(SanitizationFailed) as caught:
+        write_case(a_case(a_trace(*steps)), tmp_path / "cases", look=look)
+    assert MAIL not in str(caught.value)
+    assert not (tmp_path / "cases").exists()
+
+
+def test_a_value_in_the_header_or_the_id_leaves_no_file(tmp_path: Path) -> None:
+    """Titles stand in the file's metadata, ids in its path."""
+    with pytest.raises(SanitizationFailed):
+        write_case(replace(a_case(), title=f"for {MAIL}"), tmp_path, look=look)
+    with pytest.raises(SanitizationFailed):
+        write_case(
+            replace(a_case(), id="lena-vogt"),
+            tmp_path,
+            look=lambda path: look_over(path, Harvested([("lena-vogt", "name")])),
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_look_that_fails_for_another_reason_leaves_no_file(tmp_path: Path) -> None:
+    """What can't be looked through is not kept."""
+    torn = tmp_path / "x" / "v0001.parquet"
+    torn.parent.mkdir()
+    torn.write_bytes(b"PAR1 torn")
+    with pytest.raises(SanitizationFailed):
+        look_over(torn, HARVESTED)
+
+
+def test_a_clean_case_is_written(tmp_path: Path) -> None:
+    """And nothing else is left beside it."""
+    path = write_case(a_case(), tmp_path, look=look)
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
