@@ -71,9 +71,8 @@ async def connected(
                     turn.fail(error)
                 raise
         if session is not None and turn is not None:
-            requests.learn(
-                session, await through_async(turn, RESULTS, functools.partial(requests.really, "list_tools"))
-            )
+            listing = await through_async(turn, RESULTS, functools.partial(requests.really, "list_tools"))
+            requests.learn(session, listing)
         yield requests.target
 
 
@@ -116,9 +115,8 @@ class _Requests:
             except Exception:  # noqa: BLE001  # the agent did not ask for the list
                 self._tools[session] = {}
         tool = self._tools[session].get(name, {})
-        told = {}
-        if tool and session.wants_definition(name):
-            told = {DEFINITION: definition_of(name, tool.get("description"), tool.get("inputSchema"))}
+        defined = definition_of(name, tool.get("description"), tool.get("inputSchema"))
+        told = {DEFINITION: defined} if tool and session.wants_definition(name) else {}
         effect = self._stated(name) or effect_of_hints(tool.get("annotations") or {})
         return await through_async(session.begin(Call("tool", name, plain(arguments or {}), effect, None, told)),
                                    RESULTS, do)  # fmt: skip
