@@ -9,14 +9,18 @@ from typing import Any
 
 from evalkit.app import run as running
 from evalkit.app.ingest import ingest_trace
+from evalkit.app.replay_plan import check_together
 from evalkit.app.run import Run
 from evalkit.app.settings import Settings, load_settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
+from evalkit.playback.faults import Fault
 from evalkit.playback.model import Mode, Replay
+from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
+from evalkit.playback.targets.loop import AgentLoop
 from evalkit.playback.targets.protocol import TARGETS, Target
 from evalkit.trace.model import Trace
 
@@ -56,26 +60,49 @@ def judge(case: Case, trace: Trace) -> list[CheckResult]:
 
 def replay(
     case: Case,
-    target: str | Callable[..., Any],
+    target: str | Callable[..., Any] = "",
     *,
     mode: Mode = "exact",
     base_url: str | None = None,
     strict: bool = False,
     sample: int = 0,
     timeout_s: float = 60.0,
+    overrides: Overrides = NO_OVERRIDES,
+    faults: Sequence[Fault] = (),
+    from_step: int | None = None,
+    max_turns: int = 20,
 ) -> Replay:
     """One replay of a case.
 
     Args:
-        target: ``module:function``, or the function itself.
-        base_url: the endpoint that mode ``live-model`` may reach.
+        target: ``module:function``, or the function itself; the case's own by default. A fork runs none.
+        base_url: the endpoint that a live model may be reached at.
+        overrides: what a live model is asked otherwise than by the agent.
+        faults: what goes wrong on purpose, in mode ``simulation``.
+        from_step: the model step that mode ``fork`` goes on from.
+        max_turns: model calls of a fork at most.
 
     Raises:
-        ConfigError: there is no such target.
+        ConfigError: there is no such target, or arguments don't go together.
         ReplayRefused: the incident lacks what the mode needs.
     """
-    runnable: Target = TARGETS.get("python")(target)
-    prepared = prepare(case, mode=mode, endpoint=base_url, strict=strict, timeout_s=timeout_s)
+    check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    prepared = prepare(
+        case,
+        mode=mode,
+        endpoint=base_url,
+        strict=strict,
+        timeout_s=timeout_s,
+        overrides=overrides,
+        faults=faults,
+        from_step=from_step,
+    )
+    runnable: Target
+    if from_step is not None and base_url is not None:
+        key = os.environ.get("OPENAI_API_KEY", "")
+        runnable = AgentLoop(case.trace.trace, from_step, base_url, key=key, max_turns=max_turns)
+    else:
+        runnable = TARGETS.get("python")(target or case.target)
     return prepared.replay(runnable, sample)
 
 

@@ -10,10 +10,13 @@ from evalkit.app.run import Run
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import Replay
+from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = [
+    "comparison_json",
+    "comparison_line",
     "decision_json",
     "decision_lines",
     "replay_json",
@@ -49,7 +52,8 @@ def replay_json(replay: Replay) -> dict[str, Any]:
     return {
         "status": replay.status,
         "reason": replay.reason,
-        "counts": {**asdict(replay.counts), "recorded": replay.recorded},
+        "counts": {**asdict(replay.counts), "recorded": replay.recorded, "missed": len(replay.misses)},
+        "manifest": replay.trace.attributes.get("replay"),
         "results": [result_json(result) for result in replay.results],
         "misses": [miss.sentence() for miss in replay.misses],
         "output": replay.trace.output,
@@ -63,12 +67,36 @@ def replay_lines(replay: Replay) -> Iterator[str]:
     yield f"{replay.status}" + (f": {visible(replay.reason)}" if replay.reason else "")
     yield (
         f"  tool bodies executed {counts.tool_bodies}, live model attempts {counts.live_model}, "
-        f"recorded {replay.recorded}, substituted {counts.substituted}"
+        f"recorded {replay.recorded}, substituted {counts.substituted}, missed {len(replay.misses)}"
     )
     for line in result_lines(replay.results):
         yield f"  {line}"
     for miss in replay.misses:
         yield f"  missed: {visible(miss.sentence())}"
+
+
+def comparison_json(found: Comparison | None) -> dict[str, Any]:
+    """How a replay and the incident compare; nothing where they were not compared."""
+    if found is None:
+        return {}
+    body = asdict(found)
+    del body["pairs"]
+    return {"comparison": body}
+
+
+def comparison_line(found: Comparison | None) -> Iterator[str]:
+    """The same in a line."""
+    if found is not None:
+        same = [
+            f"{'same' if is_same else 'other'} {what}"
+            for what, is_same in (
+                ("outcome", found.same_outcome),
+                ("tools", found.same_tools),
+                ("effects", found.same_effects),
+            )
+        ]
+        first = f"; first: {visible(found.first.sentence)}" if found.first else ""
+        yield f"  against the incident: {', '.join(same)}, answers {found.similarity:.0%} alike{first}"
 
 
 def run_json(run: Run) -> dict[str, Any]:

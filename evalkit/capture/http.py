@@ -30,12 +30,14 @@ from evalkit.capture.rebuild import rebuild_error
 from evalkit.capture.seam import Answer, Call, Session, Turn, current_session, error_of
 from evalkit.trace.model import StepError, Usage
 from evalkit.wire.answer import kept_headers
+from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.protocol import STREAM_CUT, Wire, WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.registry import WIRES, find_wire
 
 __all__ = ["http_capture"]
 
 _LIBRARIES = ("httpx", "httpx2")
+_OF_A_BODY = frozenset({"content-length", "transfer-encoding", "content-encoding"})
 _STREAM_CLOSED = "StreamClosed"
 _MODEL_IN_PATH = re.compile(r"/(?:models?|deployments)/([^/]+?)(?::(?:rawPredict|streamRawPredict))?(?:/|\Z)")
 _STATUS_OF = {
@@ -246,9 +248,20 @@ def _begin(library: Any, request: Any) -> _Exchange | None:
     asked = wire.request(body)
     if asked is None:
         return None
+    if session.rewrite is not None:
+        request = _rewritten(library, request, session.rewrite(wire.name, parse_json(body)))
+        asked = wire.request(request.content) or asked
     if asked.model is None:
         asked = replace(asked, model=_model_in(url))
     return _Exchange(library, wire, asked, _open(session, wire, asked, request), request)
+
+
+def _rewritten(library: Any, request: Any, body: dict[str, Any]) -> Any:
+    """The same request with another body."""
+    headers = [pair for pair in request.headers.multi_items() if pair[0].lower() not in _OF_A_BODY]
+    return library.Request(
+        request.method, request.url, headers=headers, content=dump_json(body), extensions=request.extensions
+    )
 
 
 def _model_in(url: str) -> str | None:
@@ -323,7 +336,7 @@ def _capturing_send(library: Any, original: Callable[..., Any]) -> Callable[...,
         if exchange.turn.answer is not None:
             return exchange.substitute(exchange.turn.answer)
         with exchange.turn.inside():
-            response = original(self, request, **options)
+            response = original(self, exchange.request, **options)
         exchange.observe(response)
         return response
 
@@ -339,7 +352,7 @@ def _capturing_async_send(library: Any, original: Callable[..., Any]) -> Callabl
         if exchange.turn.answer is not None:
             return exchange.substitute(exchange.turn.answer)
         with exchange.turn.inside():
-            response = await original(self, request, **options)
+            response = await original(self, exchange.request, **options)
         exchange.observe(response)
         return response
 

@@ -179,13 +179,24 @@ class Session:
         answerer: substitutes answers; None does the real thing always.
         observer: is told of every step.
         clock: logical time in seconds since 1970 UTC.
+        first: number of the first step.
+        rewrite: changes the body of a model request on its way out, given the name of its wire; None changes nothing.
     """
 
-    def __init__(self, answerer: Answerer | None, observer: Observer, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        answerer: Answerer | None,
+        observer: Observer,
+        clock: Callable[[], float],
+        *,
+        first: int = 0,
+        rewrite: Callable[[str, Mapping[str, Any]], dict[str, Any]] | None = None,
+    ) -> None:
         self._answerer = answerer
         self._observer = observer
-        self._numbers = count()  # next() on it is atomic: threads may begin calls at once
+        self._numbers = count(first)  # next() on it is atomic: threads may begin calls at once
         self.now = clock
+        self.rewrite = rewrite
         self.ended = observer.ended
         self.counts = Counts()
         self._defined: set[str] = set()

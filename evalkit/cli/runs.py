@@ -12,35 +12,85 @@ from evalkit.cli.progress import ProgressLine
 
 __all__ = ["baseline", "gate", "replay", "report", "run"]
 
+_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
+_SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
 
 @click.command()
 @click.argument("case")
 @click.option("--target", default="", help="What to run, module:function.")
-@click.option("--mode", type=click.Choice(["exact", "live-model"]), default="exact", show_default=True)
+@click.option("--mode", type=click.Choice(_MODES), help="What answers; exact, or what the other options ask for.")
 @click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint.")
+@click.option("--from-step", type=click.IntRange(0), help="Fork: go on from this model step, with a live model.")
+@click.option("--model", help="Ask the live model by this name.")
+@click.option("--system-prompt", type=_FILE, help="A file with the system prompt to use instead.")
+@click.option("--temperature", type=click.FloatRange(0))
+@click.option("--tools", type=_FILE, help="A JSON file with the list of tool definitions to use instead.")
+@click.option("--extra-body", default="", help="A JSON object of further fields for the model's request.")
+@click.option("--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3")
+@click.option("--max-turns", type=click.IntRange(1), default=20, show_default=True, help="Model calls of a fork.")
 @click.option("--strict", is_flag=True, help="Calls must come in the recorded order.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds a replay may take.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the (last) replay's trace to this file.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write the replays' traces to this new file.")
+@click.option("--actor", default="", help="Who asks a live model; EVALKIT_ACTOR or USER by default.")
+@click.option("--reason", default="", help="Why a live model is asked.")
 @as_json
 @click.pass_context
 def replay(
-    context: click.Context, /, case: str, out: Path | None, as_json: bool, timeout: float, **options: Any
+    context: click.Context,
+    /,
+    case: str,
+    mode: str | None,
+    model: str | None,
+    system_prompt: Path | None,
+    temperature: float | None,
+    tools: Path | None,
+    extra_body: str,
+    fault: tuple[str, ...],
+    strict: bool,
+    timeout: float,
+    max_turns: int,
+    out: Path | None,
+    as_json: bool,
+    **wanted: Any,
 ) -> None:
     """Replay one case in its frozen world and judge it."""
-    from evalkit.app.replay import replay_case, write_trace
-    from evalkit.app.show_runs import replay_json, replay_lines
+    from evalkit.app.replay import check_free, compared, run_plan, write_traces
+    from evalkit.app.replay_options import read_overrides
+    from evalkit.app.replay_plan import dry_json, dry_lines, plan_replay
+    from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
+    from evalkit.playback.faults import parse_fault
+    from evalkit.trace.visible import visible
 
-    replays = replay_case(case, project(), timeout_s=timeout, **options)
+    dry, settings = mode == "dry", project()
+    overrides = read_overrides(model, system_prompt, temperature, tools, extra_body)
+    faults = [parse_fault(text) for text in fault]
+    if not dry and out is not None:
+        check_free(out)
+    plan = plan_replay(
+        case, settings, mode=None if dry else mode, overrides=overrides, faults=faults, needs_reason=not dry, **wanted
+    )
+    if dry:
+        if as_json:
+            echo_json(dry_json(plan))
+            return
+        for line in dry_lines(plan):
+            say(visible(line))
+        return
+    replays = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns)
+    shown = [None if plan.mode == "exact" else compared(plan, one) for one in replays]
     if as_json:
-        echo_json([replay_json(one) for one in replays])
+        bodies = [replay_json(one) for one in replays]
+        echo_json([{**body, **comparison_json(each)} for body, each in zip(bodies, shown, strict=True)])
     else:
-        for one in replays:
-            for line in replay_lines(one):
+        for one, each in zip(replays, shown, strict=True):
+            for line in [*replay_lines(one), *comparison_line(each)]:
                 say(line)
     if out is not None:
-        write_trace(replays[-1], out)
+        write_traces(replays, out)
         say(f"wrote {out}", err=True)
     statuses = {one.status for one in replays}
     context.exit(1 if "failed" in statuses else 3 if statuses - {"passed"} else 0)
@@ -51,7 +101,8 @@ def replay(
 @click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
 @click.option("--samples", type=click.IntRange(1), help="Replays a case.")
 @click.option("--target", help="What to run, module:function.")
-@click.option("--mode", type=click.Choice(["exact", "live-model"]))
+@click.option("--mode", type=click.Choice(_SUITE_MODES))
+@click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
 @click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
@@ -68,6 +119,7 @@ def run(
     suite: Path | None,
     workers: str,
     base_url: str | None,
+    fault: tuple[str, ...],
     baseline: str,
     executor: str,
     out: Path | None,
@@ -78,8 +130,11 @@ def run(
     **overrides: Any,
 ) -> None:
     """Run a suite: every case N times, judged, with a report."""
+    from dataclasses import asdict
+
     from evalkit.app.run import exit_code, resume_suite, run_suite
     from evalkit.app.show_runs import run_json, run_lines
+    from evalkit.playback.faults import parse_fault
 
     count = _workers(workers)
     with ProgressLine() as progress:
@@ -88,6 +143,8 @@ def run(
         elif suite is not None:
             if base_url:
                 overrides["model"] = {"base_url": base_url}
+            if fault:
+                overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
                 baseline=baseline, actor=actor, reason=reason, on_progress=progress.show,

@@ -163,6 +163,14 @@ class Frozen:
             self._on_answer(answer.at)
         return answer
 
+    def spend(self, steps: Iterable[Step]) -> None:
+        """Counts the answers of these recorded steps as given already: a replay that starts after them."""
+        for step in steps:
+            if step.kind in self._index.kinds and not _unanswered(step):
+                key = self._index.key(step.kind, step.name, step.input, requested_model(step))
+                self._used[key] = self._used.get(key, 0) + 1
+                self._calls += 1
+
     def _check_order(self, call: Call, key: Key) -> None:
         at = self._calls - 1
         if at >= len(self._index.keys):

@@ -12,8 +12,14 @@ from evalkit.trace.model import Trace
 
 __all__ = ["LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
 
-Mode: TypeAlias = Literal["exact", "live-model"]
-"""``exact``: tools and model answer from fixtures; ``live-model``: tools do, and the model really runs."""
+Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork"]
+"""What answers: tools always do so from fixtures.
+
+- ``exact``: the model does so too; ``live-model``: it really runs.
+- ``model-swap``, ``prompt-swap``: ``live-model`` with another model, or another system prompt.
+- ``simulation``: with declared faults; the model is live where an endpoint is given.
+- ``fork``: from one recorded model step on, with a live model and the built-in agent loop.
+"""
 
 LAYERS = ("in-process: clock, random, uuid, sockets",)
 """What keeps a replay from the outside world, for the run's manifest."""

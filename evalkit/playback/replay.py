@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.capture.http import http_capture
-from evalkit.capture.seam import Session, error_of
+from evalkit.capture.seam import Answerer, Session, error_of
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
@@ -18,23 +18,26 @@ from evalkit.check.model import CheckResult
 from evalkit.errors import ReplayRefused
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.environment import environment_of
+from evalkit.playback.faults import FAULT, Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
 from evalkit.playback.outputs import MakeSanitizer, Outputs
+from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import Target
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
+from evalkit.trace.modes import fork_refusal, has_prompt
 
 __all__ = ["Day", "PreparedCase", "prepare"]
 
-_FROZEN: dict[Mode, frozenset[Kind]] = {
-    "exact": frozenset({"tool", "retrieval", "policy", "approval", "model"}),
-    "live-model": frozenset({"tool", "retrieval", "policy", "approval"}),
-}
+_TOOLS: frozenset[Kind] = frozenset({"tool", "retrieval", "policy", "approval"})
+_WITH_MODEL: frozenset[Kind] = _TOOLS | frozenset[Kind]({"model"})
+_NEEDS_OF: tuple[str, str] = ("exact", "live-model")
+"""What a trace must hold, by `trace.modes`: with a frozen model, and with a live one."""
 _INFRASTRUCTURE = frozenset(
     "APIConnectionError APITimeoutError ConnectError ConnectTimeout ReadTimeout ReadError RemoteProtocolError "
     "PoolTimeout RateLimitError InternalServerError ServiceUnavailableError OverloadedError ConnectionError "
-    "ConnectionRefusedError ConnectionResetError".split()
+    "ConnectionRefusedError ConnectionResetError UnreadableAnswer".split()
 )
 
 
@@ -51,6 +54,9 @@ class PreparedCase:
     seed: int
     timeout_s: float
     outputs: Outputs
+    overrides: Overrides = NO_OVERRIDES
+    faults: tuple[Fault, ...] = ()
+    from_step: int | None = None
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -60,7 +66,7 @@ class PreparedCase:
     @contextmanager
     def entered(self) -> Iterator[Day]:
         """The case's frozen world around this process, for as many replays as are wanted."""
-        endpoint = None if self.mode == "exact" else self.endpoint
+        endpoint = self.endpoint
         world = World(self.case.trace.trace.started_at or 0.0, Guard.for_endpoint(endpoint))
         deadline = Deadline(self.timeout_s)
         with http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered():
@@ -90,12 +96,18 @@ class Day:
         outputs.start()
         sanitize = outputs.arguments if outputs.active else None
         frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
-        session, raw = self._execute(target, sample, frozen)
+        faulty = None
+        if prepared.faults:
+            name = f"{prepared.case.id}/{sample}"
+            faulty = Faulty(frozen, prepared.faults, name, world.clock.read, world.clock.advance)
+        session, raw = self._execute(target, sample, frozen, faulty or frozen)
         kept = outputs.kept(raw)
         trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
             self._judged[digest] = self._judge(trace, frozen.misses)
         status, results, reason = self._judged[digest]
+        if faulty is not None and faulty.met and status != "passed":
+            reason = f"{reason}; met {', '.join(faulty.met)}"
         return Replay(
             trace=trace,
             status=status,
@@ -109,13 +121,20 @@ class Day:
             digest=digest,
         )
 
-    def _execute(self, target: Target, sample: int, frozen: Frozen) -> tuple[Session, Trace]:
+    def _execute(self, target: Target, sample: int, frozen: Frozen, answerer: Answerer) -> tuple[Session, Trace]:
         world, incident = self._world, self._incident
-        collector = _Collector()
-        session = Session(frozen, collector, world.clock.read)
+        prepared = self._prepared
+        first = prepared.from_step or 0
+        before = [step for step in incident.steps if step.seq < first]
+        collector = _Collector(before)
+        rewrite = prepared.overrides.applied if prepared.overrides.json() else None
+        session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite)
         output: Json = None
         error: StepError | None = None
         world.restart(self._seed(sample))
+        frozen.spend(before)
+        if before:
+            world.clock.advance(incident.step(first).started_at or 0.0)
         try:
             with session.active():
                 self._deadline.start()
@@ -146,7 +165,8 @@ class Day:
             return "missed", (), misses[0].sentence()
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
-        fault = "" if self._prepared.mode == "exact" else _infrastructure_fault(trace)
+        asked_otherwise = self._prepared.mode == "fork" or bool(self._prepared.overrides.json())
+        fault = "" if self._prepared.endpoint is None else _infrastructure_fault(trace, strict=asked_otherwise)
         if fault:
             return "errored", (), fault
         results = tuple(self._prepared.judge(trace))
@@ -169,6 +189,9 @@ def prepare(
     seed: int = 0,
     timeout_s: float = 60.0,
     sanitizer: MakeSanitizer | None = None,
+    overrides: Overrides = NO_OVERRIDES,
+    faults: Sequence[Fault] = (),
+    from_step: int | None = None,
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -177,36 +200,76 @@ def prepare(
         strict: calls must come in the recorded order.
         timeout_s: real seconds after which a replay is stopped, and counts as failed.
         sanitizer: makes the project's sanitizer, which what the agent says and calls goes through; None for none.
+        overrides: changes to the requests of a live model.
+        faults: what goes wrong on purpose.
+        from_step: the model step at which a fork starts; what came before it is taken from the incident.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
+        ConfigError: a fault can't be done to a live model.
         ReplayRefused: the incident lacks what the mode needs.
     """
-    if mode in case.closed:
-        others = [name for name in _FROZEN if name not in case.closed]
-        raise ReplayRefused(
-            f"mode {mode} is refused: {case.closed[mode]}",
-            f"case {case.id}",
-            f"use --mode {others[0]}" if others else "record the incident again with what is missing",
-        )
+    if mode == "exact":
+        endpoint = None
+    if endpoint is None:
+        overrides = NO_OVERRIDES  # a frozen model is asked what the recording asks
+    live = endpoint is not None or mode not in ("exact", "simulation")
+    _check_open(case, mode, from_step, overrides, live=live)
+    check_faults(faults, live=live)
+    kinds = _TOOLS if live else _WITH_MODEL
     return PreparedCase(
         case=case,
         mode=mode,
-        index=FixtureIndex(case.trace.trace.steps, _FROZEN[mode], case.volatile),
+        index=FixtureIndex(case.trace.trace.steps, kinds, case.volatile),
         judge=compile_checks(case.checks),
         endpoint=endpoint,
         strict=strict,
         seed=seed,
         timeout_s=timeout_s,
         outputs=Outputs(case.incident, sanitizer),
+        overrides=overrides,
+        faults=tuple(faults),
+        from_step=from_step,
     )
+
+
+def _check_open(case: Case, mode: Mode, from_step: int | None, overrides: Overrides, *, live: bool) -> None:
+    """Refuses a mode that the incident holds too little for."""
+    if mode == "fork":
+        _check_fork(case, from_step or 0, overrides)
+        return
+    frozen, with_model = _NEEDS_OF
+    needed = with_model if live else frozen
+    if needed in case.closed:
+        others = [name for name in _NEEDS_OF if name not in case.closed]
+        raise ReplayRefused(
+            f"mode {mode} is refused: {case.closed[needed]}",
+            f"case {case.id}",
+            f"use --mode {others[0]}" if others else "record the incident again with what is missing",
+        )
+
+
+def _check_fork(case: Case, seq: int, overrides: Overrides) -> None:
+    """Refuses a step that a fork can't start at."""
+    incident = case.trace.trace
+    forkable = [step.seq for step in incident.of_kind("model") if fork_refusal(incident, step.seq) is None]
+    shown = ", ".join(map(str, forkable[:8])) + (", ..." if forkable[8:] else "")
+    cure = f"use --from-step with one of {shown}" if forkable else "record the incident again with what is missing"
+    try:
+        reason = fork_refusal(incident, seq)
+    except KeyError:
+        reason = f"there is no step {seq}"
+    if reason is None and overrides.system_prompt is not None and not has_prompt(incident.step(seq)):
+        reason = f"step {seq}: no system prompt in the messages"
+    if reason is not None:
+        raise ReplayRefused(f"fork is refused: {reason}", f"case {case.id}", cure)
 
 
 class _Collector:
     """Keeps the steps of a replay in memory."""
 
-    def __init__(self) -> None:
-        self._steps: dict[int, Step] = {}
+    def __init__(self, before: Iterable[Step] = ()) -> None:
+        self._steps: dict[int, Step] = {step.seq: step for step in before}
 
     def started(self, step: Step) -> None:
         self._steps[step.seq] = step
@@ -218,15 +281,21 @@ class _Collector:
         return tuple(self._steps[seq] for seq in sorted(self._steps))
 
 
-def _infrastructure_fault(trace: Trace) -> str:
+def _infrastructure_fault(trace: Trace, *, strict: bool) -> str:
     """Why the live model could not be reached in the end; empty when its last call was answered.
 
-    A run whose last model call met an outage says nothing about the agent, whether it raised or made an excuse.
+    A run whose last model call met an outage says nothing about the agent, whether it raised or made an excuse. An
+    outage that was declared as a fault does.
+
+    Args:
+        strict: any refusal of the endpoint is meant (what it was asked is not the agent's own).
     """
     last = next((step for step in reversed(trace.steps) if step.kind == "model"), None)
-    if last is None or last.error is None:
+    if last is None or last.error is None or FAULT in last.attributes:
         return ""
     status = last.attributes.get("status")
-    if last.error.type in _INFRASTRUCTURE or (isinstance(status, int) and (status == 429 or status >= 500)):
+    if last.error.type in _INFRASTRUCTURE or (
+        isinstance(status, int) and (status == 429 or status >= (400 if strict else 500))
+    ):
         return f"the model endpoint failed: {last.error.type}: {last.error.message}"
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from evalkit.canonical import Json
 from evalkit.case.model import Case
+from evalkit.playback.faults import fault_text
 from evalkit.report.detail import Detail, build_detail, shown_samples
 from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interval
 from evalkit.report.text import (
@@ -250,8 +252,19 @@ def _command(verdict: CaseVerdict, suite: Mapping[str, Json]) -> str:
     if suite.get("target"):
         words += ["--target", str(suite["target"])]
     model = suite.get("model")
-    if suite.get("mode") == "live-model" and isinstance(model, dict):
-        words += ["--mode", "live-model", "--base-url", str(model.get("base_url"))]
+    if suite.get("mode") != "exact" and isinstance(model, dict):
+        words += ["--mode", str(suite.get("mode")), "--base-url", str(model.get("base_url")), "--reason", "report"]
+        for flag, key in (("--model", "name"), ("--temperature", "temperature")):
+            if model.get(key) is not None:
+                words += [flag, str(model[key])]
+        if model.get("extra_body"):
+            words += ["--extra-body", json.dumps(model["extra_body"])]
+        if model.get("system_prompt") is not None:
+            words += ["--system-prompt", "PROMPT.txt"]
+    faults = suite.get("faults")
+    for fault in faults if isinstance(faults, list) else []:
+        if isinstance(fault, dict):
+            words += ["--fault", fault_text(fault)]
     return shlex.join(words)
 
 

@@ -3,13 +3,19 @@
 name = "release"
 target = "agent:run"          # without it, each case's own
 samples = 20
-mode = "live-model"           # or "exact"
+mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
 [policy]
 kind = "zero_failures"        # or "min_rate", with min_rate = 0.9
 [model]
 base_url = "http://127.0.0.1:8000/v1"
+name = "gpt-next"             # for mode model-swap; system_prompt for prompt-swap; temperature, extra_body
+[[faults]]                    # for mode simulation
+tool = "refund_*"
+kind = "error"                # or timeout, delay, wrong_value, partial_stream
+rate = 0.3
+seed = 7
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
-from evalkit.playback.model import Mode
+from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.suite.model import ModelEndpoint, Policy, Selection, Suite
 
 __all__ = ["load_suite", "suite_from_json"]
@@ -48,13 +54,26 @@ class _PolicyFile(_Strict):
 
 class _ModelFile(_Strict):
     base_url: str = Field(pattern=r"^https?://")
+    name: str | None = None
+    system_prompt: str | None = None
+    temperature: float | None = Field(default=None, ge=0)
+    extra_body: dict[str, Any] = {}
+
+
+class _FaultFile(_Strict):
+    tool: str = Field(min_length=1)
+    kind: FaultKind
+    rate: float = Field(default=1.0, ge=0, le=1)
+    seed: int = 0
+    seconds: float = Field(default=30.0, ge=0, le=1e7)
+    value: Any = None
 
 
 class _SuiteFile(_Strict):
     name: str = Field(default="", max_length=80)
     target: str = ""
     samples: int = Field(default=10, ge=1, le=100_000)
-    mode: Mode = "exact"
+    mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int = 0
@@ -62,6 +81,7 @@ class _SuiteFile(_Strict):
     select: _SelectFile = _SelectFile()
     policy: _PolicyFile = _PolicyFile()
     model: _ModelFile | None = None
+    faults: list[_FaultFile] = []
 
 
 def load_suite(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Suite:
@@ -78,9 +98,10 @@ def load_suite(path: str | Path, overrides: Mapping[str, Any] | None = None) -> 
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", where, "correct the file") from None
     body.setdefault("name", Path(path).stem)
-    return suite_from_json(
-        {**body, **{key: value for key, value in (overrides or {}).items() if value is not None}}, where
-    )
+    given = {key: value for key, value in (overrides or {}).items() if value is not None}
+    if isinstance(body.get("model"), dict) and isinstance(given.get("model"), dict):
+        given["model"] = {**body["model"], **given["model"]}  # another endpoint; what is asked of it stays
+    return suite_from_json({**body, **given}, where)
 
 
 def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
@@ -90,8 +111,11 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise ConfigError(faults, where, "see docs/suites.md for the keys of a suite") from None
-    if file.mode == "live-model" and file.model is None:
-        raise ConfigError("mode live-model needs an endpoint", where, 'add [model] base_url = "http://..."')
+    if file.mode not in ("exact", "simulation") and file.model is None:
+        raise ConfigError(f"mode {file.mode} needs an endpoint", where, 'add [model] base_url = "http://..."')
+    declared = tuple(Fault(**dict(fault)) for fault in file.faults)
+    _check_mode(file, where)
+    check_faults(declared, live=file.model is not None)
     select = file.select
     return Suite(
         name=file.name,
@@ -103,6 +127,17 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
         seed=file.seed,
-        model=None if file.model is None else ModelEndpoint(file.model.base_url),
+        model=None if file.model is None else ModelEndpoint(**dict(file.model)),
         baseline=file.baseline,
+        faults=declared,
     )
+
+
+def _check_mode(file: _SuiteFile, where: str) -> None:
+    """A suite does what its mode says, and nothing else."""
+    if (file.mode == "simulation") != bool(file.faults):
+        cure = 'use mode = "simulation"' if file.faults else 'add [[faults]] tool = "NAME", kind = "error"'
+        raise ConfigError(f"mode {file.mode} with {len(file.faults)} faults", where, cure)
+    for mode, key in (("model-swap", "name"), ("prompt-swap", "system_prompt")):
+        if file.mode == mode and getattr(file.model, key, None) is None:
+            raise ConfigError(f"mode {mode} changes nothing", where, f"add {key} to [model]")

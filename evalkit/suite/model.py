@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from evalkit.canonical import Json
+from evalkit.playback.faults import Fault
 from evalkit.playback.model import Mode
+from evalkit.playback.overrides import Overrides
 
 __all__ = ["Manifest", "ModelEndpoint", "Outcome", "Policy", "Sample", "SampleCheck", "Selection", "Suite"]
 
@@ -49,9 +51,22 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """Where live models answer: an OpenAI-compatible base URL."""
+    """Where live models answer, an OpenAI-compatible base URL, and what they are asked otherwise than by the agent.
+
+    Attributes:
+        name, system_prompt, temperature, extra_body: see `playback.overrides.Overrides`.
+    """
 
     base_url: str
+    name: str | None = None
+    system_prompt: str | None = None
+    temperature: float | None = None
+    extra_body: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def overrides(self) -> Overrides:
+        """What is changed in the agent's requests."""
+        return Overrides(self.name, self.system_prompt, self.temperature, None, self.extra_body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +80,7 @@ class Suite:
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
+        faults: what goes wrong on purpose in mode ``simulation``.
     """
 
     name: str
@@ -78,6 +94,7 @@ class Suite:
     seed: int = 0
     model: ModelEndpoint | None = None
     baseline: str = ""
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from evalkit.case.model import Case
 from evalkit.case.store import read_case
 from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.model import Replay
+from evalkit.playback.overrides import NO_OVERRIDES
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.protocol import TARGETS, Target
 from evalkit.sanitize.key import key_at_hand
@@ -78,6 +79,8 @@ class Worker:
                 mode=self._suite.mode,
                 endpoint=None if self._suite.model is None else self._suite.model.base_url,
                 seed=self._suite.seed,
+                overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
+                faults=self._suite.faults,
                 timeout_s=self._suite.timeout_s,
                 sanitizer=None if self._sanitizing is None else self._made,
             )

@@ -21,7 +21,7 @@ from typing import Any
 from evalkit.trace.evidence import definitions_missing, find_lacks, step_numbers, tools_undefined
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["MODES", "closed_modes", "fork_refusal", "open_modes"]
+__all__ = ["MODES", "closed_modes", "fork_refusal", "has_prompt", "open_modes"]
 
 MODES = ("exact", "live-model", "fork", "prompt-swap")
 
@@ -53,6 +53,11 @@ def fork_refusal(trace: Trace, seq: int) -> str | None:
     if step.kind != "model":
         return f"step {seq} is a {step.kind} step: a fork starts at a model step"
     return _first(_Needs(trace).to_fork(step))
+
+
+def has_prompt(step: Step) -> bool:
+    """Whether a model step's messages hold a system prompt."""
+    return any(message.get("role") in ("system", "developer") for message in _messages(step))
 
 
 class _Needs:
@@ -91,8 +96,7 @@ class _Needs:
     def to_swap(self, step: Step) -> list[tuple[int, str]]:
         """What a model step lacks so that the run can go on from there with another system prompt."""
         found = self.to_fork(step)
-        prompted = any(message.get("role") in ("system", "developer") for message in _messages(step))
-        return found if prompted else [(step.seq, "no system prompt in the messages"), *found]
+        return found if has_prompt(step) else [(step.seq, "no system prompt in the messages"), *found]
 
 
 def _first(missing: list[tuple[int, str]]) -> str | None:

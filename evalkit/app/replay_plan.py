@@ -1,0 +1,212 @@
+"""What a replay is to do, settled before anything runs: its mode, what it changes, whom it asks, and its manifest."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from evalkit.app.environment import acting, now_utc
+from evalkit.app.settings import Settings
+from evalkit.canonical import Json
+from evalkit.case.model import Case
+from evalkit.case.store import find_case, read_case
+from evalkit.errors import ConfigError, UsageError
+from evalkit.playback.faults import Fault
+from evalkit.playback.model import LAYERS, Mode
+from evalkit.playback.overrides import NO_OVERRIDES, Overrides
+from evalkit.playback.replay import prepare
+from evalkit.playback.targets.loop import first_request
+from evalkit.suite.select import reference as case_reference
+from evalkit.trace.model import Step
+
+__all__ = ["Plan", "check_together", "dry_json", "dry_lines", "plan_replay"]
+
+LOOP = "the built-in agent loop"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A replay that is allowed.
+
+    Attributes:
+        target: ``module:function``; empty for the built-in loop of a fork.
+        endpoint: of the live model; None where none is asked.
+        manifest: what is written of the replay, as JSON.
+    """
+
+    case: Case
+    mode: Mode
+    target: str
+    endpoint: str | None
+    overrides: Overrides
+    faults: tuple[Fault, ...]
+    from_step: int | None
+    manifest: dict[str, Json]
+
+    @property
+    def live(self) -> bool:
+        """Whether a live model is asked."""
+        return self.endpoint is not None
+
+
+def plan_replay(
+    reference: str,
+    settings: Settings,
+    *,
+    target: str = "",
+    mode: str | None = None,
+    base_url: str | None = None,
+    overrides: Overrides = NO_OVERRIDES,
+    faults: Sequence[Fault] = (),
+    from_step: int | None = None,
+    seed: int = 0,
+    repeat: int = 1,
+    actor: str = "",
+    reason: str = "",
+    needs_reason: bool = True,
+) -> Plan:
+    """Settles a replay.
+
+    Args:
+        mode: None takes the one that the other arguments ask for.
+        needs_reason: whether a live model is asked only with actor and reason.
+
+    Raises:
+        InputError: no such case.
+        ConfigError: what is asked for does not go together, no target, or a live mode without an endpoint.
+        ReplayRefused: the incident lacks what the mode needs.
+        UsageError: a live model is to be asked, and nobody says by whom or why.
+    """
+    path = find_case(reference, settings.cases)
+    case = read_case(path)
+    chosen = check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    runs = "" if chosen == "fork" else target or settings.target or case.target
+    if chosen != "fork" and not runs:
+        raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
+    endpoint = None if chosen == "exact" else base_url
+    prepare(case, mode=chosen, endpoint=endpoint, overrides=overrides, faults=faults, from_step=from_step)
+    who = acting(actor, settings)
+    if endpoint is not None and needs_reason and not (who and reason.strip()):
+        missing = "--reason" if who else "--actor and --reason"
+        raise UsageError(f"mode {chosen} asks a live model: say why", f"case {case.id}", f"pass {missing}")
+    manifest: dict[str, Json] = {
+        "replay_id": f"r-{secrets.token_hex(8)}",
+        "mode": chosen,
+        "case": {"id": case.id, "version": case.version, "digest": case_reference(path).digest},
+        "target": runs or LOOP,
+        "endpoint": endpoint,
+        "overrides": overrides.json(),
+        "faults": [asdict(fault) for fault in faults],
+        "from_step": from_step,
+        "seed": seed,
+        "repeat": repeat,
+        "actor": who if endpoint is not None else actor,
+        "reason": reason,
+        "started_at": now_utc(),
+        "layers": list(LAYERS),
+    }
+    if from_step is not None:
+        manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
+    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, manifest)
+
+
+def dry_json(plan: Plan) -> dict[str, Any]:
+    """What the replay would ask, of whom; nothing is run, imported or called."""
+    incident = plan.case.trace.trace
+    steps = [step for step in incident.steps if plan.from_step is None or step.seq >= plan.from_step]
+    found: dict[str, Any] = {"manifest": plan.manifest, "fixtures": _counted(steps, plan.live)}
+    if plan.live:
+        asked = incident.step(plan.from_step) if plan.from_step is not None else None
+        step = asked or next(incident.of_kind("model"), None)
+        found["live"] = {
+            "endpoint": plan.endpoint,
+            "recorded_calls": sum(each.kind == "model" for each in steps),
+            "first_request": None if step is None else plan.overrides.applied("openai_chat", first_request(step)[0]),
+        }
+    return found
+
+
+def dry_lines(plan: Plan) -> Iterator[str]:
+    """The same for people."""
+    body = dry_json(plan)
+    manifest = plan.manifest
+    yield f"dry: nothing was run; mode {plan.mode}, case {plan.case.id} version {plan.case.version}"
+    yield f"  would run {manifest['target']}" + (f" from step {plan.from_step}" if plan.from_step is not None else "")
+    if live := body.get("live"):
+        request = live["first_request"] or {}
+        yield (
+            f"  would ask {live['endpoint']} for model {request.get('model') or '(the agent decides)'}: "
+            f"{live['recorded_calls']} calls in the recording, {len(request.get('messages', ()))} messages in the first"
+        )
+    for name, count in body["fixtures"].items():
+        yield f"  would answer {name} from {count} recorded {'answer' if count == 1 else 'answers'}"
+    for name, value in plan.overrides.json().items():
+        yield f"  would change {name}: {str(value)[:80]!r}"
+    for fault in plan.faults:
+        yield f"  would inject {fault.kind} in {fault.tool}, rate {fault.rate:g}, seed {fault.seed}"
+
+
+def _counted(steps: Sequence[Step], live: bool) -> dict[str, int]:
+    kinds = {"tool", "retrieval", "policy", "approval"} | (set() if live else {"model"})
+    return dict(Counter(f"{step.kind} {step.name}" for step in steps if step.kind in kinds))
+
+
+def check_together(
+    mode: str | None,
+    base_url: str | None,
+    overrides: Overrides,
+    faults: Sequence[Fault],
+    from_step: int | None,
+    where: str,
+) -> Mode:
+    """The mode that the arguments come to.
+
+    Raises:
+        ConfigError: they don't go together, or a live mode has no endpoint.
+    """
+    chosen = _mode(mode, base_url, overrides, faults, from_step, where)
+    if chosen not in ("exact", "simulation") and base_url is None:
+        raise ConfigError(f"mode {chosen} needs an endpoint", where, "pass --base-url http://...")
+    return chosen
+
+
+def _mode(
+    mode: str | None,
+    base_url: str | None,
+    overrides: Overrides,
+    faults: Sequence[Fault],
+    from_step: int | None,
+    where: str,
+) -> Mode:
+    if from_step is not None:
+        return _only(mode, "fork", "--from-step", where)
+    if mode == "fork":
+        raise ConfigError("mode fork needs a step", where, "pass --from-step N")
+    changed = overrides.json()
+    if changed and base_url is None:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
+        raise ConfigError(f"{flags} is for a live model", where, "pass --base-url http://...")
+    if faults:
+        return _only(mode, "simulation", "--fault", where)
+    if mode == "simulation":
+        raise ConfigError("mode simulation needs a fault", where, "pass --fault tool=NAME,kind=error,rate=0.5")
+    needed = {"prompt-swap": "system_prompt", "model-swap": "model"}
+    if mode in needed and needed[mode] not in changed:
+        flag = needed[mode].replace("_", "-")
+        raise ConfigError(f"mode {mode} changes nothing", where, f"pass --{flag}")
+    if not changed:
+        return "live-model" if mode == "live-model" else "exact"
+    if mode == "exact":
+        raise ConfigError("mode exact asks no live model", where, "use --mode live-model")
+    if mode in ("prompt-swap", "model-swap"):
+        return "prompt-swap" if mode == "prompt-swap" else "model-swap"
+    return "prompt-swap" if "system_prompt" in changed else "model-swap" if "model" in changed else "live-model"
+
+
+def _only(mode: str | None, wanted: Mode, flag: str, where: str) -> Mode:
+    if mode not in (None, wanted):
+        raise ConfigError(f"{flag} is mode {wanted}, and {mode} was asked for", where, f"use --mode {wanted}")
+    return wanted
