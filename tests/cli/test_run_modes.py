@@ -1,0 +1,89 @@
+"""Suites that swap the model or declare faults."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from evalkit.suite.results import read_samples
+from tests.capture.scripted_server import ScriptedServer, completion, json_reply
+from tests.cli.test_replay_modes import case_id, server
+from tests.project import Project
+
+__all__ = ["case_id", "server"]
+
+FAULTS = '[[faults]]\ntool = "lookup"\nkind = "error"\nrate = 0.5\nseed = 7\n'
+
+
+def suite(project: Project, text: str, target: str = "tests.suite.agents:once") -> str:
+    """A suite of all cases."""
+    project.write("suites/modes.toml", f'target = "{target}"\nsamples = 20\n{text}')
+    return "suites/modes.toml"
+
+
+def test_a_suite_with_faults_says_which_sample_met_which(project: Project) -> None:
+    """Some of the samples; the same ones when it is run again, in one process or several."""
+    project.ingested()
+    reasons: list[list[str]] = []
+    for at, more in enumerate((["-n", "1"], ["-n", "2", "--executor", "fork"])):
+        folder = project.root / "reports" / str(at)
+        done = project.run("run", suite(project, 'mode = "simulation"\n' + FAULTS), "--out", str(folder), *more)
+        assert done.code == 1, done.err
+        reasons.append([sample.reason for sample in read_samples(folder)["refund-twice"]])
+    assert reasons[0] == reasons[1]
+    met = [reason for reason in reasons[0] if reason]
+    assert 3 <= len(met) <= 17
+    assert all(reason.endswith("met error in lookup (call 1)") for reason in met)
+    manifest = json.loads((project.root / "reports" / "0" / "run.json").read_bytes())
+    assert manifest["suite"]["faults"][0]["rate"] == 0.5
+    assert project.run("report", str(project.root / "reports" / "0")).code == 0
+    page = (project.root / "reports" / "0" / "report.html").read_text("utf-8")
+    assert "tool=lookup,kind=error,rate=0.5,seed=7" in page
+
+
+def test_faults_can_be_declared_by_flag(project: Project) -> None:
+    """They take the place of the suite's."""
+    project.ingested()
+    done = project.run(
+        "run", suite(project, ""), "--samples", "2", "--mode", "simulation", "--fault", "tool=refund,kind=timeout",
+        "--out", "reports/flag",
+    )  # fmt: skip
+    assert done.code == 1, done.err
+    (sample, _) = read_samples(project.root / "reports" / "flag")["refund-twice"]
+    assert "met timeout in refund (call 2)" in sample.reason
+
+
+def test_a_suite_swaps_the_model(project: Project, case_id: str, server: ScriptedServer) -> None:
+    """Its `[model]` table says how; `--base-url` changes the endpoint and nothing else."""
+    server.will(json_reply(completion("Done.")))
+    text = (
+        'mode = "model-swap"\n[model]\nbase_url = "http://127.0.0.1:9/v1"\nname = "m2"\ntemperature = 0.5\n'
+        'system_prompt = "Be brief."\nextra_body = {top_k = 5}\n'
+    )
+    path = suite(project, text, "evalkit.app.demo.agent:run_buggy")
+    done = project.run("run", path, "--samples", "1", "-n", "1", "--base-url", server.url)
+    assert done.code in (0, 3), done.err
+    request = server.requests[0]["body"]
+    assert (request["model"], request["temperature"], request["top_k"]) == ("m2", 0.5, 5)
+    assert request["messages"][0]["content"] == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('mode = "simulation"\n', "mode simulation with 0 faults"),
+        (FAULTS, "mode exact with 1 faults"),
+        ('mode = "model-swap"\n[model]\nbase_url = "http://127.0.0.1:9/v1"\n', "mode model-swap changes nothing"),
+        ('mode = "prompt-swap"\n', "mode prompt-swap needs an endpoint"),
+        ('mode = "fork"\n', "mode"),
+        ('mode = "simulation"\n' + FAULTS.replace("0.5", "5.0"), "faults.0.rate"),
+        ('mode = "simulation"\n' + FAULTS.replace('"error"', '"fire"'), "faults.0.kind"),
+    ],
+)
+def test_a_suite_that_does_not_go_together_is_refused(project: Project, text: str, said: str) -> None:
+    """Nothing is run."""
+    project.ingested()
+    done = project.run("run", suite(project, text))
+    assert (done.code, said in done.err) == (2, True), done.err
+    assert not (project.root / "reports").exists()
