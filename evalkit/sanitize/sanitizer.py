@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import Json, canonical, digest
+from evalkit.canonical import Json, digest
 from evalkit.sanitize.allowed import Allowed
 from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
@@ -34,6 +34,7 @@ from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
 from evalkit.trace.file import finish_json, header_json, step_json
 from evalkit.trace.model import Step, StepError, Trace
+from evalkit.trace.repeats import Repeats
 
 __all__ = ["Sanitizer", "rules_digest", "step_parts"]
 
@@ -225,7 +226,8 @@ def rules_digest(policy: Policy) -> str:
 
 def _canonical_trace(trace: Trace) -> bytes:
     lines = [header_json(trace), *(step_json(step) for step in trace.steps), finish_json(trace)]
-    return b"\n".join(canonical(line) for line in lines)
+    repeats = Repeats()
+    return b"\n".join(repeats.text(line) for line in lines)
 
 
 def _labels(trace: Trace) -> Iterator[str]:
