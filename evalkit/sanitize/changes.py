@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from operator import is_
 from typing import Any, NamedTuple
 
 from evalkit.trace.model import StepError, Trace
+from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["Change", "changes", "path_counts"]
 
@@ -80,6 +82,7 @@ class _Differences:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[Any, Any, _Within]] = {}
+        self._lists: Prefixes[tuple[list[Any], _Within]] = Prefixes()
 
     def of(self, raw: Any, clean: Any) -> _Within:
         """What differs."""
@@ -90,7 +93,7 @@ class _Differences:
         mark = id(raw), id(clean)
         known = self._known.get(mark)
         if known is None:
-            found = tuple(self._in_object(raw, clean) if isinstance(raw, dict) else self._in_list(raw, clean))
+            found = tuple(self._in_object(raw, clean)) if isinstance(raw, dict) else self._in_list(raw, clean)
             known = self._known[mark] = (raw, clean, found)  # held, so that no others get their ids
         return known[2]
 
@@ -102,8 +105,13 @@ class _Differences:
                 for path, was, became in self.of(before, after):
                     yield f".{new}{path}", was, became
 
-    def _in_list(self, raw: list[Any], clean: list[Any]) -> Iterator[tuple[str, Any, Any]]:
-        for before, after in zip(raw, clean, strict=True):
+    def _in_list(self, raw: list[Any], clean: list[Any]) -> _Within:
+        count, known = self._lists.of(raw)
+        if known is None or not all(map(is_, known[0], clean)):
+            count, known = 0, (clean, ())
+        found = list(known[1])
+        for before, after in zip(raw[count:], clean[count:], strict=True):
             if before is not after:
-                for path, was, became in self.of(before, after):
-                    yield f".*{path}", was, became
+                found += ((f".*{path}", was, became) for path, was, became in self.of(before, after))
+        self._lists.keep(raw, (clean, tuple(found)))
+        return tuple(found)

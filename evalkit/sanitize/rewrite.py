@@ -17,6 +17,7 @@ from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER
 from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
 from evalkit.sanitize.pieces import CODECS, Piece, pair_pieces, rewritten
 from evalkit.sanitize.policy import Kind, Policy
+from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["Rewriter"]
 
@@ -42,6 +43,7 @@ class Rewriter:
         self._labels: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._found: set[Entity] | None = None
         self._memo: dict[tuple[int, Kind | None, str], tuple[Any, Json]] | None = None
+        self._lists: Prefixes[list[Json]] = Prefixes()
         self._nesting = 0
 
     def forget(self) -> None:
@@ -53,11 +55,11 @@ class Rewriter:
     @contextmanager
     def tallying(self) -> Iterator[set[Entity]]:
         """Gather what is replaced meanwhile. Objects that values share are rewritten once and stay shared."""
-        self._found, self._memo = set(), {}
+        self._found, self._memo, self._lists = set(), {}, Prefixes()
         try:
             yield self._found
         finally:
-            self._found, self._memo = None, None
+            self._found, self._memo, self._lists = None, None, Prefixes()
 
     def text(self, text: str) -> str:
         """A whole text."""
@@ -107,9 +109,16 @@ class Rewriter:
         if kind is dict:
             made: Json = self._object(node, scope, depth)
         else:
-            made = [self._node(item, hint, scope, depth + 1) for item in node]
+            made = self._list(node, hint, scope, depth)
         if self._memo is not None:
             self._memo[mark] = (node, made)  # the node is kept, so that its identity is not given to another one
+        return made
+
+    def _list(self, node: list[Any], hint: Kind | None, scope: str, depth: int) -> list[Json]:
+        count, before = (0, None) if self._memo is None else self._lists.of(node, (hint, scope))
+        made = [*(before or ()), *(self._node(item, hint, scope, depth + 1) for item in node[count:])]
+        if self._memo is not None:
+            self._lists.keep(node, made, (hint, scope))
         return made
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from evalkit.canonical import Json, canonical, exact_text
+from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["Repeats"]
 
@@ -31,7 +32,8 @@ class Repeats:
     def __init__(self, *, exact: bool = False) -> None:
         self._write: Callable[[Json], bytes] = exact_text if exact else canonical
         self._option = 0 if exact else orjson.OPT_SORT_KEYS
-        self._known: dict[int, tuple[Any, orjson.Fragment]] = {}
+        self._lists: Prefixes[bytes] = Prefixes()
+        self._known: dict[int, tuple[Any, bytes]] = {}
 
     def text(self, value: Json) -> bytes:
         """The text of a line, or of a step's input.
@@ -54,12 +56,19 @@ class Repeats:
         if type(item) in _AS_THEY_ARE:
             return item
         if type(item) is list and key in _REPEATING:
-            return [self._once(part) for part in item]
+            return orjson.Fragment(b"[%b]" % self._items(item))
         return orjson.Fragment(self._text(item, levels))
 
-    def _once(self, part: Any) -> orjson.Fragment:
+    def _items(self, items: list[Any]) -> bytes:
+        count, before = self._lists.of(items)
+        texts = [self._once(item) for item in items[count:]]
+        made = b",".join([before, *texts] if before is not None else texts)
+        self._lists.keep(items, made)
+        return made
+
+    def _once(self, part: Any) -> bytes:
         known = self._known.get(id(part))
         if known is None:
             # held, so that no other gets its id
-            known = self._known[id(part)] = (part, orjson.Fragment(self._write(part)))
+            known = self._known[id(part)] = (part, self._write(part))
         return known[1]
