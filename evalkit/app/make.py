@@ -132,7 +132,7 @@ def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None
 
 def _strangers(trace: Trace, healthy: Sequence[Trace]) -> list[Step]:
     """Answers that only a healthy run was given, as further fixtures: a mended agent may ask what this one did not."""
-    known = {_asked(step) for step in trace.steps if step.is_dependency}
+    known = {_asked(step) for step in trace.steps if step.is_dependency} if healthy else set()
     number = max((step.seq for step in trace.steps), default=-1)
     found: list[Step] = []
     for run in healthy:
