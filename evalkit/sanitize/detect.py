@@ -72,6 +72,7 @@ class Detector:
         self._extra_hints = {bare_key(key): kind for key, kind in policy.hints.items()}
         self._hints: dict[str, Kind | None] = {}
         self._secret_keys: dict[str, bool] = {}
+        self._secret_pairs: dict[tuple[str, str], bool] = {}
         self._silent: set[str] = set()
         custom = tuple(
             Rule("custom", kind, "any", pattern if _has_group(pattern) else f"({pattern})", whole=False)
@@ -122,9 +123,17 @@ class Detector:
             return False
         if not self._tells_secret(key) or not _TOKEN.fullmatch(value) or is_surrogate("secret", value):
             return False
+        known = self._secret_pairs.get((key, value))
+        if known is None:
+            if len(self._secret_pairs) > 10_000:
+                self._secret_pairs.clear()
+            known = self._secret_pairs[key, value] = self._assigns_secret(self._gitleaks, key, value)
+        return known
+
+    def _assigns_secret(self, rules: GitleaksRules, key: str, value: str) -> bool:
         data = f'{key} = "{value}"'.encode()
         behind = len(key.encode())
-        return any(span.start > behind for span in self._gitleaks.find(data, self._keywords.met(data.lower())))
+        return any(span.start > behind for span in rules.find(data, self._keywords.met(data.lower())))
 
     def _tells_secret(self, key: str) -> bool:
         telling = self._secret_keys.get(key)

@@ -70,7 +70,8 @@ class Rewriter:
         known = self._labels.get(text)
         if known is None:
             known = self._remember(self._labels, text, self._label(text))
-        self._tally(known[1])
+        if known[1]:
+            self._tally(known[1])
         return known[0]
 
     def _label(self, text: str) -> tuple[str, frozenset[Entity]]:
@@ -123,15 +124,16 @@ class Rewriter:
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
         made: dict[str, Json] = {}
+        hint_of, last_four = self._detector.hint, self._lexicon.last_four
         for key, item in node.items():
-            hint = self._detector.hint(key, node, scope)
+            label, hint = self.label(key), hint_of(key, node, scope)
             if type(item) is str:
-                form = self._lexicon.last_four(key, item) if hint is None else None
-                made[self.label(key)] = self._string(item, hint) if form is None else self._formed(form)
-            elif item is None:
-                made[self.label(key)] = None
+                form = last_four(key, item) if hint is None and len(item) == 4 else None
+                made[label] = self._string(item, hint) if form is None else self._formed(form)
+            elif item is None or type(item) is float:
+                made[label] = item
             else:
-                made[self.label(key)] = self._node(item, hint, child_scope(key, scope), depth + 1)
+                made[label] = self._node(item, hint, child_scope(key, scope), depth + 1)
         if len(made) != len(node):
             raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
         return made
@@ -146,7 +148,8 @@ class Rewriter:
         known = self._hinted.get((hint, text))
         if known is None:
             known = self._remember(self._hinted, (hint, text), self._under_hint(hint, text))
-        self._tally(known[1])
+        if known[1]:
+            self._tally(known[1])
         return known[0]
 
     def _under_hint(self, hint: Kind, text: str) -> tuple[str, frozenset[Entity]]:
@@ -166,7 +169,8 @@ class Rewriter:
         known = self._texts.get(text)
         if known is None:
             known = self._remember(self._texts, text, self._rewritten(text))
-        self._tally(known[1])
+        if known[1]:
+            self._tally(known[1])
         return known[0]
 
     def _rewritten(self, text: str) -> tuple[str, frozenset[Entity]]:
