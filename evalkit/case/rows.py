@@ -85,7 +85,9 @@ def steps_from_rows(rows: Iterable[dict[str, Any]]) -> list[tuple[Step, bool]]:
 
 def chain(previous: str, row: dict[str, Any]) -> str:
     """The hash of a row: SHA-256 over the one before and the JSON list of the row's values, in the schema's order."""
-    return hashlib.sha256(previous.encode() + exact_text([row[name] for name in _HASHED])).hexdigest()
+    hasher = hashlib.sha256(previous.encode())
+    hasher.update(exact_text([row[name] for name in _HASHED]))
+    return hasher.hexdigest()
 
 
 def request_key(step: Step) -> str | None:
@@ -96,8 +98,10 @@ def request_key(step: Step) -> str | None:
 def _request_key(step: Step, keys: Repeats) -> str | None:
     if not step.is_dependency:
         return None
-    text = b"[%b,%b,%b]" % (canonical(step.kind), canonical(step.name), keys.text(step.input))
-    return hashlib.sha256(text).hexdigest()[:32]
+    hasher = hashlib.sha256(b"[%b,%b," % (canonical(step.kind), canonical(step.name)))
+    for piece in (*keys.pieces(step.input), b"]"):
+        hasher.update(piece)
+    return hasher.hexdigest()[:32]
 
 
 def _row(step: Step, exact: Repeats, keys: Repeats) -> dict[str, Any]:

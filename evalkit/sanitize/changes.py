@@ -88,12 +88,16 @@ class _Differences:
         """What differs."""
         if raw is clean:
             return ()
-        if not isinstance(raw, dict | list) or type(raw) is not type(clean):
+        in_objects = type(raw) is dict and type(clean) is dict
+        if not in_objects and not (type(raw) is list and type(clean) is list):
             return () if raw == clean else (("", raw, clean),)
         mark = id(raw), id(clean)
         known = self._known.get(mark)
         if known is None:
-            found = tuple(self._in_object(raw, clean)) if isinstance(raw, dict) else self._in_list(raw, clean)
+            if in_objects:
+                found = () if raw == clean else tuple(self._in_object(raw, clean))
+            else:
+                found = self._in_list(raw, clean)
             known = self._known[mark] = (raw, clean, found)  # held, so that no others get their ids
         return known[2]
 

@@ -26,7 +26,9 @@ class RuleSet:
         self.rules = rules
         self._compiled: list[Any] = [None] * len(rules)
         self._any, self._digit, self._cjk = (_Gate(rules, gate) for gate in ("any", "digit", "cjk"))
-        around = {at: [sign.encode() for sign in rule.around[0]] for at, rule in enumerate(rules) if rule.gate == "around"}
+        around = {
+            at: [sign.encode() for sign in rule.around[0]] for at, rule in enumerate(rules) if rule.gate == "around"
+        }
         self._signs = {at: _one_of(signs) for at, signs in around.items()}
         self._any_sign = _one_of(sign for signs in around.values() for sign in signs)
         names = {rule.name: at for at, rule in enumerate(rules)}

@@ -196,8 +196,8 @@ class Sanitizer:
             policy_version=self.policy.version,
             rules_digest=self._rules_digest,
             key_id=key_id(self._key),
-            raw_hash=hmac.digest(self._key, _canonical_trace(raw), "sha256").hex(),
-            sanitized_hash=hashlib.sha256(_canonical_trace(clean)).hexdigest(),
+            raw_hash=_hash_of(raw, hmac.new(self._key, digestmod="sha256")),
+            sanitized_hash=_hash_of(clean, hashlib.sha256()),
             counts=dict(sorted(Counter(entity.kind for entity in found).items())),
             rules=dict(sorted(Counter(map(self._harvester.origins.rule, found)).items())),
             paths=path_counts(raw, clean),
@@ -224,10 +224,15 @@ def rules_digest(policy: Policy) -> str:
     )
 
 
-def _canonical_trace(trace: Trace) -> bytes:
-    lines = [header_json(trace), *(step_json(step) for step in trace.steps), finish_json(trace)]
+def _hash_of(trace: Trace, hasher: Any) -> str:
+    """The hex digest of a trace's canonical lines."""
     repeats = Repeats()
-    return b"\n".join(repeats.text(line) for line in lines)
+    hasher.update(repeats.text(header_json(trace)))
+    for line in (*map(step_json, trace.steps), finish_json(trace)):
+        hasher.update(b"\n")
+        for piece in repeats.pieces(line):
+            hasher.update(piece)
+    return str(hasher.hexdigest())
 
 
 def _labels(trace: Trace) -> Iterator[str]:

@@ -9,17 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
 from evalkit.canonical import Json, canonical, exact_text
 from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["Repeats"]
 
 _REPEATING = ("messages", "tools")
-_LEVELS = 2
-"""A line holds a step's input, which holds the messages."""
-_AS_THEY_ARE = frozenset({str, bool, type(None)})
 
 
 class Repeats:
@@ -31,38 +26,39 @@ class Repeats:
 
     def __init__(self, *, exact: bool = False) -> None:
         self._write: Callable[[Json], bytes] = exact_text if exact else canonical
-        self._option = 0 if exact else orjson.OPT_SORT_KEYS
+        self._exact = exact
         self._lists: Prefixes[bytes] = Prefixes()
         self._known: dict[int, tuple[Any, bytes]] = {}
 
     def text(self, value: Json) -> bytes:
-        """The text of a line, or of a step's input.
+        """The text of a step's input, or of a line that holds one.
 
         Raises:
             InputError: `value` is no JSON.
         """
-        return self._text(value, _LEVELS)
+        return b"".join(self.pieces(value))
 
-    def _text(self, value: Any, levels: int) -> bytes:
-        if type(value) is not dict or not levels:
-            return self._write(value)
-        try:
-            parts = {key: self._part(key, item, levels - 1) for key, item in value.items()}
-            return orjson.dumps(parts, option=self._option)
-        except TypeError:  # a key that is no text, a lone surrogate: it finds the words
-            return self._write(value)
-
-    def _part(self, key: str, item: Any, levels: int) -> Any:
-        if type(item) in _AS_THEY_ARE:
-            return item
-        if type(item) is list and key in _REPEATING:
-            return orjson.Fragment(b"[%b]" % self._items(item))
-        return orjson.Fragment(self._text(item, levels))
+    def pieces(self, value: Json) -> list[bytes]:
+        """As `text`, in pieces: to hash a long chat's requests they need not be put together."""
+        if type(value) is not dict or not (_repeats(value) or _repeats(value.get("input"))):
+            return [self._write(value)]
+        if not all(type(key) is str for key in value):  # it finds the words
+            return [self._write(value)]
+        found = [b"{"]
+        for key in value if self._exact else sorted(value):
+            found.append(b"%b%b:" % (b"," if found[1:] else b"", self._write(key)))
+            item = value[key]
+            if type(item) is list and key in _REPEATING:
+                found += (b"[", self._items(item), b"]")
+            else:
+                found += self.pieces(item) if key == "input" else [self._write(item)]
+        found.append(b"}")
+        return found
 
     def _items(self, items: list[Any]) -> bytes:
         count, before = self._lists.of(items)
         texts = [self._once(item) for item in items[count:]]
-        made = b",".join([before, *texts] if before is not None else texts)
+        made = b",".join(texts if before is None else [before, *texts])
         self._lists.keep(items, made)
         return made
 
@@ -72,3 +68,7 @@ class Repeats:
             # held, so that no other gets its id
             known = self._known[id(part)] = (part, self._write(part))
         return known[1]
+
+
+def _repeats(value: object) -> bool:
+    return type(value) is dict and any(type(value.get(key)) is list for key in _REPEATING)
