@@ -29,6 +29,7 @@ class Repeats:
         self._exact = exact
         self._lists: Prefixes[bytes] = Prefixes()
         self._known: dict[int, tuple[Any, bytes]] = {}
+        self._keys: dict[str, bytes] = {}
 
     def text(self, value: Json) -> bytes:
         """The text of a step's input, or of a line that holds one.
@@ -46,7 +47,7 @@ class Repeats:
             return [self._write(value)]
         found = [b"{"]
         for key in value if self._exact else sorted(value):
-            found.append(b"%b%b:" % (b"," if found[1:] else b"", self._write(key)))
+            found += (b"," if found[1:] else b"", self._key(key))
             item = value[key]
             if type(item) is list and key in _REPEATING:
                 found += (b"[", self._items(item), b"]")
@@ -61,6 +62,11 @@ class Repeats:
         made = b",".join(texts if before is None else [before, *texts])
         self._lists.keep(items, made)
         return made
+
+    def _key(self, key: str) -> bytes:
+        if key not in self._keys:
+            self._keys[key] = self._write(key) + b":"
+        return self._keys[key]
 
     def _once(self, part: Any) -> bytes:
         known = self._known.get(id(part))
