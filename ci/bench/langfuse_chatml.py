@@ -1,6 +1,6 @@
 """How far the messages that evalkit reads from Langfuse exports equal Langfuse's own normalisation; prints JSON.
 
-    python -m ci.bench.langfuse_chatml ../shared/corpora/langfuse
+    python ci/bench/langfuse_chatml.py [CORPORA]        (default: ../shared/corpora beside the repository)
 
 Beside each ``X.trace.json`` stands ``X.chatml.json``: by observation, for input and output, ``{"success", "data"}``
 with a list of messages, or of one object with ``json`` where Langfuse kept the value as it is. Compared are roles,
@@ -142,4 +142,7 @@ def _reason(step: Step, messages: list[dict[str, Any]], data: list[dict[str, Any
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1])), indent=2))
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2].parent / "shared" / "corpora"
+    if not (root / "langfuse").is_dir():
+        sys.exit(f"no langfuse in {root}")
+    print(json.dumps(main(root / "langfuse"), indent=2))

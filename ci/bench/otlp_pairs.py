@@ -1,6 +1,6 @@
 """Same run, same trace: compares the runs of the corpora that were recorded in two or three dialects; prints JSON.
 
-Usage: python ci/bench/otlp_pairs.py FOLDER...      (../shared/corpora/otlp-genai ../shared/corpora/openai-agents-sdk)
+    python ci/bench/otlp_pairs.py [CORPORA]        (default: ../shared/corpora beside the repository)
 
 Files of one test hold one run: ``content_mode0`` and ``content_mode1`` of a folder, or one name in several folders.
 Compared are the agents inside of the run, the handoffs, and each model, tool and retrieval step in order: kind, name,
@@ -41,6 +41,9 @@ class Side:
     path: Path
     traces: tuple[Trace, ...]
     text: str
+
+
+FOLDERS = ("otlp-genai", "openai-agents-sdk")
 
 
 def pairs(folders: list[Path]) -> Iterator[tuple[Path, Path]]:
@@ -169,4 +172,8 @@ def compare(folders: list[Path]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare([Path(folder) for folder in sys.argv[1:]]), indent=1, ensure_ascii=False))
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2].parent / "shared" / "corpora"
+    folders = [root / name for name in FOLDERS]
+    if not all(folder.is_dir() for folder in folders):
+        sys.exit(f"no {' and '.join(FOLDERS)} in {root}")
+    print(json.dumps(compare(folders), indent=1, ensure_ascii=False))

@@ -35,5 +35,5 @@ def scan(context: click.Context, traces: tuple[str, ...], format: str | None, as
         echo_json({"traces": count, "found": [scanned_json(one) for one in found]})
     say(f"{count} traces, {len(found)} repeat an incident", err=as_json)
     for reason, times in sorted(report.skipped.items()):
-        say(f"  not read: {visible(reason)} ({times})", err=True)
+        say(f"  source: {visible(reason)} ({times})", err=True)
     context.exit(int(ExitCode.BLOCKED if found else ExitCode.DONE))

@@ -20,8 +20,7 @@ from evalkit.capture.seam import Call, Session, current_session
 from evalkit.capture.through import through_async
 from evalkit.errors import UsageError
 from evalkit.integrations.effects import Effects, stated
-from evalkit.integrations.mcp_results import RESULTS, as_sent
-from evalkit.trace.model import Effect
+from evalkit.integrations.mcp_forms import RESULTS, as_asked, as_sent, effect_of_hints
 
 __all__ = ["connected", "instrument"]
 
@@ -72,9 +71,8 @@ async def connected(
                     turn.fail(error)
                 raise
         if session is not None and turn is not None:
-            requests.learn(
-                session, await through_async(turn, RESULTS, functools.partial(requests.really, "list_tools"))
-            )
+            listing = await through_async(turn, RESULTS, functools.partial(requests.really, "list_tools"))
+            requests.learn(session, listing)
         yield requests.target
 
 
@@ -117,10 +115,9 @@ class _Requests:
             except Exception:  # noqa: BLE001  # the agent did not ask for the list
                 self._tools[session] = {}
         tool = self._tools[session].get(name, {})
-        told = {}
-        if tool and session.wants_definition(name):
-            told = {DEFINITION: definition_of(name, tool.get("description"), tool.get("inputSchema"))}
-        effect = self._stated(name) or _annotated(tool.get("annotations") or {})
+        defined = definition_of(name, tool.get("description"), tool.get("inputSchema"))
+        told = {DEFINITION: defined} if tool and session.wants_definition(name) else {}
+        effect = self._stated(name) or effect_of_hints(tool.get("annotations") or {})
         return await through_async(session.begin(Call("tool", name, plain(arguments or {}), effect, None, told)),
                                    RESULTS, do)  # fmt: skip
 
@@ -130,7 +127,7 @@ class _Requests:
         if session is None:
             return await do()
         given = {**dict(zip(_ASKED[request], args, strict=False)), **kwargs}
-        asked = {name: _asked(given[name]) for name in _ASKED[request] if given.get(name) is not None}
+        asked = {name: as_asked(given[name]) for name in _ASKED[request] if given.get(name) is not None}
         result = await through_async(session.begin(Call("tool", f"mcp.{request}", asked, "read")), RESULTS, do)
         if request == "list_tools":
             self.learn(session, result)
@@ -145,14 +142,3 @@ class _Requests:
         for name in self.real or _ASKED:
             ask = self.call_tool if name == "call_tool" else functools.partial(self.ask, name)
             setattr(self.target, name, ask)
-
-
-def _annotated(hints: dict[str, Any]) -> Effect | None:
-    """The effect by a tool's annotations, by the specification's defaults; None where there are none."""
-    if hints.get("readOnlyHint") is True:
-        return "read"
-    return "write" if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is not None else None
-
-
-def _asked(value: Any) -> Any:
-    return plain(value) if isinstance(value, dict | str) or hasattr(value, "model_dump") else str(value)

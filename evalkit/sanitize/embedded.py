@@ -11,6 +11,7 @@ __all__ = ["MAX_NESTING", "parse_nested", "refuse_constant", "serialize_like"]
 MAX_NESTING = 8
 """How deep texts are looked for in texts; what lies deeper is plain text."""
 
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _STYLES: tuple[dict[str, Any], ...] = (
     {"separators": (", ", ": ")},
     {"separators": (",", ":")},
@@ -22,15 +23,34 @@ _STYLES: tuple[dict[str, Any], ...] = (
 
 
 def parse_nested(text: str) -> Any:
-    """The JSON object, list or string that `text` spells, None when it spells none."""
+    """The JSON object, list or string that `text` spells, None when it spells none.
+
+    Half a surrogate pair, as in text cut inside of an emoji's escape, is a question mark in it. A key that stands twice
+    keeps both values, the later one under a key with a space behind it: what a parser would drop is in the text all the
+    same.
+    """
     first = text.lstrip()[:1]
     if first not in ("{", "[", '"') or len(text) < 2:
         return None
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_with_doubles)
+        if _SURROGATE.search(text):
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict | list | str) else None
+
+
+def _with_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    found = {}
+    for key, value in pairs:
+        while key in found:
+            key += " "
+        found[key] = value
+    return found
 
 
 def serialize_like(value: Any, original_value: Any, original: str) -> str:

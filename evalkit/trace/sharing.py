@@ -9,9 +9,10 @@ that stands:
 - ``"prefix": [[pointer, line, source_pointer, count], ...]``: the list at `pointer` starts with the first `count`
   items of an earlier list; only the rest is written.
 
-Pointers are lists of keys. They stand outside the value, so that no content of a trace can be taken for one. Only a
-string is ever referred to, and a list is continued once: a reader would else be made to build values that grow with a
-power of the file's length.
+Pointers are lists of keys. A `pointer` counts in what is written: in a continued list, from the first item that is. A
+`source_pointer` counts in the whole earlier line. Both stand outside the value, so that no content of a trace can be
+taken for one. Only a string is ever referred to, and a list is continued once: a reader would else be made to build
+values that grow with a power of the file's length.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Packer:
                     packed["input"] = self._share_list(line, packed["input"], key, prefixes)
         for key in ("input", "output"):
             if key in packed:
-                packed[key] = self._share_strings(line, packed[key], [key], refs)
+                packed[key] = self._share_strings(line, packed[key], [key], refs, prefixes)
         if refs:
             packed["refs"] = refs
         if prefixes:
@@ -95,20 +96,36 @@ class Packer:
             known = self._known[id(item)] = (item, canonical(item))  # held, so that no other gets its id
         return known[1]
 
-    def _share_strings(self, line: int, value: Any, pointer: Pointer, refs: list[list[Any]]) -> Any:
+    def _share_strings(
+        self, line: int, value: Any, pointer: Pointer, refs: list[list[Any]], prefixes: list[list[Any]]
+    ) -> Any:
         if isinstance(value, str):
             if len(value) < _LONG:
                 return value
-            known = self._strings.setdefault(value, (line, pointer))
+            known = self._strings.get(value)
+            if known is None:
+                self._strings[value] = line, _in_whole(pointer, prefixes)
+                return value
             if known[0] == line:
                 return value
             refs.append([pointer, *known])
             return None
         if isinstance(value, dict):
-            return {key: self._share_strings(line, item, [*pointer, key], refs) for key, item in value.items()}
+            return {
+                key: self._share_strings(line, item, [*pointer, key], refs, prefixes) for key, item in value.items()
+            }
         if isinstance(value, list):
-            return [self._share_strings(line, item, [*pointer, at], refs) for at, item in enumerate(value)]
+            return [self._share_strings(line, item, [*pointer, at], refs, prefixes) for at, item in enumerate(value)]
         return value
+
+
+def _in_whole(pointer: Pointer, prefixes: list[list[Any]]) -> Pointer:
+    """Where what is written at `pointer` stands in the line as it was before its lists were shortened."""
+    for shortened, _, _, count in prefixes:
+        depth = len(shortened)
+        if pointer[:depth] == shortened and len(pointer) > depth:
+            return [*shortened, int(pointer[depth]) + count, *pointer[depth + 1 :]]
+    return pointer
 
 
 def unpack(body: dict[str, Any], earlier: dict[int, dict[str, Any]], where: str) -> dict[str, Any]:
@@ -123,6 +140,11 @@ def unpack(body: dict[str, Any], earlier: dict[int, dict[str, Any]], where: str)
         IntegrityError: a pointer leads nowhere, or to what is never shared.
     """
     try:
+        for pointer, line, source in body.pop("refs", ()):
+            shared = _at(earlier[line], source)
+            if not isinstance(shared, str):
+                raise TypeError("only a text is referred to")
+            _put(body, pointer, shared)
         continued: list[Pointer] = []
         for pointer, line, source, count in body.pop("prefix", ()):
             before, tail = _at(earlier[line], source), _at(body, pointer)
@@ -130,11 +152,6 @@ def unpack(body: dict[str, Any], earlier: dict[int, dict[str, Any]], where: str)
                 raise TypeError("what is continued once is a list")
             continued.append(pointer)
             _put(body, pointer, before[:count] + tail)
-        for pointer, line, source in body.pop("refs", ()):
-            shared = _at(earlier[line], source)
-            if not isinstance(shared, str):
-                raise TypeError("only a text is referred to")
-            _put(body, pointer, shared)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise IntegrityError(
             f"a shared value points to nothing ({type(error).__name__}: {error})", where, "record or export it again"

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from evalkit.sanitize.embedded import parse_nested, serialize_like
+from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.sanitizer import Sanitizer
 
 VALUE = {"name": "é张", "list": [1, 2.5, None, True], "inner": {"a": "b"}}
 
@@ -31,3 +33,17 @@ def test_white_space_around_json_stays() -> None:
 def test_what_is_no_nested_json_is_plain_text(text: str) -> None:
     """Broken, hostile or scalar JSON is not taken apart, and nothing is raised."""
     assert parse_nested(text) is None
+
+
+def test_half_a_surrogate_pair_in_nested_text_is_a_question_mark() -> None:
+    """Text that was cut inside of an emoji's escape is still looked through, and can be written."""
+    assert parse_nested('{"mail": "a\\u0040b.org \\ud83d"}') == {"mail": "a@b.org ?"}
+    assert parse_nested('"\\ud83d\\ude00"') == "😀"
+
+
+def test_a_doubled_key_in_nested_json_hides_nothing() -> None:
+    """A parser would drop the first value, and leave it in the text."""
+    sanitizer = Sanitizer(Policy(), bytes(32))
+    written = str(sanitizer.value('{"password": "hunter2secretX9", "password": ""}'))
+    assert "hunter2" not in written
+    assert parse_nested('{"a": 1, "a": 2, "a": 3}') == {"a": 1, "a ": 2, "a  ": 3}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from evalkit.trace.file import finish_json, header_json, step_json
 from tests.build import a_trace, tool_step
@@ -85,10 +85,10 @@ def inspect_archive(document: Any, folder: Path) -> Path:
     path = folder / "log.eval"
     log = document if isinstance(document, dict) else {}
     samples = log.get("samples")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+    with ZipFile(path, "w", ZIP_DEFLATED) as file:
         for at, sample in enumerate(samples if isinstance(samples, list) else [samples], 1):
-            file.writestr(f"samples/{at}_epoch_1.json", json_text(sample))
-        file.writestr("header.json", json_text({key: value for key, value in log.items() if key != "samples"}))
+            file.writestr(ZipInfo(f"samples/{at}_epoch_1.json"), json_text(sample))  # its time is always the same
+        file.writestr(ZipInfo("header.json"), json_text({key: value for key, value in log.items() if key != "samples"}))
     return path
 
 

@@ -123,6 +123,23 @@ def test_a_long_chat_stays_linear_in_size() -> None:
     assert size(80) < 2.3 * size(40)
 
 
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(0, 2)), min_size=2, max_size=8))
+def test_long_texts_in_a_growing_chat_come_back_where_they_were(turns: list[tuple[bool, int, int]]) -> None:
+    """A result that was said before, in a list that an earlier step began: the same trace comes out of the file."""
+    texts = [mark * length for mark in "ab" for length in (10, 5000)]
+    messages: list[Json] = [{"role": "user", "content": "q"}]
+    steps: list[Step] = []
+    for asks, said, told in turns:
+        kept: list[Json] = messages[: len(messages) - told] if told else [*messages]
+        answer: Json = {"role": "assistant", "content": texts[said], "tool_calls": [{"name": "f", "id": texts[told]}]}
+        steps.append(Step(len(steps), "model", "chat", {"messages": kept, "params": {}}, answer))
+        if asks:
+            steps.append(Step(len(steps), "tool", "f", {"a": [texts[said]]}, texts[said]))
+        messages = [*kept, answer, {"role": "tool", "content": texts[said], "tool_call_id": "c"}]
+    trace = Trace("t", "a", "evalkit", tuple(steps))
+    assert read(lines_of(trace)) == trace
+
+
 def test_a_shared_value_that_changes_type_is_not_shared() -> None:
     """1, 1.0 and true are told apart where prefixes are compared."""
     first: list[object] = [{"role": "user", "content": "x", "n": True}]

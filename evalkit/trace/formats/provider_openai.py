@@ -171,7 +171,9 @@ def _extend(message: dict[str, Any], content: Json) -> None:
 
 
 def _parts(content: Any) -> list[Any]:
-    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content} if isinstance(content, str) else content]
 
 
 def _content(content: Any) -> Json:

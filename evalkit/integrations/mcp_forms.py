@@ -1,14 +1,15 @@
-"""Results of MCP requests as they go over the wire, and back."""
+"""What MCP requests ask and give, as it goes over the wire, and back; and what a tool's annotations say."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from evalkit.capture.plain import plain
 from evalkit.capture.seam import Answer
 from evalkit.capture.through import Shape, raised
-from evalkit.trace.model import StepError
+from evalkit.trace.model import Effect, StepError
 
-__all__ = ["RESULTS", "as_sent"]
+__all__ = ["RESULTS", "as_asked", "as_sent", "effect_of_hints"]
 
 _TYPE = "mcp_result"
 
@@ -37,6 +38,18 @@ def _rebuilt(answer: Answer) -> Any:
     found = getattr(types, str(answer.attributes.get(_TYPE)), None)
     model = found if isinstance(found, type) and issubclass(found, BaseModel) else types.CallToolResult
     return model.model_validate(answer.output)
+
+
+def effect_of_hints(hints: dict[str, Any]) -> Effect | None:
+    """The effect by a tool's annotations, by the specification's defaults; None where there are none."""
+    if hints.get("readOnlyHint") is True:
+        return "read"
+    return "write" if hints.get("readOnlyHint") is False or hints.get("destructiveHint") is not None else None
+
+
+def as_asked(value: Any) -> Any:
+    """An argument of a request as JSON."""
+    return plain(value) if isinstance(value, dict | str) or hasattr(value, "model_dump") else str(value)
 
 
 RESULTS = Shape(_written, _rebuilt)
