@@ -79,11 +79,11 @@ def find_cuts(trace: Trace) -> Cuts:
     for step in trace.of_kind("model", "tool", "retrieval"):
         given = [*_without_earlier(step.input, lists), step.output, *step.attributes.values()]
         for text in _texts(given, seen):
-            if not _is_prose(text):
+            if len(text) < longest or not _is_prose(text):
                 continue
             if len(text) > longest:
                 longest, found = len(text), {text}
-            elif len(text) == longest:
+            else:
                 found.add(text)
     return Cuts(longest if _is_limit(longest, len(found)) else None)
 
