@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from evalkit.canonical import Json
 from evalkit.case.look import look_over
 from evalkit.case.store import write_case
 from evalkit.errors import SanitizationFailed
@@ -50,8 +51,9 @@ PACKED = {
 @pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
 def test_a_packed_value_in_a_message_leaves_no_file(tmp_path: Path, packed: str) -> None:
     """Also where it stands in one of many messages that every request repeats, or is a key."""
-    for message in ({"role": "user", "content": f"see {packed}"}, {"role": "user", "content": [{packed: 1}]}):
-        messages = [{"role": "user", "content": f"turn {n}"} for n in range(20)]
+    seen: list[Json] = [{"role": "user", "content": f"see {packed}"}, {"role": "user", "content": [{packed: 1}]}]
+    for message in seen:
+        messages: list[Json] = [{"role": "user", "content": f"turn {n}"} for n in range(20)]
         messages.insert(7, message)
         steps = [Step(n, "model", "chat", {"messages": messages[: n + 1]}, {"content": "ok"}) for n in range(20)]
         with pytest.raises(SanitizationFailed):

@@ -178,7 +178,8 @@ def test_all_samples_of_a_row_are_kept_for_machines() -> None:
 def test_a_case_says_how_strong_its_checks_are_and_how_it_was_pruned() -> None:
     """What a reader must know before trusting a green row: what would get through, and what was proved."""
     strength: dict[str, Json] = {
-        "caught": 8, "faults": 9, "survivors": ["the answer has another /total"], "passed": 5, "variations": 5, "blamed": [],
+        "caught": 8, "faults": 9, "survivors": ["the answer has another /total"],
+        "passed": 5, "variations": 5, "blamed": [],
     }  # fmt: skip
     case = replace(
         a_case(),
