@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -293,6 +294,17 @@ def test_dry_refuses_what_the_replay_would(project: Project, case_id: str) -> No
     """It is a rehearsal."""
     done = project.run("replay", case_id, "--mode", "dry", "--from-step", "3", "--base-url", "http://127.0.0.1:9/v1")
     assert (done.code, "step 3 is a tool step" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("absent", ["httpx", "httpx2"])
+def test_a_fork_needs_only_one_of_the_http_libraries(
+    project: Project, case_id: str, server: ScriptedServer, absent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of them is there depends on the SDK's version."""
+    monkeypatch.setitem(sys.modules, absent, None)
+    server.will(json_reply(completion("Done.")))
+    (body,) = fork(project, case_id, server, 4)
+    assert (body["status"], body["counts"]["live_model"]) == ("passed", 1)
 
 
 def test_python_forks_too(project: Project, case_id: str, server: ScriptedServer) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from evalkit.canonical import Json, exact_text
@@ -66,16 +67,15 @@ class AgentLoop:
             EndpointError: no completion came.
             StepLimit: the model did not come to an end.
         """
-        import httpx  # a client that the session sees
-
         session = current_session()
         assert session is not None, "the loop runs in replays only"
         body, _ = first_request(self._step)
         messages = body["messages"]
+        http = _client_library()
         headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         with (
             Position(session, self._step.parent).taken(),
-            httpx.Client(headers=headers, timeout=httpx.Timeout(600.0, connect=10.0), trust_env=False) as client,
+            http.Client(headers=headers, timeout=http.Timeout(600.0, connect=10.0), trust_env=False) as client,
         ):
             for _ in range(self._max_turns):
                 answer = self._asked(client, body)
@@ -136,6 +136,14 @@ class AgentLoop:
         if isinstance(output, dict) and len(output) == 1 and said is not None and said in output.values():
             return dict.fromkeys(output, text)
         return text
+
+
+def _client_library() -> Any:
+    """A client that the session sees: the one that the OpenAI SDK at hand brings along."""
+    try:
+        return import_module("httpx2")
+    except ImportError:
+        return import_module("httpx")
 
 
 def first_request(step: Step) -> tuple[dict[str, Any], tuple[str, ...]]:
