@@ -15,30 +15,23 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
-from evalkit.errors import ReplayRefused
+from evalkit.playback.admission import check_open
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.environment import environment_of
-from evalkit.playback.faults import FAULT, Fault, Faulty, check_faults
+from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import Target
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
-from evalkit.trace.modes import fork_refusal, has_prompt
 
 __all__ = ["Day", "PreparedCase", "prepare"]
 
 _TOOLS: frozenset[Kind] = frozenset({"tool", "retrieval", "policy", "approval"})
 _WITH_MODEL: frozenset[Kind] = _TOOLS | frozenset[Kind]({"model"})
-_NEEDS_OF: tuple[str, str] = ("exact", "live-model")
-"""What a trace must hold, by `trace.modes`: with a frozen model, and with a live one."""
-_INFRASTRUCTURE = frozenset(
-    "APIConnectionError APITimeoutError ConnectError ConnectTimeout ReadTimeout ReadError RemoteProtocolError "
-    "PoolTimeout RateLimitError InternalServerError ServiceUnavailableError OverloadedError ConnectionError "
-    "ConnectionRefusedError ConnectionResetError UnreadableAnswer".split()
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +159,7 @@ class Day:
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
         asked_otherwise = self._prepared.mode == "fork" or bool(self._prepared.overrides.json())
-        fault = "" if self._prepared.endpoint is None else _infrastructure_fault(trace, strict=asked_otherwise)
+        fault = "" if self._prepared.endpoint is None else infrastructure_fault(trace, strict=asked_otherwise)
         if fault:
             return "errored", (), fault
         results = tuple(self._prepared.judge(trace))
@@ -214,7 +207,7 @@ def prepare(
     if endpoint is None:
         overrides = NO_OVERRIDES  # a frozen model is asked what the recording asks
     live = endpoint is not None or mode not in ("exact", "simulation")
-    _check_open(case, mode, from_step, overrides, live=live)
+    check_open(case, mode, from_step, overrides, live=live)
     check_faults(faults, live=live)
     kinds = _TOOLS if live else _WITH_MODEL
     return PreparedCase(
@@ -233,38 +226,6 @@ def prepare(
     )
 
 
-def _check_open(case: Case, mode: Mode, from_step: int | None, overrides: Overrides, *, live: bool) -> None:
-    """Refuses a mode that the incident holds too little for."""
-    if mode == "fork":
-        _check_fork(case, from_step or 0, overrides)
-        return
-    frozen, with_model = _NEEDS_OF
-    needed = with_model if live else frozen
-    if needed in case.closed:
-        others = [name for name in _NEEDS_OF if name not in case.closed]
-        raise ReplayRefused(
-            f"mode {mode} is refused: {case.closed[needed]}",
-            f"case {case.id}",
-            f"use --mode {others[0]}" if others else "record the incident again with what is missing",
-        )
-
-
-def _check_fork(case: Case, seq: int, overrides: Overrides) -> None:
-    """Refuses a step that a fork can't start at."""
-    incident = case.trace.trace
-    forkable = [step.seq for step in incident.of_kind("model") if fork_refusal(incident, step.seq) is None]
-    shown = ", ".join(map(str, forkable[:8])) + (", ..." if forkable[8:] else "")
-    cure = f"use --from-step with one of {shown}" if forkable else "record the incident again with what is missing"
-    try:
-        reason = fork_refusal(incident, seq)
-    except KeyError:
-        reason = f"there is no step {seq}"
-    if reason is None and overrides.system_prompt is not None and not has_prompt(incident.step(seq)):
-        reason = f"step {seq}: no system prompt in the messages"
-    if reason is not None:
-        raise ReplayRefused(f"fork is refused: {reason}", f"case {case.id}", cure)
-
-
 class _Collector:
     """Keeps the steps of a replay in memory."""
 
@@ -279,23 +240,3 @@ class _Collector:
 
     def steps(self) -> tuple[Step, ...]:
         return tuple(self._steps[seq] for seq in sorted(self._steps))
-
-
-def _infrastructure_fault(trace: Trace, *, strict: bool) -> str:
-    """Why the live model could not be reached in the end; empty when its last call was answered.
-
-    A run whose last model call met an outage says nothing about the agent, whether it raised or made an excuse. An
-    outage that was declared as a fault does.
-
-    Args:
-        strict: any refusal of the endpoint is meant (what it was asked is not the agent's own).
-    """
-    last = next((step for step in reversed(trace.steps) if step.kind == "model"), None)
-    if last is None or last.error is None or FAULT in last.attributes:
-        return ""
-    status = last.attributes.get("status")
-    if last.error.type in _INFRASTRUCTURE or (
-        isinstance(status, int) and (status == 429 or status >= (400 if strict else 500))
-    ):
-        return f"the model endpoint failed: {last.error.type}: {last.error.message}"
-    return ""
