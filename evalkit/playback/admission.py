@@ -41,14 +41,15 @@ def check_open(case: Case, mode: Mode, from_step: int | None, overrides: Overrid
 def _check_fork(case: Case, seq: int, overrides: Overrides) -> None:
     """Refuses a step that a fork can't start at."""
     incident = case.trace.trace
-    forkable = [step.seq for step in incident.of_kind("model") if fork_refusal(incident, step.seq) is None]
-    shown = ", ".join(map(str, forkable[:8])) + (", ..." if forkable[8:] else "")
-    cure = f"use --from-step with one of {shown}" if forkable else "record the incident again with what is missing"
     try:
         reason = fork_refusal(incident, seq)
     except KeyError:
         reason = f"there is no step {seq}"
     if reason is None and overrides.system_prompt is not None and not has_prompt(incident.step(seq)):
         reason = f"step {seq}: no system prompt in the messages"
-    if reason is not None:
-        raise ReplayRefused(f"fork is refused: {reason}", f"case {case.id}", cure)
+    if reason is None:
+        return
+    forkable = [step.seq for step in incident.of_kind("model") if fork_refusal(incident, step.seq) is None]
+    shown = ", ".join(map(str, forkable[:8])) + (", ..." if forkable[8:] else "")
+    cure = f"use --from-step with one of {shown}" if forkable else "record the incident again with what is missing"
+    raise ReplayRefused(f"fork is refused: {reason}", f"case {case.id}", cure)
