@@ -8,7 +8,7 @@ from pathlib import Path
 __all__ = ["init_project"]
 
 _SETTINGS = """\
-# evalkit: see docs/settings.md
+# evalkit: see docs/files.md
 # target = "agent:run"            # what a replay runs, module:function
 # owner = "payments-team"
 

@@ -194,7 +194,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         file = _File.model_validate(body)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise ConfigError(faults, source, "see docs/settings.md for the keys") from None
+        raise ConfigError(faults, source, "see docs/files.md for the keys") from None
     key_file = environment.get("EVALKIT_KEY_FILE") or file.sanitize.key_file
     return Settings(
         root=root,

@@ -110,7 +110,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         file = _SuiteFile.model_validate(body)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise ConfigError(faults, where, "see docs/suites.md for the keys of a suite") from None
+        raise ConfigError(faults, where, "see docs/files.md for the keys of a suite") from None
     if file.mode not in ("exact", "simulation") and file.model is None:
         raise ConfigError(f"mode {file.mode} needs an endpoint", where, 'add [model] base_url = "http://..."')
     declared = tuple(Fault(**dict(fault)) for fault in file.faults)
