@@ -9,6 +9,7 @@ from typing import Any
 
 from evalkit.app import run as running
 from evalkit.app.ingest import ingest_trace
+from evalkit.app.keys import output_sanitizer
 from evalkit.app.run import Run
 from evalkit.app.settings import Settings, load_settings
 from evalkit.canonical import Json
@@ -63,19 +64,29 @@ def replay(
     strict: bool = False,
     sample: int = 0,
     timeout_s: float = 60.0,
+    settings: Settings | None = None,
 ) -> Replay:
-    """One replay of a case.
+    """One replay of a case. What the agent says and calls is sanitized as in a recording.
 
     Args:
         target: ``module:function``, or the function itself.
         base_url: the endpoint that mode ``live-model`` may reach.
+        settings: the project's, for its sanitizer; those of the current folder by default.
 
     Raises:
-        ConfigError: there is no such target.
+        ConfigError: there is no such target, or the settings can't be used.
         ReplayRefused: the incident lacks what the mode needs.
     """
     runnable: Target = TARGETS.get("python")(target)
-    prepared = prepare(case, mode=mode, endpoint=base_url, strict=strict, timeout_s=timeout_s)
+    project = settings or _here()
+    prepared = prepare(
+        case,
+        mode=mode,
+        endpoint=base_url,
+        strict=strict,
+        timeout_s=timeout_s,
+        sanitizer=lambda: output_sanitizer(project),
+    )
     return prepared.replay(runnable, sample)
 
 

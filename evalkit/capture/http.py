@@ -321,7 +321,14 @@ def _capturing_send(library: Any, original: Callable[..., Any]) -> Callable[...,
         if exchange is None:
             return original(self, request, **options)
         if exchange.turn.answer is not None:
-            return exchange.substitute(exchange.turn.answer)
+            for hook in self.event_hooks["request"]:
+                hook(request)
+            response = exchange.substitute(exchange.turn.answer)
+            for hook in self.event_hooks["response"]:
+                hook(response)
+            if not options.get("stream"):
+                response.read()
+            return response
         with exchange.turn.inside():
             response = original(self, request, **options)
         exchange.observe(response)
@@ -337,7 +344,14 @@ def _capturing_async_send(library: Any, original: Callable[..., Any]) -> Callabl
         if exchange is None:
             return await original(self, request, **options)
         if exchange.turn.answer is not None:
-            return exchange.substitute(exchange.turn.answer)
+            for hook in self.event_hooks["request"]:
+                await hook(request)
+            response = exchange.substitute(exchange.turn.answer)
+            for hook in self.event_hooks["response"]:
+                await hook(response)
+            if not options.get("stream"):
+                await response.aread()
+            return response
         with exchange.turn.inside():
             response = await original(self, request, **options)
         exchange.observe(response)
