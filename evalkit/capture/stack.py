@@ -19,12 +19,15 @@ _FILE = re.compile(r'(?m)^([ |+]*File ")([^"\n]+)(")')
 def stack_of(error: BaseException) -> str:
     """The traceback as Python prints it; a path outside of every known folder is cut down to the file's name."""
     text = "".join(traceback.format_exception(error))
-    roots = sorted({_folder(path) for path in (*sys.path, os.getcwd()) if path}, key=len, reverse=True)
+    roots = sorted(_roots(), key=len, reverse=True)
     return _FILE.sub(lambda found: f"{found[1]}{_told(found[2], roots)}{found[3]}", text)
 
 
-def _folder(path: str) -> str:
-    return os.path.join(os.path.abspath(path), "")
+def _roots() -> set[str]:
+    try:
+        return {os.path.join(os.path.abspath(path), "") for path in (*sys.path, os.getcwd())}
+    except OSError:  # the working directory is gone
+        return {os.path.join(path, "") for path in sys.path if os.path.isabs(path)}
 
 
 def _told(path: str, roots: list[str]) -> str:

@@ -9,7 +9,6 @@ import pytest
 
 from evalkit.capture.seam import error_of
 
-
 ELSEWHERE = "/srv/elsewhere/job.py"
 
 
@@ -25,6 +24,7 @@ def failing_in(path: Path) -> str:
 def test_paths_are_told_from_where_python_found_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the working directory or a folder of ``sys.path``, the nearest of them; elsewhere the name alone is told."""
     outer, inner = tmp_path / "site", tmp_path / "site" / "agent"
+    inner.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert 'File "site/agent/core/loop.py", line 1' in failing_in(inner / "core" / "loop.py")
     monkeypatch.syspath_prepend(str(inner))
@@ -37,6 +37,15 @@ def test_paths_are_told_from_where_python_found_them(tmp_path: Path, monkeypatch
     assert 'test_stack.py", line' in stranger
     assert str(Path(__file__).parent) not in stranger
     assert "ValueError: no" in stranger
+
+
+def test_a_working_directory_that_is_gone_is_no_reason_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recorder never breaks the agent that it watches."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert 'File "job.py", line 1' in failing_in(Path(ELSEWHERE))
 
 
 def test_every_traceback_of_a_chain_is_told_so() -> None:
