@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from evalkit.canonical import Json, exact_text, parse_exact
+from evalkit.capture.exchange import failure_of
 from evalkit.capture.http import http_capture
 from evalkit.capture.seam import Session, error_of
 from evalkit.capture.threads import carry_context
@@ -31,11 +32,7 @@ _FROZEN: dict[Mode, frozenset[Kind]] = {
     "exact": frozenset({"tool", "retrieval", "policy", "approval", "model"}),
     "live-model": frozenset({"tool", "retrieval", "policy", "approval"}),
 }
-_INFRASTRUCTURE = frozenset(
-    "APIConnectionError APITimeoutError ConnectError ConnectTimeout ReadTimeout ReadError RemoteProtocolError "
-    "PoolTimeout RateLimitError InternalServerError ServiceUnavailableError OverloadedError ConnectionError "
-    "ConnectionRefusedError ConnectionResetError".split()
-)
+_INFRASTRUCTURE = frozenset("RateLimitError InternalServerError ServiceUnavailableError OverloadedError".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +224,7 @@ def _infrastructure_fault(trace: Trace) -> str:
     if last is None or last.error is None:
         return ""
     status = last.attributes.get("status")
-    if last.error.type in _INFRASTRUCTURE or (isinstance(status, int) and (status == 429 or status >= 500)):
+    met = last.error.type
+    if failure_of(met) or met in _INFRASTRUCTURE or (isinstance(status, int) and (status == 429 or status >= 500)):
         return f"the model endpoint failed: {last.error.type}: {last.error.message}"
     return ""
