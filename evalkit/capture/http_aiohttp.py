@@ -1,7 +1,8 @@
 """aiohttp: the one coroutine of its client session that every request goes through goes through our session.
 
 A substituted answer is a `ClientResponse` over a `StreamReader` that is fed a piece at a time, when the one before has
-been read: what a caller sees of a stream's pieces does not hang on timing.
+been read: what a caller sees of a stream's pieces does not hang on timing. Not run for a substituted answer are the
+session's middlewares and trace configs.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import functools
 import http
 import inspect
 import json as json_module
+import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -98,7 +100,7 @@ def _response(library: Any, session: Any, method: str, str_or_url: Any, reply: R
         raise failure
     loop = asyncio.get_running_loop()
     url = session._build_url(str_or_url)
-    multidict: Any = inspect.getmodule(type(session.headers))
+    multidict: Any = sys.modules["multidict"]  # aiohttp stands on it
     headers = multidict.CIMultiDictProxy(multidict.CIMultiDict(reply.headers or {}))
     sent = multidict.CIMultiDictProxy(multidict.CIMultiDict(session.headers))
     known = inspect.signature(library.ClientResponse.__init__).parameters

@@ -95,7 +95,7 @@ async def by_readline(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def by_read(response: aiohttp.ClientResponse) -> bytes:
-    return await response.read()
+    return bytes(await response.read())
 
 
 @pytest.mark.parametrize("way", [by_any, by_chunked, by_chunks, by_line, by_readline, by_read])
@@ -140,7 +140,7 @@ def test_a_stream_flows_through_as_it_comes(server: ScriptedServer) -> None:
     server.will(Reply(200, {"content-type": "text/event-stream"}, chunks=itertools.repeat(first)))
 
     async def one_line(response: aiohttp.ClientResponse) -> bytes:
-        return await response.content.readline()
+        return bytes(await response.content.readline())
 
     with session() as run:
         assert ask(server.url, one_line, stream=True) == first[:-1]
