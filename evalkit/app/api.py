@@ -9,6 +9,7 @@ from typing import Any
 
 from evalkit.app import run as running
 from evalkit.app.ingest import ingest_trace
+from evalkit.app.keys import output_sanitizer
 from evalkit.app.replay_plan import check_together
 from evalkit.app.run import Run
 from evalkit.app.settings import Settings, load_settings
@@ -71,8 +72,9 @@ def replay(
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
     max_turns: int = 20,
+    settings: Settings | None = None,
 ) -> Replay:
-    """One replay of a case.
+    """One replay of a case. What the agent says and calls is sanitized as in a recording.
 
     Args:
         target: ``module:function``, or the function itself; the case's own by default. A fork runs none.
@@ -81,12 +83,14 @@ def replay(
         faults: what goes wrong on purpose, in mode ``simulation``.
         from_step: the model step that mode ``fork`` goes on from.
         max_turns: model calls of a fork at most.
+        settings: the project's, for its sanitizer; those of the current folder by default.
 
     Raises:
-        ConfigError: there is no such target, or arguments don't go together.
+        ConfigError: there is no such target, arguments don't go together, or the settings can't be used.
         ReplayRefused: the incident lacks what the mode needs.
     """
     check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    project = settings or _here()
     prepared = prepare(
         case,
         mode=mode,
@@ -96,6 +100,7 @@ def replay(
         overrides=overrides,
         faults=faults,
         from_step=from_step,
+        sanitizer=lambda: output_sanitizer(project),
     )
     runnable: Target
     if from_step is not None and base_url is not None:

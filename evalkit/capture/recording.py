@@ -39,8 +39,8 @@ def record(
 ) -> Recording:
     """Records what happens inside of a ``with`` or ``async with`` block to a new trace file.
 
-    Tool calls (see `tool`) and model calls over httpx and httpx2 become steps, also from threads and tasks started in
-    the block. An exception that leaves the block is recorded as the run's error, and goes on.
+    Tool calls (see `tool`) and model calls over httpx, httpx2, requests and aiohttp become steps, also from threads and
+    tasks started in the block. An exception that leaves the block is recorded as the run's error, and goes on.
 
     Args:
         path: the file, which must not exist; missing folders are made.

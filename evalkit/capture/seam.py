@@ -11,7 +11,6 @@ An **Observer** is told when a step starts and when it ends: the file writer and
 from __future__ import annotations
 
 import dataclasses
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from evalkit.canonical import Json
+from evalkit.capture.stack import stack_of
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.model import Effect, EffectSource, Kind, Step, StepError, Usage
 
@@ -286,10 +286,9 @@ def current_session() -> Session | None:
 
 
 def error_of(error: BaseException) -> StepError:
-    """An exception as plain data, with its traceback."""
+    """An exception as plain data, with its traceback (see `capture.stack`)."""
     kind = type(error)
-    stack = "".join(traceback.format_exception(error))
-    return StepError(kind.__name__, str(error), kind.__module__, stack)
+    return StepError(kind.__name__, str(error), kind.__module__, stack_of(error))
 
 
 def _effect(call: Call, answer: Answer) -> tuple[Effect, EffectSource]:

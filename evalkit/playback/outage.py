@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from evalkit.capture.exchange import failure_of
 from evalkit.playback.faults import FAULT
 from evalkit.trace.model import Trace
 
 __all__ = ["infrastructure_fault"]
 
 _INFRASTRUCTURE = frozenset(
-    "APIConnectionError APITimeoutError ConnectError ConnectTimeout ReadTimeout ReadError RemoteProtocolError "
-    "PoolTimeout RateLimitError InternalServerError ServiceUnavailableError OverloadedError ConnectionError "
-    "ConnectionRefusedError ConnectionResetError UnreadableAnswer".split()
+    "RateLimitError InternalServerError ServiceUnavailableError OverloadedError UnreadableAnswer".split()
 )
 
 
@@ -27,8 +26,7 @@ def infrastructure_fault(trace: Trace, *, strict: bool) -> str:
     if last is None or last.error is None or FAULT in last.attributes:
         return ""
     status = last.attributes.get("status")
-    if last.error.type in _INFRASTRUCTURE or (
-        isinstance(status, int) and (status == 429 or status >= (400 if strict else 500))
-    ):
+    refused = isinstance(status, int) and (status == 429 or status >= (400 if strict else 500))
+    if failure_of(last.error.type) or last.error.type in _INFRASTRUCTURE or refused:
         return f"the model endpoint failed: {last.error.type}: {last.error.message}"
     return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,7 +26,7 @@ class Reply:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
-    chunks: Sequence[bytes] | None = None
+    chunks: Iterable[bytes] | None = None
     cut: bool = False
     delay_s: float = 0.0
 
@@ -92,6 +92,14 @@ def stream_reply(*deltas: dict[str, Any], finish: str | None = "stop", cut: bool
     return Reply(200, {"content-type": "text/event-stream"}, chunks=pieces, cut=cut)
 
 
+def _body(raw: bytes) -> Any:
+    """A request's JSON; the bytes of one that has none."""
+    try:
+        return json.loads(raw or b"null")
+    except ValueError:
+        return raw
+
+
 @contextmanager
 def scripted_server() -> Iterator[ScriptedServer]:
     """A server on a free port of the loopback; its `url` ends in ``/v1``."""
@@ -101,7 +109,7 @@ def scripted_server() -> Iterator[ScriptedServer]:
 
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length") or 0)
-            script.requests.append({"path": self.path, "body": json.loads(self.rfile.read(length) or b"null")})
+            script.requests.append({"path": self.path, "body": _body(self.rfile.read(length))})
             self._send(script.take())
 
         do_GET = do_POST  # noqa: N815  # the name that http.server looks for
