@@ -65,6 +65,8 @@ class Suite:
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
+        sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
+        unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
     """
 
     name: str
@@ -78,6 +80,8 @@ class Suite:
     seed: int = 0
     model: ModelEndpoint | None = None
     baseline: str = ""
+    sandbox: bool = False
+    unsafe_replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def scrub_environment(keep: Iterable[str], home: Path) -> None:
     with contextlib.suppress(OSError, ValueError, IndexError):
         _wipe_start()
     os.environ.update(kept)
+    tempfile.tempdir = None  # it keeps the folder that it found first
 
 
 def _wipe_start() -> None:

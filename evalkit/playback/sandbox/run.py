@@ -23,7 +23,7 @@ from evalkit.playback.sandbox.confine import confine
 from evalkit.playback.sandbox.model import Ended, Layers, Policy
 from evalkit.playback.sandbox.readable import packages, system_files
 
-__all__ = ["default_policy", "probe_layers", "run_sandboxed", "workspace"]
+__all__ = ["Running", "default_policy", "probe_layers", "run_sandboxed", "start_sandboxed", "workspace"]
 
 _MOST = 1 << 30
 """Bytes that a result may have."""
@@ -64,12 +64,44 @@ def run_sandboxed(
         folder: the only writable place; a temporary one when None.
         before: is called in the fork before it is confined (the tests change the user there).
     """
-    policy = policy or default_policy()
-    if folder is None:
-        with workspace() as made:
-            return run_sandboxed(
-                function, payload, policy=policy, folder=made, timeout_s=timeout_s, before=before
-            )  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        where = folder or stack.enter_context(workspace())
+        running = start_sandboxed(function, payload, policy=policy or default_policy(), folder=where, before=before)
+        return running.end(timeout_s)
+
+
+class Running:
+    """A sandbox at work.
+
+    Attributes:
+        pipe: can be read when a result is on its way, or the process is gone; for `select` and its kin.
+    """
+
+    def __init__(self, child: int, pipe: int) -> None:
+        self._child = child
+        self.pipe = pipe
+
+    def end(self, timeout_s: float) -> Ended:
+        """Waits for the result, at most so long, and ends the process."""
+        try:
+            data = _read(self.pipe, time.monotonic() + timeout_s)
+        finally:
+            os.close(self.pipe)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, signal.SIGKILL)
+            _, code = os.waitpid(self._child, 0)
+        return Ended("late", reason=f"not done after {timeout_s:g} s") if data is None else _ended(data, code)
+
+
+def start_sandboxed(
+    function: Callable[[bytes], bytes],
+    payload: bytes,
+    *,
+    policy: Policy,
+    folder: Path,
+    before: Callable[[], Any] | None = None,
+) -> Running:
+    """Begins what `run_sandboxed` does, so that several can work at once."""
     ours, theirs = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 counts the threads of BLAS and Arrow
@@ -77,16 +109,7 @@ def run_sandboxed(
     if child == 0:
         _child(function, payload, policy, folder, theirs, before)
     os.close(theirs)
-    try:
-        data = _read(ours, time.monotonic() + timeout_s)
-    finally:
-        os.close(ours)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        _, code = os.waitpid(child, 0)
-    if data is None:
-        return Ended("late", reason=f"not done after {timeout_s:g} s")
-    return _ended(data, code)
+    return Running(child, ours)
 
 
 def probe_layers() -> Layers:

@@ -1,7 +1,8 @@
 """The system call filter: a classic BPF program that the kernel runs before each call (man 2 seccomp).
 
 Allowed is what computing needs: files (Landlock governs which), memory, threads, and pairs of sockets within the
-process, which asyncio wakes itself with. Everything in `syscalls` is refused, and so is a call in another machine's convention.
+process, which asyncio wakes itself with. Everything in `syscalls` is refused, and so is a call in another machine's
+convention.
 """
 
 from __future__ import annotations
