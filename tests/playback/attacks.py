@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import encodings.idna  # noqa: F401 - before the fork: as another user, the interpreter's own library may be out of reach
 import errno
+import fcntl
 import gc
 import mmap
 import os
@@ -253,6 +254,20 @@ def truncate(place: Place) -> bool:
     return True
 
 
+def truncate_while_reading(place: Place) -> bool:
+    os.open(place.file("prey.txt"), os.O_RDONLY | os.O_TRUNC)
+    return True
+
+
+def signal_by_ownership(place: Place) -> bool:
+    """Whoever owns a descriptor is signalled when it becomes readable."""
+    one, other = socket.socketpair()
+    fcntl.fcntl(one, fcntl.F_SETOWN, place.victim)
+    fcntl.fcntl(one, fcntl.F_SETFL, os.O_ASYNC)
+    other.send(b"x")
+    return True
+
+
 def make_folder(place: Place) -> bool:
     os.mkdir(place.file("folder"))
     return True
@@ -455,7 +470,8 @@ ATTACKS: tuple[Attack, ...] = (
     subprocess_shell, fork_exec_under_the_audit_hook, os_system, posix_spawn, a_fork, clone_by_raw_call, exec_in_place,
     write_by_open, write_by_dir_fd, write_by_arrow, write_by_sqlite, write_by_ctypes, write_by_symlink,
     write_by_hardlink, rename_to_the_outside, write_by_inherited_descriptor, write_from_a_thread, delete, truncate,
-    make_folder, remove_tree, change_mode, change_time, change_attribute, change_owner,
+    truncate_while_reading, signal_by_ownership, make_folder, remove_tree, change_mode, change_time,
+    change_attribute, change_owner,
     read_a_secret_file, read_dot_env_by_arrow, read_by_mmap, list_a_folder,
     read_environ_of_another_process, read_memory_by_proc, open_a_descriptor_of_another_process, read_memory_by_call,
     trace_another_process, kill_another_process, kill_by_descriptor, limit_another_process,

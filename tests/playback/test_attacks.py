@@ -20,6 +20,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("the kernel's layers are Linux's", allow_module_level=True)
 
+from evalkit.playback.sandbox import confine, landlock
 from evalkit.playback.sandbox.model import Ended
 from evalkit.playback.sandbox.run import probe_layers, run_sandboxed
 from tests.playback.attacks import ATTACKS, SECRET, Attack, Lacking, Place
@@ -164,6 +165,19 @@ def test_no_attack_gets_through(attack: Attack, user: str, monkeypatch: pytest.M
         if said.startswith(Lacking.__name__):
             pytest.skip(said)
         pytest.fail(f"the attack proves nothing here: without the sandbox it came to {said!r}")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def test_nor_with_the_first_landlock(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux 5.13's governs no truncation, TCP, devices or signals; and no network namespace is allowed."""
+    monkeypatch.setattr(landlock, "_version", lambda: 1)
+    monkeypatch.setattr(confine, "leave_network", lambda: None)
+    with a_place(USERS[0]) as place:
+        ended = sandboxed(attack, place, USERS[0], monkeypatch)
+        assert ended.layers.landlock in (0, 1)  # 0: died before it could say
+        assert ended.status in ("done", "raised", "died"), ended
+        assert not got_through(ended.value.decode(), place), ended
+        assert changed(place) == []
 
 
 def test_there_are_thirty_attacks_at_least() -> None:

@@ -32,7 +32,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random"
 def landlock_abi() -> int:
     """The kernel's version of Landlock; 0 where it is missing or off."""
     try:
-        return syscall(_CREATE, None, 0, _VERSION_QUERY)
+        return _version()
     except OSError:
         return 0
 
@@ -45,7 +45,7 @@ def restrict_files(readable: Iterable[Path], writable: Path) -> int:
     Raises:
         OSError: the kernel refused.
     """
-    abi = syscall(_CREATE, None, 0, _VERSION_QUERY)
+    abi = _version()
     handled = (1 << _RIGHTS.get(abi, 16)) - 1
     network = 0b11 if abi >= 4 else 0
     scoped = 0b11 if abi >= 6 else 0
@@ -62,6 +62,10 @@ def restrict_files(readable: Iterable[Path], writable: Path) -> int:
     finally:
         os.close(ruleset)
     return abi
+
+
+def _version() -> int:
+    return syscall(_CREATE, None, 0, _VERSION_QUERY)
 
 
 def _allow(ruleset: int, path: Path, rights: int) -> None:

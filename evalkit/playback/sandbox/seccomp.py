@@ -26,8 +26,12 @@ _NR_AT, _ARCH_AT, _ARGUMENTS_AT = 0, 4, 16
 
 _CLONE_THREAD = 0x10000
 _AF_UNIX, _SOCK_STREAM, _SOCK_TYPE_MASK = 1, 1, 0xF
-_TERMINAL_INPUT = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX: typing into the user's terminal."""
+_IOCTLS = (0x5412, 0x541C, 0x8901, 0x8902)
+"""TIOCSTI, TIOCLINUX: typing into the user's terminal. FIOSETOWN, SIOCSPGRP: having others signalled."""
+_FCNTLS = (8, 15)
+"""F_SETOWN, F_SETOWN_EX: likewise."""
+_ACCESS_AND_TRUNCATE, _TRUNCATE_ONLY = 0o1003, 0o1000
+"""O_ACCMODE | O_TRUNC, and O_RDONLY with O_TRUNC: emptying what may only be read, before Landlock's third version."""
 
 _Line = tuple[int, int, int, int]
 
@@ -71,6 +75,7 @@ def _judged(pid: int) -> dict[str, list[_Line]]:
     """The calls whose arguments decide; each block ends in a return."""
     allow, deny = (_RETURN, 0, 0, _ALLOW), _refuse(errno.EPERM)
     own = [_argument(0), (_JUMP_EQUAL, 0, 1, pid), allow, deny]
+    truncating = [(_AND, 0, 0, _ACCESS_AND_TRUNCATE), (_JUMP_EQUAL, 1, 0, _TRUNCATE_ONLY), allow, deny]
     return {
         "clone": [_argument(0), (_JUMP_SET, 0, 1, _CLONE_THREAD), allow, deny],
         "clone3": [_refuse(errno.ENOSYS)],  # its flags are behind a pointer; libc falls back to clone
@@ -84,10 +89,17 @@ def _judged(pid: int) -> dict[str, list[_Line]]:
         "kill": own,
         "tgkill": own,
         "prlimit64": [_argument(0), (_JUMP_EQUAL, 1, 0, 0), (_JUMP_EQUAL, 0, 1, pid), allow, deny],
-        "ioctl": [
-            _argument(1), (_JUMP_EQUAL, 2, 0, _TERMINAL_INPUT[0]), (_JUMP_EQUAL, 1, 0, _TERMINAL_INPUT[1]), allow, deny,
-        ],
+        "ioctl": [_argument(1), *_none_of(_IOCTLS), allow, deny],
+        "fcntl": [_argument(1), *_none_of(_FCNTLS), allow, deny],
+        "open": [_argument(1), *truncating],
+        "openat": [_argument(2), *truncating],
+        "openat2": [_refuse(errno.ENOSYS)],  # as clone3
     }  # fmt: skip
+
+
+def _none_of(values: tuple[int, ...]) -> list[_Line]:
+    """Goes on to the next line when the value is none of these, else to the one after it."""
+    return [(_JUMP_EQUAL, len(values) - at, 0, value) for at, value in enumerate(values)]
 
 
 def _argument(index: int, *, high: bool = False) -> _Line:
