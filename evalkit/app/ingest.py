@@ -162,14 +162,15 @@ def ingest_trace(
     made = replace(made, pruning=pruning if isinstance(pruning, dict) else {})
     harvested = sanitizer.harvested
     prepared = prepare_case(made)
-    verify_strings([*(prepared.texts() if dry_run else ()), made.id, render_view(made)], harvested, f"case {made.id}")
+    view = render_view(made)
+    verify_strings([*(prepared.texts() if dry_run else ()), made.id, view], harvested, f"case {made.id}")
     if dry_run or not agree(made):
         return Ingested(made, None, results, search)
     records = [one.record for one in (incident, *healthy)]
     raws = (trace, *passing, *(one.trace for one in taken))
     kept = () if keep is None else keep_raw(raws, records, keep, settings)
     path = write_prepared(prepared, settings.cases, look=lambda fresh: look_over(fresh, harvested))
-    write_view(made, settings.cases)
+    write_view(made, settings.cases, text=view)
     if made.permanent:
         refresh_lock(settings.cases)
     return Ingested(made, path, results, search, kept)

@@ -16,7 +16,7 @@ from evalkit.report.timeline import Line
 from evalkit.report.totals import totals
 from evalkit.report.trace_page import report_lines, trace_line, trace_lines
 from evalkit.report.whole_step import whole_step
-from evalkit.trace.evidence import evidence
+from evalkit.trace.evidence import evidence, find_lacks
 from evalkit.trace.file import error_json, step_json
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
@@ -114,7 +114,8 @@ class Inspection:
 
 def trace_json(trace: Trace) -> dict[str, Any]:
     """A trace, for `inspect --json`."""
-    found = evidence(trace)
+    lacks = find_lacks(trace)
+    found = evidence(trace, lacks)
     return {
         "id": trace.id,
         "name": trace.name,
@@ -126,7 +127,7 @@ def trace_json(trace: Trace) -> dict[str, Any]:
         "attributes": dict(trace.attributes),
         "totals": totals(trace).as_json(),
         "evidence": {"score": found.score, "gaps": list(found.gaps)},
-        "modes": open_modes(trace),
+        "modes": open_modes(trace, lacks),
         "suspects": [
             {"step": s.step, "shown_by": s.shown_by, "reason": s.reason, "weight": s.weight} for s in locate(trace)
         ],

@@ -19,7 +19,7 @@ from evalkit.distil.strength import strength
 from evalkit.distil.widen import Widened, once_a_world, widen
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
-from evalkit.trace.evidence import evidence
+from evalkit.trace.evidence import evidence, find_lacks
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.modes import closed_modes
 
@@ -78,7 +78,8 @@ def make_case(
 def _whole(incident: SanitizedTrace, checks: Sequence[Check], healthy: Sequence[Trace], name: str) -> Case:
     """The case with nothing pruned yet, and no id of its own."""
     trace = incident.trace
-    found = evidence(trace)
+    lacks = find_lacks(trace)
+    found = evidence(trace, lacks)
     strong = strength(checks, healthy, trace)
     return Case(
         id="incident",
@@ -91,7 +92,7 @@ def _whole(incident: SanitizedTrace, checks: Sequence[Check], healthy: Sequence[
         source={"trace_id": trace.id, "dialect": trace.dialect, "passing": [one.id for one in healthy]},
         signature=name,
         evidence=found.score,
-        closed=closed_modes(trace),
+        closed=closed_modes(trace, lacks),
         strength={} if strong is None else strong.as_json(),
         fingerprint=fingerprint(trace),
     )
@@ -131,7 +132,7 @@ def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None
 
 def _strangers(trace: Trace, healthy: Sequence[Trace]) -> list[Step]:
     """Answers that only a healthy run was given, as further fixtures: a mended agent may ask what this one did not."""
-    known = {_asked(step) for step in trace.steps if step.is_dependency}
+    known = {_asked(step) for step in trace.steps if step.is_dependency} if healthy else set()
     number = max((step.seq for step in trace.steps), default=-1)
     found: list[Step] = []
     for run in healthy:

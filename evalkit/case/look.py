@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import orjson
 import pyarrow.parquet as pq
 
 from evalkit.errors import EvalkitError, SanitizationFailed
@@ -26,7 +28,8 @@ def look_over(path: Path, harvested: Harvested) -> None:
         verify_strings((path.parent.name,), harvested, "the file's name")
         if path.suffix == ".parquet":
             verify_bytes(path.read_bytes(), harvested, path.parent.name)
-            verify_strings(_texts(path), harvested, path.parent.name)
+            if len(harvested):
+                _look_inside(path, harvested)
         else:
             verify_strings((path.read_text("utf-8"),), harvested, path.parent.name)
     except EvalkitError:
@@ -37,6 +40,35 @@ def look_over(path: Path, harvested: Harvested) -> None:
             path.parent.name,
             "report it as a bug",
         ) from error
+
+
+def _look_inside(path: Path, harvested: Harvested) -> None:
+    """Every text of a table as it stands, and everything that the strings in it can be decoded to.
+
+    Each string is decoded once, however many rows repeat it: a chat's requests each list all messages before. That is
+    as good as decoding the rows, as JSON has nothing outside of its strings that could be decoded, and no encoding
+    reaches over a quotation mark.
+    """
+    strings: dict[str, None] = {}
+    for number, text in enumerate(dict.fromkeys(_texts(path))):
+        verify_bytes(text.encode("utf-8", "surrogatepass"), harvested, f"{path.parent.name}, text {number}")
+        strings |= dict.fromkeys(_strings(text))
+    verify_strings(strings, harvested, path.parent.name)
+
+
+def _strings(text: str) -> Iterator[str]:
+    """The strings and keys of a JSON text; of any other text itself."""
+    try:
+        level: list[Any] = [orjson.loads(text)] if text[:1] in ("{", "[") else [text]
+    except orjson.JSONDecodeError:
+        level = [text]
+    while level:
+        yield from (item for item in level if type(item) is str)
+        inner = [item for item in level if type(item) is dict or type(item) is list]
+        level = []
+        for item in inner:
+            level += item
+            level += item.values() if type(item) is dict else ()
 
 
 def _texts(path: Path) -> Iterator[str]:

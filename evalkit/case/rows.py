@@ -17,6 +17,7 @@ import pyarrow as pa
 from evalkit.canonical import Json, canonical, exact_text, parse_exact
 from evalkit.trace.file import error_json
 from evalkit.trace.model import KINDS, Step, StepError, Usage
+from evalkit.trace.repeats import Repeats
 
 __all__ = ["STEP_SCHEMA", "chain", "request_key", "steps_from_rows", "steps_to_columns"]
 
@@ -62,9 +63,10 @@ def steps_to_columns(steps: Sequence[Step], kept: Iterable[int] | None = None) -
     """
     on_path = None if kept is None else set(kept)
     columns: dict[str, list[Any]] = {name: [] for name in STEP_SCHEMA.names}
+    exact, keys = Repeats(exact=True), Repeats()
     previous = ""
     for step in steps:
-        row = _row(step)
+        row = _row(step, exact, keys)
         row["kept"] = on_path is None or step.seq in on_path
         previous = row["hash"] = chain(previous, row)
         for name, column in columns.items():
@@ -83,28 +85,37 @@ def steps_from_rows(rows: Iterable[dict[str, Any]]) -> list[tuple[Step, bool]]:
 
 def chain(previous: str, row: dict[str, Any]) -> str:
     """The hash of a row: SHA-256 over the one before and the JSON list of the row's values, in the schema's order."""
-    return hashlib.sha256(previous.encode() + exact_text([row[name] for name in _HASHED])).hexdigest()
+    hasher = hashlib.sha256(previous.encode())
+    hasher.update(exact_text([row[name] for name in _HASHED]))
+    return hasher.hexdigest()
 
 
 def request_key(step: Step) -> str | None:
     """Digest of capability and canonical arguments, for looking up in SQL; None for a step that is no dependency."""
+    return _request_key(step, Repeats())
+
+
+def _request_key(step: Step, keys: Repeats) -> str | None:
     if not step.is_dependency:
         return None
-    return hashlib.sha256(canonical([step.kind, step.name, step.input])).hexdigest()[:32]
+    hasher = hashlib.sha256(b"[%b,%b," % (canonical(step.kind), canonical(step.name)))
+    for piece in (*keys.pieces(step.input), b"]"):
+        hasher.update(piece)
+    return hasher.hexdigest()[:32]
 
 
-def _row(step: Step) -> dict[str, Any]:
+def _row(step: Step, exact: Repeats, keys: Repeats) -> dict[str, Any]:
     usage = step.usage or Usage()
     row: dict[str, Any] = {name: getattr(step, name) for name in _TEXT}
     row |= {name: getattr(usage, name) for name in _USAGE}
     row |= {
         "seq": step.seq,
         "parent": step.parent,
-        "input": _text(step.input),
+        "input": None if step.input is None else exact.text(step.input).decode(),
         "output": _text(step.output),
         "error": _text(error_json(step.error)),
         "attributes": _text(dict(step.attributes)) if step.attributes else None,
-        "request_key": request_key(step),
+        "request_key": _request_key(step, keys),
         "started_at": _micros(step.started_at),
         "ended_at": _micros(step.ended_at),
     }

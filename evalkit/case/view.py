@@ -22,12 +22,16 @@ VIEW_NAME = "case.md"
 _SHORT = 300
 
 
-def write_view(case: Case, root: str | Path) -> Path:
-    """Writes the view of `case` into its folder: under a temporary name first, so that there is never half a view."""
+def write_view(case: Case, root: str | Path, *, text: str | None = None) -> Path:
+    """Writes the view of `case` into its folder: under a temporary name first, so that there is never half a view.
+
+    Args:
+        text: what `render_view` gave, where it was rendered already.
+    """
     path = Path(root) / case.id / VIEW_NAME
     fresh = path.with_name(f".writing-{secrets.token_hex(8)}.md")
     try:
-        fresh.write_text(render_view(case), "utf-8")
+        fresh.write_text(render_view(case) if text is None else text, "utf-8")
         os.replace(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)

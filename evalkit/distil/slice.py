@@ -81,7 +81,11 @@ def prune(trace: Trace, sliced: Slice) -> Trace:
     parents = {step.seq: step.parent for step in trace.steps}
     left = {step.seq for step in trace.steps if step.seq in kept or step.is_dependency}
     steps = [step for step in trace.steps if step.seq in left]
-    return replace(trace, steps=tuple(replace(step, parent=_left_above(step, parents, left)) for step in steps))
+    return replace(trace, steps=tuple(_under(step, _left_above(step, parents, left)) for step in steps))
+
+
+def _under(step: Step, parent: int | None) -> Step:
+    return step if step.parent == parent else replace(step, parent=parent)
 
 
 def _left_above(step: Step, parents: dict[int, int | None], left: set[int]) -> int | None:

@@ -8,7 +8,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from evalkit.canonical import Json
 from evalkit.case.model import Case
+from evalkit.case.view import pruning_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import Check
 from evalkit.report.text import counted, cut, json_text
@@ -201,8 +203,24 @@ def _lineage(case: Case) -> Iterator[tuple[str, str]]:
         yield f"source {cut(key, _NAME)}", cut(json_text(case.source[key]), 200)
     gaps = cut("; ".join(case.incident.gaps), 300)
     yield "evidence", f"{case.evidence:.0%} complete" + (f"; {gaps}" if gaps else "")
+    if case.closed:
+        yield "replay modes closed", cut("; ".join(f"{mode}: {why}" for mode, why in case.closed.items()), 300)
+    if case.pruning:
+        yield "pruning", cut(pruning_words(case), 200)
+    if case.strength:
+        yield "strength of the checks", _strength(case.strength)
     hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(case.trace.record.counts.items()))
     yield "sanitized", f"policy {case.trace.record.policy_version}: {hidden or 'nothing found to hide'}"
+
+
+def _strength(found: Mapping[str, Json]) -> str:
+    told = (
+        f"caught {found.get('caught')} of {found.get('faults')} small faults in changed healthy runs, passed "
+        f"{found.get('passed')} of {found.get('variations')} harmless variations"
+    )
+    survivors = found.get("survivors")
+    named = "; ".join(map(str, survivors)) if isinstance(survivors, list) else ""
+    return cut(f"{told}; not caught: {named}" if named else told, 400)
 
 
 def _date(seconds: float) -> str:

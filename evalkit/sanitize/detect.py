@@ -43,6 +43,8 @@ _NO_SECRET_KEY = re.compile(
     r"translation|issue|jira|group|map|hash|range|index|row|entity|trace|span|run|thread|page|continuation|next|cursor)"
     r"[_.-]?(?:key|token)|(?:task|crew|step|node|agent|tool|sub)[_.-]?key|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
 )
+_CONTEXT_KEYS = frozenset({"name", "id", "value", "名称"})
+"""Keys whose values are a person's or not by what stands around them."""
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
 
@@ -70,6 +72,8 @@ class Detector:
         self._extra_hints = {bare_key(key): kind for key, kind in policy.hints.items()}
         self._hints: dict[str, Kind | None] = {}
         self._secret_keys: dict[str, bool] = {}
+        self._secret_pairs: dict[tuple[str, str], bool] = {}
+        self._silent: set[str] = set()
         custom = tuple(
             Rule("custom", kind, "any", pattern if _has_group(pattern) else f"({pattern})", whole=False)
             for kind, pattern in policy.patterns
@@ -80,13 +84,18 @@ class Detector:
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
+        if key in self._silent:
+            return None
         if key not in self._hints:
             if len(self._hints) > 10_000:
                 self._hints.clear()
-            self._hints[key] = self._key_hint(key)
+                self._silent.clear()
+            kind = self._hints[key] = self._key_hint(key)
+            if kind is None and key not in _CONTEXT_KEYS and not self._tells_secret(key):
+                self._silent.add(key)
         kind = self._hints[key]
         if kind is None:
-            kind = self._context_hint(key, node, scope) if key in ("name", "id", "value", "名称") else None
+            kind = self._context_hint(key, node, scope) if key in _CONTEXT_KEYS else None
             return kind or ("secret" if self._is_secret_pair(key, node.get(key)) else None)
         if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
             return None  # a token of a model's output
@@ -112,17 +121,28 @@ class Detector:
         """Whether key and value together are what a rule of gitleaks looks for in ``KEY = "value"``."""
         if self._gitleaks is None or type(value) is not str or not 10 <= len(value) <= 300:
             return False
+        if not self._tells_secret(key) or not _TOKEN.fullmatch(value) or is_surrogate("secret", value):
+            return False
+        known = self._secret_pairs.get((key, value))
+        if known is None:
+            if len(self._secret_pairs) > 10_000:
+                self._secret_pairs.clear()
+            known = self._secret_pairs[key, value] = self._assigns_secret(self._gitleaks, key, value)
+        return known
+
+    def _assigns_secret(self, rules: GitleaksRules, key: str, value: str) -> bool:
+        data = f'{key} = "{value}"'.encode()
+        behind = len(key.encode())
+        return any(span.start > behind for span in rules.find(data, self._keywords.met(data.lower())))
+
+    def _tells_secret(self, key: str) -> bool:
         telling = self._secret_keys.get(key)
         if telling is None:
             if len(self._secret_keys) > 10_000:
                 self._secret_keys.clear()
             telling = bool(self._keywords.met(key.encode("utf-8", "replace").lower()))
             self._secret_keys[key] = telling = telling and not _NO_SECRET_KEY.search(key)
-        if not telling or not _TOKEN.fullmatch(value) or is_surrogate("secret", value):
-            return False
-        data = f'{key} = "{value}"'.encode()
-        behind = len(key.encode())
-        return any(span.start > behind for span in self._gitleaks.find(data, self._keywords.met(data.lower())))
+        return telling
 
     def in_text(self, text: str) -> Iterator[Claim]:
         """The values in `text` that are known by their form.

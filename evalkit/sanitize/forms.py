@@ -11,7 +11,17 @@ import re
 from collections.abc import Callable
 
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.normal import EXTENSION, digits_of, find_date, is_cjk, joins, luhn_digit, name_words, phone_norm
+from evalkit.sanitize.normal import (
+    EXTENSION,
+    digits_of,
+    find_date,
+    has_cjk,
+    is_cjk,
+    joins,
+    luhn_digit,
+    name_words,
+    phone_norm,
+)
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import is_name_surrogate, is_surrogate
 from evalkit.sanitize.rules.issued import CARD_ISSUERS, IBAN_LENGTH, TOP_DOMAINS
@@ -336,7 +346,7 @@ def _address(value: str) -> Claim | None:
         return None
     if re.fullmatch(r"[0-9A-Fa-fx.:]+", value) and not value.isdigit():
         return None  # an IP address, or one in a computer's memory
-    wordy = len(re.findall(r"\w+", value)) >= 2 or any(is_cjk(char) for char in value) or len(value) >= 4
+    wordy = len(re.findall(r"\w+", value)) >= 2 or has_cjk(value) or len(value) >= 4
     return Claim("address", re.sub(r"[\s,.]+", " ", value).strip().casefold(), value) if wordy else None
 
 

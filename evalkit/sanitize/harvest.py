@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
@@ -16,6 +16,7 @@ from evalkit.sanitize.pieces import CODECS, pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import is_surrogate
 from evalkit.sanitize.rules.hints import bare_key
+from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["HUGE_NUMBER", "LONG_NUMBER", "MAX_DEPTH", "NUMBER_KINDS", "Harvester", "check_text"]
 
@@ -32,8 +33,20 @@ HUGE_NUMBER = 10**20
 _GIVEN = frozenset({"firstname", "givenname", "forename"})
 _FAMILY = frozenset({"lastname", "familyname", "surname"})
 _REMEMBERED = 50_000
-_Visited: TypeAlias = dict[tuple[int, Kind | None, str], Any]
-"""Objects that were read, by identity; the object is kept, so that its identity is not given to another one."""
+
+
+class _Visited:
+    """Objects that were read, by identity; they are kept, so that no others get their identities."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[int, Kind | None, str], Any] = {}
+        self.lists: Prefixes[bool] = Prefixes()
+
+    def unread(self, items: list[Any], hint: Kind | None, scope: str) -> list[Any]:
+        """The items of a list that no earlier list began with."""
+        count, _ = self.lists.of(items, (hint, scope))
+        self.lists.keep(items, True, (hint, scope))
+        return items[count:] if count else items
 
 
 class Harvester:
@@ -68,7 +81,7 @@ class Harvester:
 
     def nodes(self, nodes: Iterable[Any]) -> None:
         """Read several values; objects that they share are read once."""
-        visited: _Visited = {}
+        visited = _Visited()
         for node in nodes:
             self._node(node, None, "", 0, visited)
 
@@ -89,15 +102,15 @@ class Harvester:
         elif kind is dict or kind is list:
             if visited is not None:
                 mark = (id(node), hint, scope)
-                if mark in visited:
+                if mark in visited.objects:
                     return
-                visited[mark] = node
+                visited.objects[mark] = node
             if depth > MAX_DEPTH:
                 raise InputError(f"nested deeper than {MAX_DEPTH} levels", cure="flatten the value")
             if kind is dict:
                 self._object(node, scope, depth, visited)
             else:
-                for item in node:
+                for item in node if visited is None else visited.unread(node, hint, scope):
                     self._node(item, hint, scope, depth + 1, visited)
         elif node is not None and kind is not bool and kind is not float:
             raise InputError(f"{kind.__name__} is not a JSON type", cure="pass JSON values only")

@@ -17,6 +17,7 @@ __all__ = [
     "digits_of",
     "find_date",
     "is_cjk",
+    "has_cjk",
     "joins",
     "luhn_digit",
     "name_words",
@@ -24,6 +25,8 @@ __all__ = [
     "stands_alone",
 ]
 
+_CJK = re.compile("[\u3400-\u9fff]")
+_NO_DIGIT = re.compile("[^0-9]+")
 _CN_MOBILE = re.compile(r"1[3-9]\d{9}")
 _NANP = re.compile(r"[2-9]\d\d[2-9]\d{6}")
 _COUNTRY_2 = frozenset(
@@ -75,6 +78,8 @@ def phone_norm(text: str) -> str | None:
 
 def digits_of(text: str) -> str:
     """The decimal digits in `text`, as ASCII: full-width and other alphabets' digits count."""
+    if text.isascii():
+        return _NO_DIGIT.sub("", text)
     return "".join(char if char.isascii() else str(unicodedata.decimal(char)) for char in text if char.isdecimal())
 
 
@@ -163,6 +168,11 @@ def _ordinal(day: int) -> str:
 def is_cjk(char: str) -> bool:
     """Whether `char` is a Chinese character of the two basic blocks."""
     return "\u3400" <= char <= "\u9fff"
+
+
+def has_cjk(text: str) -> bool:
+    """Whether there is a character in `text` that `is_cjk`."""
+    return not text.isascii() and _CJK.search(text) is not None
 
 
 def name_words(text: str) -> list[str]:

@@ -50,7 +50,10 @@ _ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\([\"\\/bfnrt])")
 _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d?);")
 _MARKUP = re.compile(r"[^<>]+")
-_LONG = re.compile(r"(?:[A-Za-z0-9+/_-]{60,}\r?\n)+[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{16,}={0,2}")
+_LONG = re.compile(
+    r"(?<![A-Za-z0-9+/_-])"  # spares trying each letter of a short word
+    r"(?:(?:[A-Za-z0-9+/_-]{60,}\r?\n)+[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{16,}={0,2})"
+)
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-f]{2}){6,}|(?:[0-9A-F]{2}){6,})")
 _INNER = (re.compile(r"[A-Za-z0-9+/]{16,}={0,2}"), re.compile(r"[A-Za-z0-9+]{16,}={0,2}"))
 _PAIR = re.compile(

@@ -17,6 +17,7 @@ from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER
 from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
 from evalkit.sanitize.pieces import CODECS, Piece, pair_pieces, rewritten
 from evalkit.sanitize.policy import Kind, Policy
+from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["Rewriter"]
 
@@ -42,6 +43,7 @@ class Rewriter:
         self._labels: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._found: set[Entity] | None = None
         self._memo: dict[tuple[int, Kind | None, str], tuple[Any, Json]] | None = None
+        self._lists: Prefixes[list[Json]] = Prefixes()
         self._nesting = 0
 
     def forget(self) -> None:
@@ -53,11 +55,11 @@ class Rewriter:
     @contextmanager
     def tallying(self) -> Iterator[set[Entity]]:
         """Gather what is replaced meanwhile. Objects that values share are rewritten once and stay shared."""
-        self._found, self._memo = set(), {}
+        self._found, self._memo, self._lists = set(), {}, Prefixes()
         try:
             yield self._found
         finally:
-            self._found, self._memo = None, None
+            self._found, self._memo, self._lists = None, None, Prefixes()
 
     def text(self, text: str) -> str:
         """A whole text."""
@@ -68,7 +70,8 @@ class Rewriter:
         known = self._labels.get(text)
         if known is None:
             known = self._remember(self._labels, text, self._label(text))
-        self._tally(known[1])
+        if known[1]:
+            self._tally(known[1])
         return known[0]
 
     def _label(self, text: str) -> tuple[str, frozenset[Entity]]:
@@ -107,22 +110,30 @@ class Rewriter:
         if kind is dict:
             made: Json = self._object(node, scope, depth)
         else:
-            made = [self._node(item, hint, scope, depth + 1) for item in node]
+            made = self._list(node, hint, scope, depth)
         if self._memo is not None:
             self._memo[mark] = (node, made)  # the node is kept, so that its identity is not given to another one
         return made
 
+    def _list(self, node: list[Any], hint: Kind | None, scope: str, depth: int) -> list[Json]:
+        count, before = (0, None) if self._memo is None else self._lists.of(node, (hint, scope))
+        made = [*(before or ()), *(self._node(item, hint, scope, depth + 1) for item in node[count:])]
+        if self._memo is not None:
+            self._lists.keep(node, made, (hint, scope))
+        return made
+
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
         made: dict[str, Json] = {}
+        hint_of, last_four = self._detector.hint, self._lexicon.last_four
         for key, item in node.items():
-            hint = self._detector.hint(key, node, scope)
+            label, hint = self.label(key), hint_of(key, node, scope)
             if type(item) is str:
-                form = self._lexicon.last_four(key, item) if hint is None else None
-                made[self.label(key)] = self._string(item, hint) if form is None else self._formed(form)
-            elif item is None:
-                made[self.label(key)] = None
+                form = last_four(key, item) if hint is None and len(item) == 4 else None
+                made[label] = self._string(item, hint) if form is None else self._formed(form)
+            elif item is None or type(item) is float:
+                made[label] = item
             else:
-                made[self.label(key)] = self._node(item, hint, child_scope(key, scope), depth + 1)
+                made[label] = self._node(item, hint, child_scope(key, scope), depth + 1)
         if len(made) != len(node):
             raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
         return made
@@ -137,7 +148,8 @@ class Rewriter:
         known = self._hinted.get((hint, text))
         if known is None:
             known = self._remember(self._hinted, (hint, text), self._under_hint(hint, text))
-        self._tally(known[1])
+        if known[1]:
+            self._tally(known[1])
         return known[0]
 
     def _under_hint(self, hint: Kind, text: str) -> tuple[str, frozenset[Entity]]:
@@ -157,7 +169,8 @@ class Rewriter:
         known = self._texts.get(text)
         if known is None:
             known = self._remember(self._texts, text, self._rewritten(text))
-        self._tally(known[1])
+        if known[1]:
+            self._tally(known[1])
         return known[0]
 
     def _rewritten(self, text: str) -> tuple[str, frozenset[Entity]]:

@@ -8,7 +8,7 @@ repeats would make the automaton of a large text very large.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -26,12 +26,11 @@ class RuleSet:
         self.rules = rules
         self._compiled: list[Any] = [None] * len(rules)
         self._any, self._digit, self._cjk = (_Gate(rules, gate) for gate in ("any", "digit", "cjk"))
-        self._around = [
-            (at, tuple(sign.encode() for sign in rule.around[0]))
-            for at, rule in enumerate(rules)
-            if rule.gate == "around"
-        ]
-        self._signs = {at: re.compile(b"|".join(re.escape(sign) for sign in signs)) for at, signs in self._around}
+        around = {
+            at: [sign.encode() for sign in rule.around[0]] for at, rule in enumerate(rules) if rule.gate == "around"
+        }
+        self._signs = {at: _one_of(signs) for at, signs in around.items()}
+        self._any_sign = _one_of(sign for signs in around.values() for sign in signs)
         names = {rule.name: at for at, rule in enumerate(rules)}
         self._beside = [(names.get(rule.beside, -1), at) for at, rule in enumerate(rules) if rule.beside]
 
@@ -42,9 +41,8 @@ class RuleSet:
             found += self._digit.match(data)
         if not data.isascii():
             found += self._cjk.match(data)
-        for at, signs in self._around:
-            if any(sign in data for sign in signs):
-                found.append(at)
+        if self._any_sign.search(data) is not None:
+            found += [at for at, sign in self._signs.items() if sign.search(data) is not None]
         for trigger, at in self._beside:
             if trigger in found:
                 found.append(at)
@@ -99,6 +97,11 @@ class _Gate:
         """The rules that match somewhere."""
         numbers = self._set.Match(data) if self._indexes else None
         return [self._indexes[number] for number in numbers] if numbers else []
+
+
+def _one_of(signs: Iterable[bytes]) -> re.Pattern[bytes]:
+    """What finds the first of some signs; nothing where there are none."""
+    return re.compile(b"|".join(map(re.escape, sorted(set(signs)))) or rb"(?!)")
 
 
 def _compile(pattern: str) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import Json, canonical, digest
+from evalkit.canonical import Json, digest
 from evalkit.sanitize.allowed import Allowed
 from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
@@ -34,6 +34,7 @@ from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
 from evalkit.trace.file import finish_json, header_json, step_json
 from evalkit.trace.model import Step, StepError, Trace
+from evalkit.trace.repeats import Repeats
 
 __all__ = ["Sanitizer", "rules_digest", "step_parts"]
 
@@ -195,8 +196,8 @@ class Sanitizer:
             policy_version=self.policy.version,
             rules_digest=self._rules_digest,
             key_id=key_id(self._key),
-            raw_hash=hmac.digest(self._key, _canonical_trace(raw), "sha256").hex(),
-            sanitized_hash=hashlib.sha256(_canonical_trace(clean)).hexdigest(),
+            raw_hash=_hash_of(raw, hmac.new(self._key, digestmod="sha256")),
+            sanitized_hash=_hash_of(clean, hashlib.sha256()),
             counts=dict(sorted(Counter(entity.kind for entity in found).items())),
             rules=dict(sorted(Counter(map(self._harvester.origins.rule, found)).items())),
             paths=path_counts(raw, clean),
@@ -223,9 +224,15 @@ def rules_digest(policy: Policy) -> str:
     )
 
 
-def _canonical_trace(trace: Trace) -> bytes:
-    lines = [header_json(trace), *(step_json(step) for step in trace.steps), finish_json(trace)]
-    return b"\n".join(canonical(line) for line in lines)
+def _hash_of(trace: Trace, hasher: Any) -> str:
+    """The hex digest of a trace's canonical lines."""
+    repeats = Repeats()
+    hasher.update(repeats.text(header_json(trace)))
+    for line in (*map(step_json, trace.steps), finish_json(trace)):
+        hasher.update(b"\n")
+        for piece in repeats.pieces(line):
+            hasher.update(piece)
+    return str(hasher.hexdigest())
 
 
 def _labels(trace: Trace) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.normal import date_spellings, find_date, is_cjk, name_words
+from evalkit.sanitize.normal import date_spellings, find_date, has_cjk, is_cjk, name_words
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.rules.words import COMMON, NAME_FRAMES, PLACEHOLDERS, TITLES
 
@@ -51,7 +51,7 @@ def propagates(kind: Kind, text: str) -> bool:
     low = text.lower()
     if kind == "custom" or (kind == "secret" and _is_framed(text)):
         return len(text) > 2
-    if kind == "email" or (any(is_cjk(char) for char in text) and len(text) >= 4):
+    if kind == "email" or (has_cjk(text) and len(text) >= 4):
         return True
     if len(text) < _MIN_LENGTH or low in COMMON or low in PLACEHOLDERS:
         return False

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 from evalkit.errors import SanitizationFailed
-from evalkit.sanitize.normal import NAME_WORD, is_cjk, luhn_digit
+from evalkit.sanitize.normal import NAME_WORD, has_cjk, is_cjk, luhn_digit
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import (
     CN_PREFIXES,
@@ -196,7 +196,7 @@ def _ip_core(norm: str, draw: Draw) -> str:
 def _address_core(norm: str, draw: Draw) -> str:
     if unit_number(norm) is not None:
         return "0" + draw.digits(6)
-    if any(is_cjk(char) for char in norm):
+    if has_cjk(norm):
         return _name_core("某", draw) + f"路{draw.below(899) + 1}号"
     return f"{draw.below(899) + 100} {draw.word().title()} Street"
 

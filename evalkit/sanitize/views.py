@@ -20,7 +20,9 @@ from evalkit.errors import SanitizationFailed
 __all__ = ["Budget", "views", "views_of_bytes"]
 
 MAX_DEPTH = 8
-_RUN = re.compile(r"(?:[A-Za-z0-9+/_-]{40,}[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{12,}")
+_RUN = re.compile(
+    r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{40,}[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{12,})"
+)  # the sign before spares trying each letter of a short word
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}){5,}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))")
 _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -170,6 +172,8 @@ def _members(data: bytes, budget: Budget, where: str) -> Iterator[str]:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    if match[1] or match[2]:
-        return chr(int(match[1] or match[2], 16))
-    return _SIGNS.get(match[3], match[3])
+    code = match[1] or match[2]
+    if code:
+        return chr(int(code, 16))
+    sign = match[3]
+    return _SIGNS.get(sign, sign)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.trace.model import Step, Trace
+from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["Cuts", "find_cuts"]
 
@@ -31,6 +32,7 @@ class Cuts:
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
         self._known: dict[int, tuple[Any, str]] = {}
+        self._lists: Prefixes[str] = Prefixes()
 
     def of(self, value: Any) -> str:
         """How a value was cut off or masked, in words; empty when it is whole.
@@ -39,7 +41,10 @@ class Cuts:
         """
         if not isinstance(value, list):
             return self._of(value)
-        return next((found for item in reversed(value) if (found := self._of_item(item))), "")
+        count, before = self._lists.of(value)
+        made = next((found for item in reversed(value[count:]) if (found := self._of_item(item))), before or "")
+        self._lists.keep(value, made)
+        return made
 
     def _of_item(self, item: Any) -> str:
         known = self._known.get(id(item))
@@ -70,15 +75,27 @@ def find_cuts(trace: Trace) -> Cuts:
     longest = 0
     found: set[str] = set()
     seen: set[int] = set()
+    lists: Prefixes[bool] = Prefixes()
     for step in trace.of_kind("model", "tool", "retrieval"):
-        for text in _texts([step.input, step.output, *step.attributes.values()], seen):
-            if not _is_prose(text):
+        given = [*_without_earlier(step.input, lists), step.output, *step.attributes.values()]
+        for text in _texts(given, seen):
+            if len(text) < longest or not _is_prose(text):
                 continue
             if len(text) > longest:
                 longest, found = len(text), {text}
-            elif len(text) == longest:
+            else:
                 found.add(text)
     return Cuts(longest if _is_limit(longest, len(found)) else None)
+
+
+def _without_earlier(given: Any, lists: Prefixes[bool]) -> list[Any]:
+    """The values of a step's input, without the messages that an earlier step's had."""
+    messages = given.get("messages") if isinstance(given, dict) else None
+    if not isinstance(messages, list):
+        return [given]
+    count, _ = lists.of(messages)
+    lists.keep(messages, True)
+    return [*(value for value in given.values() if value is not messages), *messages[count:]]
 
 
 def _is_limit(length: int, texts: int) -> bool:

@@ -47,7 +47,7 @@ class Lacks:
     uncalled: tuple[int, ...]
 
 
-def evidence(trace: Trace) -> Evidence:
+def evidence(trace: Trace, lacks: Lacks | None = None) -> Evidence:
     """How much of the run `trace` records.
 
     The score is ``0.5 R + 0.3 M + 0.1 D + 0.1 T``, times 0.95 for each gap that the trace itself names (0.8 at the
@@ -61,13 +61,16 @@ def evidence(trace: Trace) -> Evidence:
     - T: the share of model, tool and retrieval steps with start and end.
 
     A share of nothing is 1. The score is 1 exactly when there is no gap.
+
+    Args:
+        lacks: of `trace`, by `find_lacks`, where it is at hand.
     """
     calls = list(trace.of_kind("tool", "retrieval"))
     models = list(trace.of_kind("model"))
     own = tuple(dict.fromkeys(trace.gaps))
     if not calls and not models:
         return Evidence(0.0, (*own, "no model, tool or retrieval step"))
-    lacks = find_lacks(trace)
+    lacks = lacks or find_lacks(trace)
     undefined = tools_undefined(models, lacks)
     untimed = [step.seq for step in (*calls, *models) if step.started_at is None or step.ended_at is None]
     known = sum(step.seq not in lacks.by_step for step in calls)

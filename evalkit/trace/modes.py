@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from evalkit.trace.evidence import definitions_missing, find_lacks, step_numbers, tools_undefined
+from evalkit.trace.evidence import Lacks, definitions_missing, find_lacks, step_numbers, tools_undefined
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["MODES", "closed_modes", "fork_refusal", "open_modes"]
@@ -26,9 +26,13 @@ __all__ = ["MODES", "closed_modes", "fork_refusal", "open_modes"]
 MODES = ("exact", "live-model", "fork", "prompt-swap")
 
 
-def open_modes(trace: Trace) -> dict[str, str | None]:
-    """Each mode with the reason for which it is closed; None for an open one."""
-    needs = _Needs(trace)
+def open_modes(trace: Trace, lacks: Lacks | None = None) -> dict[str, str | None]:
+    """Each mode with the reason for which it is closed; None for an open one.
+
+    Args:
+        lacks: of `trace`, by `find_lacks`, where it is at hand.
+    """
+    needs = _Needs(trace, lacks)
     models = [*trace.of_kind("model")]
     return {
         "exact": _first(sorted([*needs.calls, *needs.answers])),
@@ -38,9 +42,9 @@ def open_modes(trace: Trace) -> dict[str, str | None]:
     }
 
 
-def closed_modes(trace: Trace) -> dict[str, str]:
-    """The modes that are closed, with the reasons."""
-    return {mode: reason for mode, reason in open_modes(trace).items() if reason is not None}
+def closed_modes(trace: Trace, lacks: Lacks | None = None) -> dict[str, str]:
+    """The modes that are closed, with the reasons; `lacks` as for `open_modes`."""
+    return {mode: reason for mode, reason in open_modes(trace, lacks).items() if reason is not None}
 
 
 def fork_refusal(trace: Trace, seq: int) -> str | None:
@@ -65,8 +69,8 @@ class _Needs:
             shows no result.
     """
 
-    def __init__(self, trace: Trace) -> None:
-        lacks = find_lacks(trace)
+    def __init__(self, trace: Trace, lacks: Lacks | None = None) -> None:
+        lacks = lacks or find_lacks(trace)
         models = [*trace.of_kind("model")]
         numbers = {step.seq for step in models}
         last = max(numbers, default=-1)

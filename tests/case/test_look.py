@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
+from evalkit.canonical import Json
 from evalkit.case.look import look_over
 from evalkit.case.store import write_case
 from evalkit.errors import SanitizationFailed
 from evalkit.sanitize.verify import Harvested
+from evalkit.trace.model import Step
 from tests.build import a_case, a_trace, tool_step
 
 MAIL = "lena.vogt@acme-mail.com"
@@ -32,6 +38,27 @@ def test_a_value_in_a_column_leaves_no_file(tmp_path: Path, count: int) -> None:
         write_case(a_case(a_trace(*steps)), tmp_path / "cases", look=look)
     assert MAIL not in str(caught.value)
     assert not (tmp_path / "cases").exists()
+
+
+PACKED = {
+    "base64": base64.b64encode(f"write to {MAIL}".encode()).decode(),
+    "gzip": base64.b64encode(gzip.compress(f"write to {MAIL}".encode())).decode(),
+    "escapes": json.dumps(json.dumps({"to": MAIL.replace("@", "\uff20")})),
+    "percent twice": quote(quote(MAIL, safe=""), safe=""),
+}
+
+
+@pytest.mark.parametrize("packed", PACKED.values(), ids=PACKED)
+def test_a_packed_value_in_a_message_leaves_no_file(tmp_path: Path, packed: str) -> None:
+    """Also where it stands in one of many messages that every request repeats, or is a key."""
+    seen: list[Json] = [{"role": "user", "content": f"see {packed}"}, {"role": "user", "content": [{packed: 1}]}]
+    for message in seen:
+        messages: list[Json] = [{"role": "user", "content": f"turn {n}"} for n in range(20)]
+        messages.insert(7, message)
+        steps = [Step(n, "model", "chat", {"messages": messages[: n + 1]}, {"content": "ok"}) for n in range(20)]
+        with pytest.raises(SanitizationFailed):
+            write_case(a_case(a_trace(*steps)), tmp_path / "cases", look=look)
+        assert not (tmp_path / "cases").exists()
 
 
 def test_a_value_in_the_header_or_the_id_leaves_no_file(tmp_path: Path) -> None:

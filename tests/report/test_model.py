@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import pytest
 
+from evalkit.canonical import Json
 from evalkit.case.model import Case
+from evalkit.report.detail import build_detail
 from evalkit.report.model import ReportModel, Row, build_report
 from evalkit.suite.model import Sample
 from evalkit.trace.model import Trace
 from evalkit.verdict.model import Decision
+from tests.build import a_case
 from tests.report.build import MANIFEST, NO_REPEAT, RunParts, blocked_run, large_run, refund_trace
 
 
@@ -170,3 +173,22 @@ def test_all_samples_of_a_row_are_kept_for_machines() -> None:
     """JUnit tells each sample."""
     samples: tuple[Sample, ...] = row_of(blocked_run().model(), "sometimes-late").samples
     assert [sample.index for sample in samples] == list(range(20))
+
+
+def test_a_case_says_how_strong_its_checks_are_and_how_it_was_pruned() -> None:
+    """What a reader must know before trusting a green row: what would get through, and what was proved."""
+    strength: dict[str, Json] = {
+        "caught": 8, "faults": 9, "survivors": ["the answer has another /total"],
+        "passed": 5, "variations": 5, "blamed": [],
+    }  # fmt: skip
+    case = replace(
+        a_case(),
+        strength=strength,
+        pruning={"verified": False, "why": "no target"},
+        closed={"exact": "step 1: no result"},
+    )
+    told = dict(build_detail(case, [], {}, 500).lineage)
+    assert told["strength of the checks"].startswith("caught 8 of 9 small faults")
+    assert told["strength of the checks"].endswith("not caught: the answer has another /total")
+    assert told["pruning"] == "not verified: no target"
+    assert told["replay modes closed"] == "exact: step 1: no result"
