@@ -20,7 +20,6 @@ from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
 from evalkit.playback.model import LAYERS
-from evalkit.playback.sandbox.run import probe_layers
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.model import Manifest, Sample, Suite
@@ -213,6 +212,8 @@ def _layers(suite: Suite) -> tuple[str, ...]:
     """
     if not suite.sandbox:
         return LAYERS
+    from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
+
     held = probe_layers()
     if held.safe:
         return (*LAYERS, *held.names)
