@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
+from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
 from evalkit.playback.model import LAYERS
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.executors.forked import can_fork
@@ -30,7 +31,20 @@ from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 
-__all__ = ["Run", "baseline_path", "exit_code", "finish", "load_run", "resume_suite", "run_suite", "suite_baseline"]
+__all__ = [
+    "UNSAFE",
+    "Run",
+    "baseline_path",
+    "exit_code",
+    "finish",
+    "load_run",
+    "resume_suite",
+    "run_suite",
+    "suite_baseline",
+]
+
+UNSAFE = "unsafe replay: too few kernel layers"
+"""How a run's manifest says that its sandbox could not hold an attack."""
 
 _SMALL_RUN = 400
 """Exact replays below which starting worker processes (about a second) costs more than it saves."""
@@ -81,6 +95,7 @@ def run_suite(
     suite = load_suite(path, overrides)
     suite = replace(suite, target=suite.target or settings.target, baseline=baseline or suite.baseline or _beside(path))
     cases = select_cases(settings.cases, suite.select)
+    layers = _layers(suite)
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
@@ -89,7 +104,7 @@ def run_suite(
         actor=actor or settings.actor,
         reason=reason,
         environment=environment(settings.root),
-        layers=LAYERS,
+        layers=layers,
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -170,6 +185,8 @@ def _do(
     on_progress: Callable[[Progress], None],
 ) -> Run:
     count = workers or os.cpu_count() or 1
+    if suite.sandbox and executor not in ("", "sandbox"):
+        raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
     chosen = executor or _executor(suite, len(cases) * suite.samples, workers, count)
     try:
         execute(
@@ -187,8 +204,30 @@ def _do(
     return finish(folder, manifest, suite, cases, settings)
 
 
+def _layers(suite: Suite) -> tuple[str, ...]:
+    """What will keep the run's replays from the world; said in the manifest and the report.
+
+    Raises:
+        ReplayRefused: a sandbox is asked for, and Landlock or seccomp does not hold.
+    """
+    if not suite.sandbox:
+        return LAYERS
+    from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
+
+    held = probe_layers()
+    if held.safe:
+        return (*LAYERS, *held.names)
+    why = "; ".join(f"{name}: {reason}" for name, reason in held.missing.items())
+    if not suite.unsafe_replay:
+        cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
+        raise ReplayRefused(f"Landlock and seccomp don't hold here ({why})", "sandbox", cure)
+    return (*LAYERS, *held.names, f"{UNSAFE} ({why})")
+
+
 def _executor(suite: Suite, samples: int, workers: int | None, count: int) -> str:
     """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
+    if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
+        return "sandbox"
     if count == 1:
         return "serial"
     if workers is None and suite.mode == "exact":

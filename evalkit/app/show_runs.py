@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from evalkit.app.run import Run
+from evalkit.app.run import UNSAFE, Run
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import Replay
@@ -25,6 +25,7 @@ __all__ = [
     "result_lines",
     "run_json",
     "run_lines",
+    "unsafe_lines",
 ]
 
 
@@ -116,6 +117,8 @@ def run_lines(run: Run) -> Iterator[str]:
             yield f"{verdict.verdict:<12} {verdict.case_id}{gate}: {visible(verdict.reason)}"
     words = [verdict.verdict for verdict in run.verdicts]
     yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
+    if len(run.manifest.layers) > 1:
+        yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
     yield f"run {run.folder}"
     yield f"report {run.folder / 'report.html'}"
 
@@ -136,6 +139,11 @@ def decision_lines(decision: Decision) -> Iterator[str]:
     for label, entries in (("blocks", decision.blocking), ("not measured", decision.inconclusive)):
         for case, what in entries:
             yield f"  {label}: {visible(case)}: {visible(what)}"
+
+
+def unsafe_lines(run: Run) -> Iterator[str]:
+    """What a gate's reader must know: that the replays' sandbox could not hold an attack."""
+    yield from (f"  {visible(layer)}" for layer in run.manifest.layers if layer.startswith(UNSAFE))
 
 
 def _verdict_json(verdict: CaseVerdict) -> dict[str, Any]:

@@ -16,6 +16,7 @@ __all__ = ["COMMANDS", "cli", "main"]
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("evalkit.cli.project:init", "Set a project up: settings, folders, a suite."),
     "demo": ("evalkit.cli.project:demo", "The whole loop, offline, in a temporary folder."),
+    "doctor": ("evalkit.cli.project:doctor", "What this machine can do: sandbox, Python, extras, keys, git."),
     "record": ("evalkit.cli.recording:record", "Run a command and record its agent: evalkit record -- python agent.py"),
     "inspect": ("evalkit.cli.traces:inspect", "What is in a trace, and what it lacks."),
     "ingest": ("evalkit.cli.traces:ingest", "Make cases of incident traces."),

@@ -1,4 +1,4 @@
-"""Commands that set up and show: init, demo."""
+"""Commands that set up and show: init, demo, doctor."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from evalkit.cli.common import say
+from evalkit.cli.common import as_json, echo_json, project, say
 
-__all__ = ["demo", "init"]
+__all__ = ["demo", "doctor", "init"]
 
 
 @click.command()
@@ -30,3 +30,17 @@ def demo(keep: Path | None, samples: int) -> None:
     from evalkit.app.demo.walk import walk
 
     walk(keep, samples=samples, say=say)
+
+
+@click.command()
+@as_json
+def doctor(as_json: bool) -> None:
+    """What this machine can do: which layers keep a replay from the world, Python, extras, keys, git."""
+    from evalkit.app.doctor import doctor_json, doctor_lines, examine
+
+    layers, findings = examine(project())
+    if as_json:
+        echo_json(doctor_json(layers, findings))
+        return
+    for line in doctor_lines(layers, findings):
+        say(line)

@@ -105,6 +105,8 @@ def replay(
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
+@click.option("--sandbox/--no-sandbox", default=None, help="Replay in forks that the kernel confines (Linux).")
+@click.option("--unsafe-replay", is_flag=True, default=None, help="In a sandbox even where layers are missing.")
 @click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
 @click.option("--executor", default="", help="serial or xdist; chosen by the amount of work otherwise.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
@@ -169,12 +171,12 @@ def gate(context: click.Context, run: Path, against: str, as_json: bool) -> None
     0 passed, 1 blocked, 3 inconclusive.
     """
     from evalkit.app.gate import gate_exit_code, gate_run
-    from evalkit.app.show_runs import decision_json, decision_lines
+    from evalkit.app.show_runs import decision_json, decision_lines, unsafe_lines
 
     done = gate_run(run, project(), against=against)
     if as_json:
-        echo_json(decision_json(done.decision))
-    for line in decision_lines(done.decision):
+        echo_json({**decision_json(done.decision), "layers": list(done.manifest.layers)})
+    for line in (*decision_lines(done.decision), *unsafe_lines(done)):
         say(line, err=as_json)
     context.exit(int(gate_exit_code(done.decision)))
 

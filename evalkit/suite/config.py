@@ -4,6 +4,7 @@ name = "release"
 target = "agent:run"          # without it, each case's own
 samples = 20
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
+sandbox = true                # in forks that the kernel confines; exact mode on Linux only
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
 [policy]
@@ -78,6 +79,8 @@ class _SuiteFile(_Strict):
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int = 0
     baseline: str = ""
+    sandbox: bool = False
+    unsafe_replay: bool = False
     select: _SelectFile = _SelectFile()
     policy: _PolicyFile = _PolicyFile()
     model: _ModelFile | None = None
@@ -130,6 +133,8 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
         baseline=file.baseline,
         faults=declared,
+        sandbox=file.sandbox,
+        unsafe_replay=file.unsafe_replay,
     )
 
 

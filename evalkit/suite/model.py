@@ -81,6 +81,8 @@ class Suite:
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
+        sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
+        unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
     """
 
     name: str
@@ -95,6 +97,8 @@ class Suite:
     model: ModelEndpoint | None = None
     baseline: str = ""
     faults: tuple[Fault, ...] = ()
+    sandbox: bool = False
+    unsafe_replay: bool = False
 
 
 @dataclass(frozen=True, slots=True)

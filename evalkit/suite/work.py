@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,12 @@ class Worker:
         self._sanitizer: Sanitizer | None = None
         self._suite = suite_from_json(body, "the run's plan")
         self._targets: dict[str, Target] = {}
+
+    def warm(self) -> None:
+        """Loads here what every item needs: forks that are confined later could not, and need not anew."""
+        if self._sanitizing is not None:
+            self._made()
+        import_module("time_machine")
 
     def do(self, item: Item) -> bytes:
         """The item's samples and kept traces as a journal line.

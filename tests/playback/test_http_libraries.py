@@ -14,6 +14,9 @@ pytest.importorskip("requests", reason="the extra dev is older than these tests"
 import aiohttp
 import requests
 
+from evalkit.capture.http import http_capture
+from evalkit.capture.seam import Session
+from evalkit.trace.model import Step
 from tests.capture.scripted_server import completion, json_reply, scripted_server, stream_reply
 from tests.playback.endpoint import Loop
 from tests.project import Project
@@ -67,3 +70,22 @@ def test_a_replay_reaches_nothing_and_a_miss_halts(loop: Loop, ask: Any) -> None
     assert (done.misses, done.trace.output, done.counts.substituted) == ((), ["whole", 2], 2)
     other = loop.replay(case, lambda question: agent({**question, "temperature": 0.5}))
     assert (other.status, other.trace.output) == ("missed", None)
+
+
+class Unseen:
+    """An observer that keeps nothing."""
+
+    def started(self, step: Step) -> None:
+        """Nothing is kept."""
+
+    def ended(self, step: Step) -> None:
+        """Nothing is kept."""
+
+
+@pytest.mark.parametrize("ask", [over_requests, over_aiohttp])
+def test_a_swapped_model_is_what_the_endpoint_is_asked_for(loop: Loop, ask: Any) -> None:
+    """The request is changed on its way out, whatever library sends it."""
+    session = Session(None, Unseen(), lambda: 0.0, rewrite=lambda _wire, body: {**body, "model": "another"})
+    with http_capture(), session.active():
+        assert ask(f"{loop.server.url}/chat/completions", BODY) == ["whole", 2]
+    assert [body["model"] for body in loop.server.requests] == ["another", "another"]

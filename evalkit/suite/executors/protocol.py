@@ -52,6 +52,7 @@ EXECUTORS: Registry[Executor] = Registry(
     {
         "serial": "evalkit.suite.executors.serial:run_serial",
         "fork": "evalkit.suite.executors.forked:run_forked",
+        "sandbox": "evalkit.suite.executors.sandboxed:run_in_sandboxes",
         "xdist": "evalkit.suite.executors.xdist:run_xdist",
     },
 )

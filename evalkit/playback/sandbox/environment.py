@@ -1,0 +1,58 @@
+"""The environment of a sandboxed agent: a short list of harmless variables, and keys that open nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["DUMMY_KEYS", "HARMLESS", "scrub_environment"]
+
+HARMLESS = frozenset(
+    "PATH LANG LANGUAGE LC_ALL LC_CTYPE TZ TERM NO_COLOR COLUMNS LINES PYTHONHASHSEED PYTHONUTF8 PYTHONIOENCODING "
+    "PYTHONDONTWRITEBYTECODE PYTHONWARNINGS OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS".split()
+)
+"""Variables that stay as they are."""
+
+DUMMY_KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "MISTRAL_API_KEY",
+)
+"""Keys without which clients refuse to start."""
+
+_ENV_START, _ENV_END = 47, 48  # fields 50 and 51 of /proc/self/stat, counted from the third (man 5 proc)
+
+
+def scrub_environment(keep: Iterable[str], home: Path) -> None:
+    """Leaves the harmless variables and `keep`, with `home` as home and temporary folder.
+
+    The text that the process was started with, which ``/proc/self/environ`` and C code see, is wiped too. Copies that
+    Python or a library made elsewhere in memory stay.
+    """
+    kept = {name: os.environ[name] for name in {*HARMLESS, *keep} if name in os.environ}
+    kept |= {
+        "HOME": str(home),
+        "TMPDIR": str(home),
+        **{name: "evalkit-replay" for name in DUMMY_KEYS if name not in kept},
+    }
+    os.environ.clear()
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        _wipe_start()
+    os.environ.update(kept)
+    tempfile.tempdir = None  # it keeps the folder that it found first
+
+
+def _wipe_start() -> None:
+    """Overwrites the block of the stack that the kernel put the environment in; no variable points there any more."""
+    with open("/proc/self/stat", "rb") as file:
+        fields = file.read().rpartition(b")")[2].split()
+    start, end = int(fields[_ENV_START]), int(fields[_ENV_END])
+    if 0 < start < end:
+        ctypes.memset(start, 0, end - start)

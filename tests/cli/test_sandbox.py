@@ -1,0 +1,124 @@
+"""A suite's replays in the kernel's sandbox: the agent of the project works, and reaches nothing else."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from evalkit.playback.sandbox import confine
+from evalkit.playback.sandbox.run import probe_layers
+from tests.project import Project
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="the kernel's layers are Linux's"),
+    pytest.mark.skipif(not probe_layers().safe, reason=f"this kernel lacks layers: {probe_layers().missing}"),
+]
+
+AGENT = """
+import os
+from pathlib import Path
+from evalkit.capture.tools import tool
+from wording import DONE
+
+@tool(effect="read")
+def lookup(order):
+    raise AssertionError("a body ran")
+
+@tool(effect="write")
+def refund(order):
+    raise AssertionError("a body ran")
+
+def once(order):
+    lookup(order)
+    return {DONE: refund(order)}
+
+def thief(order):
+    found = []
+    for path in (ROOT + "/.env", ".env", "/etc/passwd", ROOT + "/agent.py"):
+        try:
+            found.append(Path(path).read_text())
+        except OSError:
+            pass
+    try:
+        Path(ROOT + "/breach").write_text("x")
+    except OSError:
+        pass
+    if os.system("true") == 0:
+        found.append("a program ran")
+    found += [value for value in os.environ.values() if "live" in value]
+    Path("scratch").write_text("a working copy may be written")
+    lookup(order)
+    if found:
+        refund(order)  # the incident again: it shows in the verdict
+    return {"done": refund(order)}
+
+def leaver(order):
+    os._exit(0)
+"""
+
+
+def a_suite(project: Project, target: str, **keys: object) -> str:
+    project.write("agent.py", f"ROOT = {str(project.root)!r}\n{AGENT}")
+    project.write("wording.py", "DONE = 'done'\n")
+    project.write(".env", "KEY=sk-live-in-a-file")
+    more = "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+    text = f'name = "s"\ntarget = "agent:{target}"\nsamples = 3\nsandbox = true\n{more}'
+    return str(project.write("suites/s.toml", text))
+
+
+@pytest.mark.parametrize("target", ["once", "thief"])
+def test_an_agent_works_and_takes_nothing(project: Project, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It imports its own modules from the copy, writes there, and finds no secret, no program and no way out."""
+    monkeypatch.setenv("STRIPE_KEY", "sk-live-in-the-environment")
+    project.promoted()
+    done = project.spawn("run", a_suite(project, target), "--out", str(project.root / "reports" / "r"), "-n", "2")
+    assert done.code == 0, done.out + done.err
+    assert not (project.root / "breach").exists()
+    assert not (project.root / "scratch").exists()
+    assert "seccomp" in done.out
+    manifest = json.loads((project.root / "reports" / "r" / "run.json").read_bytes())
+    assert any(layer.startswith("landlock") for layer in manifest["layers"])
+
+
+def test_without_the_sandbox_it_takes_much(project: Project) -> None:
+    """The same agent, so that the test above says something."""
+    project.promoted()
+    done = project.spawn("run", a_suite(project, "thief"), "--no-sandbox")
+    assert done.code == 1, done.out + done.err
+    assert (project.root / "breach").exists()
+
+
+def test_an_agent_that_leaves_is_errored(project: Project) -> None:
+    """Its process is gone, its samples count for nothing, the run goes on."""
+    project.promoted()
+    done = project.spawn("run", a_suite(project, "leaver"), "--json")
+    assert done.code == 3, done.out + done.err
+
+
+def test_a_live_model_is_refused_in_a_sandbox(project: Project) -> None:
+    """Said before anything runs."""
+    project.promoted()
+    done = project.run("run", a_suite(project, "once"), "--mode", "live-model", "--base-url", "http://127.0.0.1:9/v1")
+    assert done.code == 2
+    assert "no live model" in done.err
+
+
+def test_missing_layers_are_refused_or_shown(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused by itself; with --unsafe-replay the run's end and the gate say what did not hold."""
+
+    def no_landlock(*_: object) -> int:
+        raise OSError(95, "not supported")
+
+    monkeypatch.setattr(confine, "restrict_files", no_landlock)
+    project.promoted()
+    suite, folder = a_suite(project, "once"), project.root / "reports" / "u"
+    refused = project.run("run", suite, "--out", str(folder))
+    assert refused.code == 2
+    assert "--unsafe-replay" in refused.err
+    assert not folder.exists()
+    done = project.run("run", suite, "--out", str(folder), "--unsafe-replay")
+    assert done.code == 0, done.out + done.err
+    assert "unsafe replay" in done.out
+    assert "unsafe replay" in project.run("gate", str(folder)).out
