@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 
 import pytest
 
-from evalkit.playback.sandbox import confine
 from evalkit.playback.sandbox.run import probe_layers
 from tests.project import Project
 
@@ -105,20 +105,33 @@ def test_a_live_model_is_refused_in_a_sandbox(project: Project) -> None:
     assert "no live model" in done.err
 
 
-def test_missing_layers_are_refused_or_shown(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+NO_LANDLOCK = """
+from evalkit.cli.main import main
+from evalkit.playback.sandbox import confine
+
+def no_landlock(*_):
+    raise OSError(95, "not supported")
+
+confine.restrict_files = no_landlock
+main()
+"""
+
+
+def without_landlock(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line on a kernel without one layer; a process of its own, as a fork must have no threads."""
+    command = [sys.executable, "-c", NO_LANDLOCK, *arguments]
+    return subprocess.run(command, cwd=project.root, capture_output=True, text=True, timeout=120)
+
+
+def test_missing_layers_are_refused_or_shown(project: Project) -> None:
     """Refused by itself; with --unsafe-replay the run's end and the gate say what did not hold."""
-
-    def no_landlock(*_: object) -> int:
-        raise OSError(95, "not supported")
-
-    monkeypatch.setattr(confine, "restrict_files", no_landlock)
     project.promoted()
     suite, folder = a_suite(project, "once"), project.root / "reports" / "u"
-    refused = project.run("run", suite, "--out", str(folder))
-    assert refused.code == 2
-    assert "--unsafe-replay" in refused.err
+    refused = without_landlock(project, "run", suite, "--out", str(folder))
+    assert refused.returncode == 2
+    assert "--unsafe-replay" in refused.stderr
     assert not folder.exists()
-    done = project.run("run", suite, "--out", str(folder), "--unsafe-replay")
-    assert done.code == 0, done.out + done.err
-    assert "unsafe replay" in done.out
+    done = without_landlock(project, "run", suite, "--out", str(folder), "--unsafe-replay")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "unsafe replay" in done.stdout
     assert "unsafe replay" in project.run("gate", str(folder)).out

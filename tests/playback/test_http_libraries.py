@@ -88,4 +88,4 @@ def test_a_swapped_model_is_what_the_endpoint_is_asked_for(loop: Loop, ask: Any)
     session = Session(None, Unseen(), lambda: 0.0, rewrite=lambda _wire, body: {**body, "model": "another"})
     with http_capture(), session.active():
         assert ask(f"{loop.server.url}/chat/completions", BODY) == ["whole", 2]
-    assert [body["model"] for body in loop.server.requests] == ["another", "another"]
+    assert [request["body"]["model"] for request in loop.server.requests] == ["another", "another"]
