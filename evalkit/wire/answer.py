@@ -1,13 +1,25 @@
-"""What the answers of all APIs have: headers, counts, errors."""
+"""What the answers of all APIs have: headers, bodies, counts, errors, ids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalkit.wire.protocol import WireError
+from evalkit.canonical import digest
+from evalkit.errors import InputError
+from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.protocol import WireAnswer, WireError
 
-__all__ = ["count_of", "error_of", "kept_headers", "text_of"]
+__all__ = [
+    "count_of",
+    "error_of",
+    "json_headers",
+    "kept_headers",
+    "mark_of",
+    "read_answer",
+    "recorded_response",
+    "text_of",
+]
 
 _KEPT = frozenset(
     {"content-type", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id", "request-id", "apim-request-id"}
@@ -52,3 +64,56 @@ def error_of(raw: Any, status: int, body: bytes = b"") -> WireError:
 def text_of(body: bytes) -> str:
     """The beginning of a body that is no JSON, as text."""
     return body[:_MAX_BODY].decode("utf-8", "replace")
+
+
+def read_answer(
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    answered: Callable[[Any, dict[str, Any]], WireAnswer | None],
+    name: str,
+) -> WireAnswer:
+    """The plain form of a body that came whole: of an error, or what `answered` makes of it.
+
+    Args:
+        status: of the response.
+        headers: of the response, names in lower case.
+        body: of the response.
+        answered: from the JSON and the first keys of `WireAnswer.extra`; None where the JSON is no answer of the API.
+        name: how the API calls an answer, for the error of such a body.
+    """
+    extra: dict[str, Any] = {"headers": kept_headers(headers)}
+    try:
+        raw = parse_json(body)
+    except ValueError:
+        raw = None
+    if status >= 400:
+        kept = raw if raw is not None else text_of(body)
+        return WireAnswer(error=error_of(raw, status, body), status=status, extra={**extra, "body": kept})
+    answer = answered(raw, extra)
+    if answer is not None:
+        return answer
+    error = WireError("UnreadableAnswer", f"the body is no {name}")
+    return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
+
+
+def recorded_response(answer: WireAnswer) -> tuple[int, dict[str, str], bytes] | None:
+    """The response of an answer whose body was kept as it came; None where it is to be written anew."""
+    if "body" not in answer.extra:
+        return None
+    body = answer.extra["body"]
+    headers = {"content-type": "application/json", **kept_headers(answer.extra.get("headers"))}
+    return answer.status, headers, body.encode("utf-8", "replace") if isinstance(body, str) else dump_json(body)
+
+
+def json_headers(answer: WireAnswer) -> dict[str, str]:
+    """The headers of a response that is written anew, as JSON whatever it was recorded as."""
+    return {**kept_headers(answer.extra.get("headers")), "content-type": "application/json"}
+
+
+def mark_of(message: Any) -> str:
+    """What ids are made of where none was recorded."""
+    try:
+        return digest(message)[:24]
+    except InputError:
+        return "unencodable"

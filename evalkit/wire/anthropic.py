@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
+from evalkit.wire.answer import count_of, error_of, json_headers, kept_headers, mark_of, read_answer, recorded_response
 from evalkit.wire.anthropic_blocks import (
     blocks_of,
     given_content,
     input_spellings,
     layout_of,
-    mark_of,
     message_of,
     messages_of,
     without_cache_marks,
@@ -26,7 +25,7 @@ from evalkit.wire.anthropic_stream import MessageForm, merge_message, plain_scri
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.script import play_script, write_script
-from evalkit.wire.sse import encode_event
+from evalkit.wire.sse import encode_event, event_name
 
 __all__ = ["WIRE", "Anthropic"]
 
@@ -85,18 +84,13 @@ class Anthropic:
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         """The plain form of a message or of an error."""
-        extra: dict[str, Any] = {"headers": kept_headers(headers)}
-        try:
-            raw = parse_json(body)
-        except ValueError:
-            raw = None
-        if status >= 400:
-            kept = raw if raw is not None else text_of(body)
-            return WireAnswer(error=error_of(raw, status, body), status=status, extra={**extra, "body": kept})
-        if not isinstance(raw, dict) or not isinstance(raw.get("content"), list):
-            error = WireError("UnreadableAnswer", "the body is no message")
-            return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
-        return _answered(raw, extra, None, status)
+
+        def answered(raw: Any, extra: dict[str, Any]) -> WireAnswer | None:
+            if not isinstance(raw, dict) or not isinstance(raw.get("content"), list):
+                return None
+            return _answered(raw, extra, None, status)
+
+        return read_answer(status, headers, body, answered, "message")
 
     def answer_from_stream(self, chunks: Iterable[bytes], headers: Mapping[str, str]) -> WireAnswer:
         """The plain form of a stream; one that broke off has the error `STREAM_CUT` or the server's own."""
@@ -115,11 +109,10 @@ class Anthropic:
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
         """The response as the API would send it."""
-        headers = {"content-type": "application/json", **kept_headers(answer.extra.get("headers"))}
-        if "body" in answer.extra:
-            body = answer.extra["body"]
-            return answer.status, headers, body.encode("utf-8", "replace") if isinstance(body, str) else dump_json(body)
-        headers["content-type"] = "application/json"
+        recorded = recorded_response(answer)
+        if recorded is not None:
+            return recorded
+        headers = json_headers(answer)
         broken = answer.extra.get("stream_error")
         if answer.error is not None and (answer.status >= 400 or broken is not None):
             status = answer.status if answer.status >= 400 else 500  # an error amid a stream, asked for without one
@@ -137,7 +130,7 @@ class Anthropic:
             if isinstance(answer.extra.get("stream_error"), dict):
                 script.append({"event": answer.extra["stream_error"]})
         events = play_script(script, message, MessageForm(spellings))
-        return [encode_event(dump_json(event), _name(event)) for event in events]
+        return [encode_event(dump_json(event), event_name(event)) for event in events]
 
 
 WIRE = Anthropic()
@@ -208,8 +201,3 @@ def _usage_body(usage: WireUsage | None) -> dict[str, Any]:
     asked, cached = usage.input_tokens or 0, usage.cached_tokens
     body: dict[str, Any] = {"input_tokens": max(asked - (cached or 0), 0), "output_tokens": usage.output_tokens or 0}
     return body if cached is None else {**body, "cache_read_input_tokens": cached}
-
-
-def _name(event: dict[str, Any]) -> str:
-    kind = event.get("type")
-    return kind if isinstance(kind, str) and kind.isprintable() and kind.isascii() else "message"

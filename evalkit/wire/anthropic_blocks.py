@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.canonical import digest
-from evalkit.errors import InputError
+from evalkit.wire.answer import mark_of
 from evalkit.wire.layout import LayoutMismatch, Supply, is_text, joined, paragraphs
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "given_content",
     "input_spellings",
     "layout_of",
-    "mark_of",
     "message_of",
     "messages_of",
     "without_cache_marks",
@@ -116,14 +114,6 @@ def without_cache_marks(content: Any) -> Any:
     if isinstance(kept.get("content"), list):
         kept["content"] = without_cache_marks(kept["content"])
     return kept
-
-
-def mark_of(message: Any) -> str:
-    """What ids are made of where none was recorded."""
-    try:
-        return digest(message)[:24]
-    except InputError:
-        return "unencodable"
 
 
 def _filled(message: Any, layout: list[dict[str, Any]]) -> list[dict[str, Any]]:

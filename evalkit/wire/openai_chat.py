@@ -10,9 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from evalkit.canonical import digest
-from evalkit.errors import InputError
-from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
+from evalkit.wire.answer import count_of, error_of, json_headers, kept_headers, mark_of, read_answer, recorded_response
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_chat_form import FORM, script_for
 from evalkit.wire.openai_message import (
@@ -84,18 +82,13 @@ class OpenAIChat:
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         """The plain form of a completion or of an error."""
-        extra = {"headers": kept_headers(headers)}
-        try:
-            raw = parse_json(body)
-        except ValueError:
-            raw = None
-        if status >= 400:
-            kept = raw if raw is not None else text_of(body)
-            return WireAnswer(error=error_of(raw, status, body), status=status, extra={**extra, "body": kept})
-        if not isinstance(raw, dict) or not _choices(raw):
-            error = WireError("UnreadableAnswer", "the body is no chat completion")
-            return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
-        return _completed(raw, status, extra)
+
+        def answered(raw: Any, extra: dict[str, Any]) -> WireAnswer | None:
+            if not isinstance(raw, dict) or not _choices(raw):
+                return None
+            return _completed(raw, status, extra)
+
+        return read_answer(status, headers, body, answered, "chat completion")
 
     def answer_from_stream(self, chunks: Iterable[bytes], headers: Mapping[str, str]) -> WireAnswer:
         """The plain form of a stream; one that broke off has the error `STREAM_CUT` or the server's own."""
@@ -115,11 +108,10 @@ class OpenAIChat:
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
         """The response as the API would send it."""
-        headers = {"content-type": "application/json", **kept_headers(answer.extra.get("headers"))}
-        if "body" in answer.extra:
-            body = answer.extra["body"]
-            return answer.status, headers, body.encode("utf-8", "replace") if isinstance(body, str) else dump_json(body)
-        headers["content-type"] = "application/json"
+        recorded = recorded_response(answer)
+        if recorded is not None:
+            return recorded
+        headers = json_headers(answer)
         if answer.error is not None and (answer.status >= 400 or "stream_error" in answer.extra):
             status = answer.status if answer.status >= 400 else 500  # an error amid a stream, asked for without one
             error = {"message": answer.error.message, "type": answer.error.type, "param": None, "code": None}
@@ -185,7 +177,7 @@ def _completion(answer: WireAnswer, request: WireRequest) -> dict[str, Any]:
     choice |= {"index": 0, "message": message}
     if choice["finish_reason"] is None and answer.error is None:
         choice["finish_reason"] = _finish_reason(message)
-    top = {"id": f"chatcmpl-{_digest(answer.output)}", "created": 0, **_part(answer, "top")}
+    top = {"id": f"chatcmpl-{mark_of(answer.output)}", "created": 0, **_part(answer, "top")}
     completion = {**top, "object": "chat.completion", "model": answer.model or request.model or "", "choices": [choice]}
     usage = _part(answer, "usage") or _usage_body(answer.usage)
     return completion if usage is None else {**completion, "usage": usage}
@@ -195,13 +187,6 @@ def _finish_reason(message: dict[str, Any]) -> str:
     if "function_call" in message:
         return LEGACY_CALL_ID
     return "tool_calls" if message.get("tool_calls") else "stop"
-
-
-def _digest(output: Any) -> str:
-    try:
-        return digest(output)[:24]
-    except InputError:
-        return "unencodable"
 
 
 def _choices(raw: dict[str, Any]) -> list[dict[str, Any]]:

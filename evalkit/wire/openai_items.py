@@ -14,8 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalkit.canonical import digest
-from evalkit.errors import InputError
+from evalkit.wire.answer import mark_of
 from evalkit.wire.json_text import object_of, spell, spelling_of
 from evalkit.wire.layout import LayoutMismatch, Supply, is_text, joined, paragraphs
 
@@ -169,7 +168,7 @@ def _part_layout(part: dict[str, Any]) -> dict[str, Any]:
 
 def _plain_layout(message: Any) -> list[dict[str, Any]]:
     """The layout of an answer that never was this API's."""
-    supply, mark = Supply(message), _mark(message)
+    supply, mark = Supply(message), mark_of(message)
     said = message if isinstance(message, dict) else {}
     layout: list[dict[str, Any]] = []
     if said.get("reasoning"):
@@ -254,13 +253,6 @@ def _part(part: Any) -> Any:
 def _content(item: dict[str, Any]) -> list[dict[str, Any]]:
     content = item.get("content")
     return [{"type": "output_text", "text": content}] if isinstance(content, str) else _dicts(content)
-
-
-def _mark(message: Any) -> str:
-    try:
-        return digest(message)[:24]
-    except InputError:
-        return "unencodable"
 
 
 def _kind(item: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from evalkit.wire.answer import count_of, error_of, kept_headers, text_of
+from evalkit.wire.answer import count_of, error_of, json_headers, kept_headers, read_answer, recorded_response
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_items import items_of, layout_of, message_of, messages_of
 from evalkit.wire.openai_message import tool_from_openai
@@ -17,7 +17,7 @@ from evalkit.wire.openai_responses_form import FORM, plain_script
 from evalkit.wire.openai_responses_stream import merge_response
 from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.script import play_script, write_script
-from evalkit.wire.sse import encode_event
+from evalkit.wire.sse import encode_event, event_name
 
 __all__ = ["WIRE", "OpenAIResponses"]
 
@@ -83,18 +83,13 @@ class OpenAIResponses:
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
         """The plain form of a response or of an error."""
-        extra: dict[str, Any] = {"headers": kept_headers(headers)}
-        try:
-            raw = parse_json(body)
-        except ValueError:
-            raw = None
-        if status >= 400:
-            kept = raw if raw is not None else text_of(body)
-            return WireAnswer(error=error_of(raw, status, body), status=status, extra={**extra, "body": kept})
-        if not isinstance(raw, dict) or not isinstance(raw.get("output"), list):
-            error = WireError("UnreadableAnswer", "the body is no response")
-            return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
-        return _answered(raw, extra, _failure(raw), status)
+
+        def answered(raw: Any, extra: dict[str, Any]) -> WireAnswer | None:
+            if not isinstance(raw, dict) or not isinstance(raw.get("output"), list):
+                return None
+            return _answered(raw, extra, _failure(raw), status)
+
+        return read_answer(status, headers, body, answered, "response")
 
     def answer_from_stream(self, chunks: Iterable[bytes], headers: Mapping[str, str]) -> WireAnswer:
         """The plain form of a stream; one that broke off has the error `STREAM_CUT` or the server's own."""
@@ -114,11 +109,10 @@ class OpenAIResponses:
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
         """The response as the API would send it."""
-        headers = {"content-type": "application/json", **kept_headers(answer.extra.get("headers"))}
-        if "body" in answer.extra:
-            body = answer.extra["body"]
-            return answer.status, headers, body.encode("utf-8", "replace") if isinstance(body, str) else dump_json(body)
-        headers["content-type"] = "application/json"
+        recorded = recorded_response(answer)
+        if recorded is not None:
+            return recorded
+        headers = json_headers(answer)
         broken = answer.extra.get("stream_error")
         if answer.error is not None and (answer.status >= 400 or broken is not None):
             status = answer.status if answer.status >= 400 else 500  # an error amid a stream, asked for without one
@@ -139,7 +133,7 @@ class OpenAIResponses:
         events = play_script(script, response, FORM)
         if type(number) is int:
             events = [{**event, "sequence_number": number + at} for at, event in enumerate(events)]
-        return [encode_event(dump_json(event), _name(event)) for event in events]
+        return [encode_event(dump_json(event), event_name(event)) for event in events]
 
 
 WIRE = OpenAIResponses()
@@ -226,8 +220,3 @@ def _usage_body(usage: WireUsage | None) -> dict[str, Any] | None:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
         "total_tokens": asked + answered,
     }
-
-
-def _name(event: dict[str, Any]) -> str:
-    kind = event.get("type")
-    return kind if isinstance(kind, str) and kind.isprintable() and kind.isascii() else "message"

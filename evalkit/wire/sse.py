@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["Event", "encode_event", "parse_events"]
+__all__ = ["Event", "encode_event", "event_name", "parse_events"]
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
@@ -51,6 +52,12 @@ def encode_event(data: bytes, event: str = "") -> bytes:
     """One event as bytes, blank line included. `data` may hold line feeds."""
     head = f"event: {event}\n".encode() if event else b""
     return head + b"".join(b"data: " + line + b"\n" for line in _LINE_END.split(data)) + b"\n"
+
+
+def event_name(event: dict[str, Any]) -> str:
+    """The name under which an event of an API is sent: its type, where that can stand in a line."""
+    kind = event.get("type")
+    return kind if isinstance(kind, str) and kind.isprintable() and kind.isascii() else "message"
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
