@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalkit.wire.body import parse_json
 from evalkit.wire.json_text import object_of, spell, spelling_of
 from evalkit.wire.pieces import token_lengths
 from evalkit.wire.script import Address
-from evalkit.wire.sse import parse_events
+from evalkit.wire.sse import parse_objects
 
 __all__ = ["MergedMessage", "MessageForm", "merge_message", "plain_script"]
 
@@ -53,13 +52,7 @@ class MergedMessage:
 def merge_message(chunks: Iterable[bytes]) -> MergedMessage:
     """Merges the events of a stream; what is no JSON object is passed over."""
     merged, merge = MergedMessage(), _Merge()
-    for event in parse_events(chunks):
-        try:
-            raw = parse_json(event.data)
-        except ValueError:
-            continue
-        if not isinstance(raw, dict):
-            continue
+    for raw in parse_objects(chunks):
         merged.events.append(raw)
         if raw.get("type") == "error":
             merged.error = raw

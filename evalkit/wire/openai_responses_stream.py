@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalkit.wire.body import parse_json
 from evalkit.wire.openai_responses_form import ANNOTATION, ENDS, ITEMS, PARTS, PREFIX, TEXTS, part_at
-from evalkit.wire.sse import parse_events
+from evalkit.wire.sse import parse_objects
 
 __all__ = ["MergedResponse", "merge_response"]
 
@@ -41,13 +40,7 @@ class MergedResponse:
 def merge_response(chunks: Iterable[bytes]) -> MergedResponse:
     """Merges the events of a stream; what is no JSON object is passed over."""
     merged, merge = MergedResponse(), _Merge()
-    for event in parse_events(chunks):
-        try:
-            raw = parse_json(event.data)
-        except ValueError:
-            continue
-        if not isinstance(raw, dict):
-            continue
+    for raw in parse_objects(chunks):
         if not merged.events and isinstance(raw.get("sequence_number"), int):
             merged.first_number = raw["sequence_number"]
         merged.events.append({key: value for key, value in raw.items() if key not in _NOT_KEPT})

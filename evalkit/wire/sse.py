@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Event", "encode_event", "event_name", "parse_events"]
+from evalkit.wire.body import parse_json
+
+__all__ = ["Event", "encode_event", "event_name", "parse_events", "parse_objects"]
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BOM = b"\xef\xbb\xbf"
@@ -46,6 +48,17 @@ def parse_events(chunks: Iterable[bytes]) -> Iterator[Event]:
             data.append(value)
         elif name == "event":
             kind = value
+
+
+def parse_objects(chunks: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a stream's events; an event that holds anything else is passed over."""
+    for event in parse_events(chunks):
+        try:
+            raw = parse_json(event.data)
+        except ValueError:
+            continue
+        if isinstance(raw, dict):
+            yield raw
 
 
 def encode_event(data: bytes, event: str = "") -> bytes:
