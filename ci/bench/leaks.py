@@ -37,6 +37,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 import pyarrow.parquet as pq
+from corpora import BESIDE
 
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.settings import Settings
@@ -56,7 +57,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--tau", action="store_true")
-    parser.add_argument("--corpora", type=Path, default=Path(__file__).resolve().parents[2].parent / "shared/corpora")
+    parser.add_argument("--corpora", type=Path, default=BESIDE)
     asked = parser.parse_args()
     if asked.tau:
         from leaks_tau import tau  # beside this script

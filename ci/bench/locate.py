@@ -11,11 +11,10 @@ same step in 15.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
+from corpora import asked_corpora
 from prune import CORPORA, Labelled
 
 from evalkit.check.writes import effects_of
@@ -28,10 +27,7 @@ TOP = (1, 3)
 
 def main() -> None:
     """Prints the scores."""
-    default = Path(__file__).resolve().parents[2].parent / "shared" / "corpora"
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    if not root.is_dir():
-        sys.exit(f"no corpora at {root}")
+    root = asked_corpora()
     runs = {name: list(load(root)) for name, load in CORPORA.items()}
     everything = [run for found in runs.values() for run in found]
     scores: dict[str, Any] = {name: score(found) for name, found in {**runs, "all": everything}.items()}

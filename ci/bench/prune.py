@@ -13,7 +13,6 @@ The labels are read here, from the corpus files themselves, and only to score.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from statistics import median
 from typing import Any
 
 import orjson
+from corpora import asked_corpora
 
 from evalkit.distil.slice import slice_trace
 from evalkit.trace.model import Step, Trace
@@ -40,10 +40,7 @@ class Labelled:
 
 def main() -> None:
     """Prints the scores."""
-    default = Path(__file__).resolve().parents[2].parent / "shared" / "corpora"
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    if not root.is_dir():
-        sys.exit(f"no corpora at {root}")
+    root = asked_corpora()
     runs = {name: list(load(root)) for name, load in CORPORA.items()}
     everything = [run for found in runs.values() for run in found]
     print(json.dumps({name: score(found) for name, found in {**runs, "all": everything}.items()}, indent=2))

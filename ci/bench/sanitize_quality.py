@@ -32,6 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from corpora import BESIDE
 from sanitize_samples import literals, made_from
 
 from evalkit.sanitize.detect import Detector
@@ -98,9 +99,8 @@ def main() -> None:
 
 def arguments() -> Any:
     """The command line."""
-    default = Path(__file__).resolve().parents[2].parent / "shared" / "corpora"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpora", type=Path, default=default)
+    parser.add_argument("--corpora", type=Path, default=BESIDE)
     parser.add_argument("--gitleaks-source", type=Path)
     parser.add_argument("--ner", action="append", default=[])
     parser.add_argument("--presidio", action="store_true")

@@ -11,13 +11,12 @@ healthy runs that are taken for an incident. Printed as JSON.
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 
+from corpora import asked_corpora
 from judge import CORPORA, Run, load_runs
 
 from evalkit.check.judge import judge_checks
@@ -34,10 +33,7 @@ ROUNDS = 3
 
 def main() -> None:
     """Prints the figures."""
-    default = Path(__file__).resolve().parents[2].parent / "shared" / "corpora"
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    if not root.is_dir():
-        sys.exit(f"no corpora at {root}")
+    root = asked_corpora()
     runs = [
         replace(run, task=f"{name} {run.task}")
         for name, (pattern, threshold) in CORPORA.items()

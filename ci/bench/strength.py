@@ -10,12 +10,11 @@ with the counts by kind of change.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
+from corpora import asked_corpora
 from judge import CORPORA, Run, load_runs
 
 from evalkit.check.judge import compile_checks
@@ -26,10 +25,7 @@ from evalkit.trace.model import Trace
 
 def main() -> None:
     """Prints the scores."""
-    default = Path(__file__).resolve().parents[2].parent / "shared" / "corpora"
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    if not root.is_dir():
-        sys.exit(f"no corpora at {root}")
+    root = asked_corpora()
     scores = {}
     everything: Counter[tuple[str, str, bool]] = Counter()
     for name, (pattern, threshold) in CORPORA.items():
