@@ -10,7 +10,7 @@ from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
 
-__all__ = ["pairs", "read_spans", "span"]
+__all__ = ["any_value", "pairs", "read_spans", "span"]
 
 
 def span(
@@ -46,13 +46,14 @@ def read_spans(folder: Path, *spans: dict[str, Any], report: ReadReport | None =
 
 def pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
     """Attributes in OTLP's own form."""
-    return [{"key": key, "value": _value(value)} for key, value in attributes.items()]
+    return [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
 
 
-def _value(value: Any) -> dict[str, Any]:
+def any_value(value: Any) -> dict[str, Any]:
+    """A value in OTLP's own form; null has none."""
     if isinstance(value, dict):
         return {"kvlistValue": {"values": pairs(value)}}
     if isinstance(value, list):
-        return {"arrayValue": {"values": [_value(item) for item in value]}}
+        return {"arrayValue": {"values": [any_value(item) for item in value]}}
     kind = {bool: "boolValue", int: "intValue", float: "doubleValue", str: "stringValue"}.get(type(value))
     return {} if kind is None else {kind: str(value) if kind == "intValue" else value}

@@ -28,6 +28,7 @@ from tests.trace import (
     test_formats_vercel,
 )
 from tests.trace.damage import json_text
+from tests.trace.otlp_builders import any_value, pairs
 
 __all__ = ["SAMPLES", "Sample"]
 
@@ -222,25 +223,6 @@ STEPFORK = {
 }
 
 
-def _any_value(value: Any) -> dict[str, Any]:
-    """A value in OTLP's form."""
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [_any_value(item) for item in value]}}
-    if isinstance(value, dict):
-        return {"kvlistValue": {"values": _attributes(value)}}
-    return {"stringValue": value}
-
-
-def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": _any_value(value)} for key, value in values.items()]
-
-
 def _span(span_id: str, parent: str, attributes: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
         "traceId": "t",
@@ -249,7 +231,7 @@ def _span(span_id: str, parent: str, attributes: dict[str, Any], **more: Any) ->
         "name": f"span {span_id}",
         "startTimeUnixNano": "1700000000000000000",
         "endTimeUnixNano": "1700000001000000000",
-        "attributes": _attributes(attributes),
+        "attributes": pairs(attributes),
         **more,
     }
 
@@ -276,7 +258,7 @@ SPANS = [
             "gen_ai.tool.definitions": json.dumps([{"type": "function", "name": "f"}]),
         },
         status={"code": 2, "message": "m"},
-        events=[{"name": "exception", "attributes": _attributes({"exception.type": "a.B"})}],
+        events=[{"name": "exception", "attributes": pairs({"exception.type": "a.B"})}],
         links=[{}],
     ),
     _span(
@@ -298,9 +280,9 @@ SPANS = [
         "a",
         {"gen_ai.operation.name": "chat", "gen_ai.system": "anthropic"},
         events=[
-            {"name": "gen_ai.user.message", "attributes": _attributes({"content": "u"})},
-            {"name": "gen_ai.choice", "attributes": _attributes({"index": 0, "message": {"tool_calls": [CALL]}})},
-            {"name": "gen_ai.content.prompt", "attributes": _attributes({"gen_ai.prompt": json.dumps(CHAT)})},
+            {"name": "gen_ai.user.message", "attributes": pairs({"content": "u"})},
+            {"name": "gen_ai.choice", "attributes": pairs({"index": 0, "message": {"tool_calls": [CALL]}})},
+            {"name": "gen_ai.content.prompt", "attributes": pairs({"gen_ai.prompt": json.dumps(CHAT)})},
         ],
     ),
     _span(
@@ -340,14 +322,14 @@ LOGS = [
         "traceId": "t",
         "spanId": "b",
         "eventName": "gen_ai.user.message",
-        "body": _any_value({"content": "u", "role": "user"}),
+        "body": any_value({"content": "u", "role": "user"}),
     },
-    {"eventName": "gen_ai.choice", "body": _any_value({"message": {"content": "a"}, "finish_reason": "stop"})},
+    {"eventName": "gen_ai.choice", "body": any_value({"message": {"content": "a"}, "finish_reason": "stop"})},
 ]
 
 
 def _request(*spans: dict[str, Any]) -> dict[str, Any]:
-    resource = {"attributes": _attributes({"service.name": "s"})}
+    resource = {"attributes": pairs({"service.name": "s"})}
     return {
         "resourceSpans": [{"resource": resource, "scopeSpans": [{"spans": [*spans]}]}],
         "resourceLogs": [{"scopeLogs": [{"logRecords": LOGS}]}],

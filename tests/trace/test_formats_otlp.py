@@ -17,29 +17,10 @@ from evalkit.trace.formats.otlp_spans import decode
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import StepError, Trace, Usage
 from evalkit.trace.read import load_traces
+from tests.trace.otlp_builders import pairs
 
 OTLP = Path(__file__).parents[3] / "shared" / "corpora" / "otlp-genai"
 SECOND = 1_000_000_000
-
-
-def any_value(value: Any) -> dict[str, Any]:
-    """A Python value as OTLP's AnyValue."""
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [any_value(item) for item in value]}}
-    if isinstance(value, dict):
-        return {"kvlistValue": {"values": pairs(value)}}
-    return {"stringValue": value}
-
-
-def pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    """Attributes in OTLP's form."""
-    return [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
 
 
 def span(

@@ -15,7 +15,8 @@ import pytest
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.read import load_traces
-from tests.trace.test_formats_otlp import messages, pairs, text
+from tests.trace.otlp_builders import pairs
+from tests.trace.test_formats_otlp import messages, text
 from tests.trace.test_formats_otlp_protobuf import by_four_bytes, packed, request, span
 
 TRACES, ROUNDS = 60, 8

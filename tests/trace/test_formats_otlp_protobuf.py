@@ -26,7 +26,8 @@ from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
-from tests.trace.test_formats_otlp import CHAT, VALUES, pairs
+from tests.trace.otlp_builders import pairs
+from tests.trace.test_formats_otlp import CHAT, VALUES
 
 WRITTEN = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 IDS = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
