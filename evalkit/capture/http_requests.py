@@ -45,7 +45,8 @@ def _capturing_send(library: Any, original: Callable[..., Any]) -> Callable[...,
             request.prepare_body(exchange.body, None)
         with exchange.turn.inside():
             response = original(self, request, *args, **options)
-        _Tee(exchange, response)
+        raw = response.raw
+        raw.__class__, raw.tee = _told(raw.__class__), _Tee(exchange, response.status_code, _lower(response.headers))
         return response
 
     return send
@@ -58,6 +59,10 @@ def _begin(request: Any) -> Exchange | None:
     if not isinstance(body, bytes) or not isinstance(request.url, str):  # a body that is a stream is no model call
         return None
     return begin_exchange(request.method or "", request.url, body)
+
+
+def _lower(headers: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _raised(library: Any, error: StepError, request: Any) -> BaseException:
@@ -74,26 +79,22 @@ def _raised(library: Any, error: StepError, request: Any) -> BaseException:
 
 
 class _Tee:
-    """What the caller reads of a real response, told once when it ends."""
+    """What the caller reads of a real response, told once when it ends.
 
-    def __init__(self, exchange: Exchange, response: Any) -> None:
-        raw = response.raw
-        self._raw = raw
-        self._headers = {name.lower(): value for name, value in response.headers.items()}
+    It holds no response: a response that refers to itself would keep its connection open until the next sweep of the
+    garbage collector, where one of requests itself lets it go with its last user.
+    """
+
+    def __init__(self, exchange: Exchange, status: int, headers: dict[str, str]) -> None:
+        self._headers = headers
         self._exchange: Exchange | None = exchange
-        self._status = response.status_code
+        self._status = status
         self._chunks: list[bytes] = []
         self._decoded = False
         self._depth = 0
-        for name in ("read", "read1"):
-            if hasattr(raw, name):
-                setattr(raw, name, functools.partial(self._read, getattr(raw, name)))
-        raw.read_chunked = functools.partial(self._read_chunked, raw.read_chunked)
-        raw.stream = functools.partial(self._stream, raw.stream)
-        for name in ("close", "release_conn"):
-            setattr(raw, name, functools.partial(self._close, getattr(raw, name)))
 
-    def _read(self, read: Callable[..., bytes], amt: int | None = None, *args: Any, **options: Any) -> bytes:
+    def read(self, raw: Any, read: Callable[..., bytes], amt: int | None = None, *args: Any, **options: Any) -> bytes:
+        """A read of `raw` by its own method."""
         decode = args[0] if args else options.get("decode_content")
         self._depth += 1
         try:
@@ -104,20 +105,19 @@ class _Tee:
         finally:
             self._depth -= 1
         if not self._depth:
-            self._keep(data, decode)
-            at_end = not data or (self._raw.closed and len(data) < (amt or 0))
+            self._keep(raw, data, decode)
+            at_end = not data or (raw.closed and len(data) < (amt or 0))
             if amt is None or amt < 0 or (amt and at_end):
                 self._finish(None)
         return data
 
-    def _stream(self, stream: Callable[..., Iterator[bytes]], *args: Any, **options: Any) -> Iterator[bytes]:
-        yield from stream(*args, **options)
+    def stream(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        """A stream of `read` or `read_chunked`, which are told of themselves."""
+        yield from pieces
         self._finish(None)
 
-    def _read_chunked(
-        self, read: Callable[..., Iterator[bytes]], amt: int | None = None, decode_content: bool | None = None
-    ) -> Iterator[bytes]:
-        chunks = read(amt, decode_content)
+    def read_chunked(self, raw: Any, chunks: Iterator[bytes], decode: bool | None) -> Iterator[bytes]:
+        """The chunks of `raw`, one read each."""
         while True:
             self._depth += 1
             try:
@@ -130,23 +130,24 @@ class _Tee:
                 raise
             finally:
                 self._depth -= 1
-            self._keep(data, decode_content)
+            self._keep(raw, data, decode)
             try:
                 yield data
             except GeneratorExit:  # the caller reads no further, and urllib3 lets go of the connection
                 self._finish(CLOSED)
                 raise
 
-    def _close(self, close: Callable[[], None]) -> None:
-        at_end = self._raw.closed
+    def close(self, raw: Any, close: Callable[[], None]) -> None:
+        """An end of reading, early or not."""
+        at_end = raw.closed
         try:
             close()
         finally:
             if not self._depth:  # reading to the end closes as well
                 self._finish(None if at_end else CLOSED)
 
-    def _keep(self, data: bytes, decode: bool | None) -> None:
-        self._decoded = bool(self._raw.decode_content if decode is None else decode)
+    def _keep(self, raw: Any, data: bytes, decode: bool | None) -> None:
+        self._decoded = bool(raw.decode_content if decode is None else decode)
         self._chunks.append(data)
 
     def _finish(self, failure: StepError | None) -> None:
@@ -161,6 +162,35 @@ class _Tee:
             except sys.modules["urllib3"].exceptions.HTTPError as error:
                 content, failure = b"", failure or error_of(error)
         exchange.observed(self._status, self._headers, content, failure)
+
+
+@functools.cache
+def _told(kind: Any) -> Any:
+    """The class of a response of urllib3 whose reading a tee, its attribute `tee`, is told of."""
+
+    class Told(kind):  # type: ignore[misc]  # urllib3 is known only when it is there
+        tee: _Tee
+
+        def read(self, amt: int | None = None, *args: Any, **options: Any) -> bytes:
+            return self.tee.read(self, super().read, amt, *args, **options)
+
+        def read1(self, amt: int | None = None, *args: Any, **options: Any) -> bytes:
+            return self.tee.read(self, super().read1, amt, *args, **options)
+
+        def read_chunked(self, amt: int | None = None, decode_content: bool | None = None) -> Iterator[bytes]:
+            return self.tee.read_chunked(self, super().read_chunked(amt, decode_content), decode_content)
+
+        def stream(self, *args: Any, **options: Any) -> Iterator[bytes]:
+            return self.tee.stream(super().stream(*args, **options))
+
+        def close(self) -> None:
+            self.tee.close(self, super().close)
+
+        def release_conn(self) -> None:
+            self.tee.close(self, super().release_conn)
+
+    Told.__name__, Told.__qualname__, Told.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    return Told
 
 
 class _Socket:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import itertools
 import json
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -69,6 +71,23 @@ def test_a_call_is_recorded_and_substituted(server: ScriptedServer) -> None:
     assert step.input == {"messages": [{"role": "user", "content": "hi"}], "tools": [], "params": {}}
     assert (step.usage, step.model, step.attributes["wire"]) == (Usage(12, 7, 4, 2), "gpt-test-2025", "openai_chat")
     assert step.attributes["endpoint"] == f"{server.url}/chat/completions"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_recorded_response_goes_with_its_last_user(server: ScriptedServer, stream: bool) -> None:
+    """It refers to itself as little as one that is not recorded, so that its connection is let go of at once."""
+    server.will(json_reply(completion()))
+    gc.disable()
+    try:
+        with session() as run:
+            response = post(server.url, stream=stream)
+            raw = weakref.ref(response.raw)
+            assert response.json()["object"] == "chat.completion"
+            del response
+            assert raw() is None
+    finally:
+        gc.enable()
+    assert run.only.usage is not None
 
 
 def lines(url: str) -> Any:

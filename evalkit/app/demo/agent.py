@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalkit.capture.tools import tool
+
+if TYPE_CHECKING:
+    from openai import OpenAI
 
 __all__ = ["TOOLS", "lookup_order", "refund_order", "run_buggy", "run_fixed"]
 
@@ -95,12 +98,12 @@ def run_fixed(message: str) -> dict[str, Any]:
 def _run(message: str, prompt: str) -> dict[str, Any]:
     from openai import OpenAI
 
-    client = OpenAI(
-        base_url=os.environ.get("OPENAI_BASE_URL", "http://127.0.0.1:8377/v1"),
-        api_key=os.environ.get("OPENAI_API_KEY", "not-needed"),
-        max_retries=1,
-    )
-    messages: list[Any] = [{"role": "system", "content": prompt}, {"role": "user", "content": message}]
+    base_url = os.environ.get("OPENAI_BASE_URL", "http://127.0.0.1:8377/v1")
+    with OpenAI(base_url=base_url, api_key=os.environ.get("OPENAI_API_KEY", "not-needed"), max_retries=1) as client:
+        return _answered(client, [{"role": "system", "content": prompt}, {"role": "user", "content": message}])
+
+
+def _answered(client: OpenAI, messages: list[Any]) -> dict[str, Any]:
     for _ in range(_MAX_TURNS):
         reply = client.chat.completions.create(model="refund-1", messages=messages, tools=TOOLS, temperature=0.7)  # type: ignore[arg-type]  # plain dicts, as the API takes them
         answer = reply.choices[0].message
