@@ -22,7 +22,8 @@ from evalkit.playback.model import Mode, Replay
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.targets.reference import make_target
 from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "judge", "replay", "run_suite"]
@@ -102,12 +103,12 @@ def replay(
         from_step=from_step,
         sanitizer=lambda: output_sanitizer(project),
     )
-    runnable: Target
+    runnable: AnyTarget
     if from_step is not None and base_url is not None:
         key = os.environ.get("OPENAI_API_KEY", "")
         runnable = AgentLoop(case.trace.trace, from_step, base_url, key=key, max_turns=max_turns)
     else:
-        runnable = TARGETS.get("python")(target or case.target)
+        runnable = make_target(target or case.target)
     return prepared.replay(runnable, sample)
 
 

@@ -15,7 +15,8 @@ from evalkit.errors import InputError
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.targets.reference import make_target
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace
 
@@ -70,7 +71,7 @@ def run_plan(
         from_step=plan.from_step,
     )
     target = _target(plan, max_turns)
-    with prepared.entered() as day:
+    with prepared.entered(target) as day:
         return [_stamped(day.replay(target, sample), manifest, sample) for sample in range(repeat)]
 
 
@@ -104,9 +105,9 @@ def write_traces(replays: Sequence[Replay], path: Path) -> None:
         raise InputError(f"can't be written: {error.strerror}", str(path), "choose another --out") from None
 
 
-def _target(plan: Plan, max_turns: int) -> Target:
+def _target(plan: Plan, max_turns: int) -> AnyTarget:
     if plan.from_step is None:
-        return TARGETS.get("python")(plan.target)
+        return make_target(plan.target)
     assert plan.endpoint is not None, "a fork was planned with an endpoint"
     key = os.environ.get("OPENAI_API_KEY", "")
     return AgentLoop(plan.case.trace.trace, plan.from_step, plan.endpoint, key=key, max_turns=max_turns)
