@@ -22,8 +22,8 @@ from evalkit.playback.model import Mode, Replay
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
+from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
-from evalkit.playback.targets.reference import make_target
 from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "judge", "replay", "run_suite"]
@@ -78,7 +78,8 @@ def replay(
     """One replay of a case. What the agent says and calls is sanitized as in a recording.
 
     Args:
-        target: ``module:function``, or the function itself; the case's own by default. A fork runs none.
+        target: a function, or what names a target (see `playback.targets.reference`); the case's own by default. A fork
+            runs none.
         base_url: the endpoint that a live model may be reached at.
         overrides: what a live model is asked otherwise than by the agent.
         faults: what goes wrong on purpose, in mode ``simulation``.

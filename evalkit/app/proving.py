@@ -14,7 +14,7 @@ from evalkit.distil.signature import signature
 from evalkit.errors import ConfigError, EvalkitError
 from evalkit.playback.model import Mode, Replay
 from evalkit.playback.replay import prepare
-from evalkit.playback.targets.reference import make_target
+from evalkit.playback.targets.make import make_target
 
 __all__ = ["failure_reproduces", "proving_replays"]
 

@@ -15,8 +15,8 @@ from evalkit.errors import InputError
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
+from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
-from evalkit.playback.targets.reference import make_target
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace
 
@@ -51,9 +51,19 @@ def replay_case(
 
 
 def run_plan(
-    plan: Plan, settings: Settings, *, strict: bool = False, timeout_s: float = 60.0, max_turns: int = 20
+    plan: Plan,
+    settings: Settings,
+    *,
+    strict: bool = False,
+    timeout_s: float = 60.0,
+    max_turns: int = 20,
+    target: AnyTarget | None = None,
 ) -> list[Replay]:
-    """The replays that were planned; each one's trace holds the manifest, with the number of its sample."""
+    """The replays that were planned; each one's trace holds the manifest, with the number of its sample.
+
+    Args:
+        target: None for the one that the plan names.
+    """
     case, manifest = plan.case, plan.manifest
     seed, repeat = manifest["seed"], manifest["repeat"]
     assert isinstance(seed, int)
@@ -70,9 +80,9 @@ def run_plan(
         faults=plan.faults,
         from_step=plan.from_step,
     )
-    target = _target(plan, max_turns)
-    with prepared.entered(target) as day:
-        return [_stamped(day.replay(target, sample), manifest, sample) for sample in range(repeat)]
+    runs = target or _target(plan, max_turns)
+    with prepared.entered(runs) as day:
+        return [_stamped(day.replay(runs, sample), manifest, sample) for sample in range(repeat)]
 
 
 def compared(plan: Plan, replay: Replay) -> Comparison:

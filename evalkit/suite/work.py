@@ -17,8 +17,9 @@ from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.model import Replay
 from evalkit.playback.overrides import NO_OVERRIDES
 from evalkit.playback.replay import prepare
+from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
-from evalkit.playback.targets.reference import make_target
+from evalkit.playback.targets.reference import is_outside
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -121,6 +122,12 @@ class Worker:
                 "neither the suite nor the case says what to run",
                 f"case {case.id}",
                 'add target = "module:function" to the suite',
+            )
+        if self._suite.sandbox and is_outside(reference):
+            raise ConfigError(
+                "a sandbox starts no programs and opens no connections, so it holds no agent in another process",
+                f"target {reference}",
+                "run this suite without a sandbox",
             )
         if reference not in self._targets:
             self._targets[reference] = make_target(reference)

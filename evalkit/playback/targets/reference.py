@@ -9,29 +9,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.errors import ConfigError
-from evalkit.playback.targets.protocol import TARGETS, AnyTarget
 
-__all__ = ["is_outside", "make_target", "reference_text"]
+__all__ = ["WHOEVER", "is_outside", "parse_reference", "reference_text"]
+
+WHOEVER = "whoever connects"
+"""What stands for the target where nobody starts one: `evalkit gateway`."""
 
 _FORMS = (
     'target = "agent:run", "command: node agent.mjs", "http://127.0.0.1:9000/run", '
     'or a table such as { type = "command", argv = ["node", "agent.mjs"] }'
 )
-
-
-def make_target(reference: str | Callable[..., Any]) -> AnyTarget:
-    """The target of a reference; a function stands for itself.
-
-    Raises:
-        ConfigError: there is no such target, or the reference is of no form.
-    """
-    kind, rest = _parsed(reference) if isinstance(reference, str) else ("python", reference)
-    return TARGETS.get(kind)(rest)
 
 
 def reference_text(value: str | Mapping[str, Json]) -> str:
@@ -41,13 +33,20 @@ def reference_text(value: str | Mapping[str, Json]) -> str:
 
 def is_outside(reference: str) -> bool:
     """Whether a reference names an agent in another process, as its form tells."""
+    if reference == WHOEVER:
+        return True
     try:
-        return _parsed(reference)[0] in ("command", "http")
+        return parse_reference(reference)[0] in ("command", "http")
     except ConfigError:
         return False
 
 
-def _parsed(reference: str) -> tuple[str, Any]:
+def parse_reference(reference: str) -> tuple[str, str | dict[str, Json]]:
+    """The kind that a reference names, and what its factory is given.
+
+    Raises:
+        ConfigError: a table without a type, or no JSON.
+    """
     text = reference.strip()
     if text.startswith("{"):
         return _table(text)
@@ -59,11 +58,13 @@ def _parsed(reference: str) -> tuple[str, Any]:
     return "python", reference
 
 
-def _table(text: str) -> tuple[str, Any]:
+def _table(text: str) -> tuple[str, dict[str, Json]]:
     try:
-        body = parse_exact(text)
+        body: Any = parse_exact(text)
     except ValueError as error:
         raise ConfigError(f"not JSON: {error}", f"target {text[:80]}", _FORMS) from None
     if not isinstance(body, dict) or not isinstance(body.get("type"), str):
         raise ConfigError("a target's table names its type", f"target {text[:80]}", _FORMS)
+    if body["type"] == "python":
+        raise ConfigError("a Python target is no table", f"target {text[:80]}", 'target = "agent:run"')
     return body["type"], {key: value for key, value in body.items() if key != "type"}
