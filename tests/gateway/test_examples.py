@@ -1,9 +1,8 @@
-"""Agents that know nothing of evalkit, in Node and Python and with curl: replayed whole, and missed when they change."""
+"""Agents that know nothing of evalkit, in Node, Python and shell: replayed whole, and missed when they change."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,8 @@
 """A small agent: OpenAI's SDK for the model (streamed), MCP for the tools. It knows nothing of evalkit.
 
-Where its model is, the SDK reads from OPENAI_BASE_URL; where its tools are, stands in SHOP_MCP_URL (streamable HTTP) or in
-SHOP_MCP_COMMAND (a server to start, as a JSON list). The task comes on standard input, the answer goes to standard output.
+Where its model is, the SDK reads from OPENAI_BASE_URL; where its tools are, stands in SHOP_MCP_URL (streamable HTTP)
+or in SHOP_MCP_COMMAND (a server to start, as a JSON list). The task comes on standard input, the answer goes to
+standard output.
 """
 
 import asyncio

@@ -148,6 +148,7 @@ class _Refused(Exception):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server_version, sys_version = "evalkit", ""
     disable_nagle_algorithm = True  # head and body are two writes: a small answer would wait for an acknowledgement
     server: _Server
     timeout = _IDLE_S
@@ -222,6 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         if not hasattr(self, "command") or self.command is None:
             self.command = "GET"
+        self.request_version = self.protocol_version  # of a line that could not be read, it is one without a status
         self._send(json_response(status, {"error": {"type": "evalkit_gateway", "message": words}}, connection="close"))
         self._linger()
 
