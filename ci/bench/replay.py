@@ -72,7 +72,7 @@ def evalkit_replays(folder: Path) -> Callable[[int], None]:
     target = PythonTarget(lambda: agent(lookup))
 
     def replay(count: int) -> None:
-        with prepared.entered() as day:
+        with prepared.entered(target) as day:
             for sample in range(count):
                 done = day.replay(target, sample)
                 assert done.counts.substituted == CALLS, done.reason

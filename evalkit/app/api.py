@@ -22,7 +22,8 @@ from evalkit.playback.model import Mode, Replay
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.make import make_target
+from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "judge", "replay", "run_suite"]
@@ -77,7 +78,8 @@ def replay(
     """One replay of a case. What the agent says and calls is sanitized as in a recording.
 
     Args:
-        target: ``module:function``, or the function itself; the case's own by default. A fork runs none.
+        target: a function, or what names a target (see `playback.targets.reference`); the case's own by default. A fork
+            runs none.
         base_url: the endpoint that a live model may be reached at.
         overrides: what a live model is asked otherwise than by the agent.
         faults: what goes wrong on purpose, in mode ``simulation``.
@@ -102,12 +104,12 @@ def replay(
         from_step=from_step,
         sanitizer=lambda: output_sanitizer(project),
     )
-    runnable: Target
+    runnable: AnyTarget
     if from_step is not None and base_url is not None:
         key = os.environ.get("OPENAI_API_KEY", "")
         runnable = AgentLoop(case.trace.trace, from_step, base_url, key=key, max_turns=max_turns)
     else:
-        runnable = TARGETS.get("python")(target or case.target)
+        runnable = make_target(target or case.target)
     return prepared.replay(runnable, sample)
 
 

@@ -14,7 +14,7 @@ from evalkit.distil.signature import signature
 from evalkit.errors import ConfigError, EvalkitError
 from evalkit.playback.model import Mode, Replay
 from evalkit.playback.replay import prepare
-from evalkit.playback.targets.protocol import TARGETS
+from evalkit.playback.targets.make import make_target
 
 __all__ = ["failure_reproduces", "proving_replays"]
 
@@ -29,8 +29,9 @@ def proving_replays(
     """
     if mode != "exact" and base_url is None:
         raise ConfigError(f"mode {mode} needs an endpoint", f"case {case.id}", "pass --base-url http://...")
-    runnable = TARGETS.get("python")(target)
-    with redirect_stdout(sys.stderr), prepare(case, mode=mode, endpoint=base_url).entered() as day:
+    runnable = make_target(target)
+    prepared = prepare(case, mode=mode, endpoint=base_url)
+    with redirect_stdout(sys.stderr), prepared.entered(runnable) as day:
         return [day.replay(runnable, sample) for sample in range(count)]
 
 

@@ -15,7 +15,8 @@ from evalkit.errors import InputError
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.make import make_target
+from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace
 
@@ -50,9 +51,19 @@ def replay_case(
 
 
 def run_plan(
-    plan: Plan, settings: Settings, *, strict: bool = False, timeout_s: float = 60.0, max_turns: int = 20
+    plan: Plan,
+    settings: Settings,
+    *,
+    strict: bool = False,
+    timeout_s: float = 60.0,
+    max_turns: int = 20,
+    target: AnyTarget | None = None,
 ) -> list[Replay]:
-    """The replays that were planned; each one's trace holds the manifest, with the number of its sample."""
+    """The replays that were planned; each one's trace holds the manifest, with the number of its sample.
+
+    Args:
+        target: None for the one that the plan names.
+    """
     case, manifest = plan.case, plan.manifest
     seed, repeat = manifest["seed"], manifest["repeat"]
     assert isinstance(seed, int)
@@ -69,9 +80,9 @@ def run_plan(
         faults=plan.faults,
         from_step=plan.from_step,
     )
-    target = _target(plan, max_turns)
-    with prepared.entered() as day:
-        return [_stamped(day.replay(target, sample), manifest, sample) for sample in range(repeat)]
+    runs = target or _target(plan, max_turns)
+    with prepared.entered(runs) as day:
+        return [_stamped(day.replay(runs, sample), manifest, sample) for sample in range(repeat)]
 
 
 def compared(plan: Plan, replay: Replay) -> Comparison:
@@ -104,9 +115,9 @@ def write_traces(replays: Sequence[Replay], path: Path) -> None:
         raise InputError(f"can't be written: {error.strerror}", str(path), "choose another --out") from None
 
 
-def _target(plan: Plan, max_turns: int) -> Target:
+def _target(plan: Plan, max_turns: int) -> AnyTarget:
     if plan.from_step is None:
-        return TARGETS.get("python")(plan.target)
+        return make_target(plan.target)
     assert plan.endpoint is not None, "a fork was planned with an endpoint"
     key = os.environ.get("OPENAI_API_KEY", "")
     return AgentLoop(plan.case.trace.trace, plan.from_step, plan.endpoint, key=key, max_turns=max_turns)

@@ -15,10 +15,11 @@ from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError, UsageError
 from evalkit.playback.faults import Fault
-from evalkit.playback.model import LAYERS, Mode
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Mode
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import first_request
+from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.select import reference as case_reference
 from evalkit.trace.model import Step
 
@@ -32,7 +33,7 @@ class Plan:
     """A replay that is allowed.
 
     Attributes:
-        target: ``module:function``; empty for the built-in loop of a fork.
+        target: see `playback.targets.reference`; empty for the built-in loop of a fork.
         endpoint: of the live model; None where none is asked.
         manifest: what is written of the replay, as JSON.
     """
@@ -106,7 +107,7 @@ def plan_replay(
         "actor": who if endpoint is not None else actor,
         "reason": reason,
         "started_at": now_utc(),
-        "layers": list(LAYERS),
+        "layers": list(OUTSIDE_LAYERS if is_outside(runs) else LAYERS),
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])

@@ -19,7 +19,8 @@ from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
-from evalkit.playback.model import LAYERS
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
+from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.model import Manifest, Sample, Suite
@@ -95,7 +96,7 @@ def run_suite(
     suite = load_suite(path, overrides)
     suite = replace(suite, target=suite.target or settings.target, baseline=baseline or suite.baseline or _beside(path))
     cases = select_cases(settings.cases, suite.select)
-    layers = _layers(suite)
+    layers = _layers(suite, cases)
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
@@ -187,7 +188,7 @@ def _do(
     count = workers or os.cpu_count() or 1
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    chosen = executor or _executor(suite, len(cases) * suite.samples, workers, count)
+    chosen = executor or _executor(suite, cases, workers, count)
     try:
         execute(
             folder,
@@ -204,14 +205,20 @@ def _do(
     return finish(folder, manifest, suite, cases, settings)
 
 
-def _layers(suite: Suite) -> tuple[str, ...]:
+def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
+    """Whether the agents that a suite starts are in other processes, case by case."""
+    return [is_outside(suite.target or case.target) for case in cases]
+
+
+def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     """What will keep the run's replays from the world; said in the manifest and the report.
 
     Raises:
         ReplayRefused: a sandbox is asked for, and Landlock or seccomp does not hold.
     """
     if not suite.sandbox:
-        return LAYERS
+        outside = _outside(suite, cases)
+        return (*(() if outside and all(outside) else LAYERS), *(OUTSIDE_LAYERS if any(outside) else ()))
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
     held = probe_layers()
@@ -224,14 +231,14 @@ def _layers(suite: Suite) -> tuple[str, ...]:
     return (*LAYERS, *held.names, f"{UNSAFE} ({why})")
 
 
-def _executor(suite: Suite, samples: int, workers: int | None, count: int) -> str:
+def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
     """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox"
     if count == 1:
         return "serial"
-    if workers is None and suite.mode == "exact":
-        if samples <= _SMALL_RUN:
+    if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
+        if len(cases) * suite.samples <= _SMALL_RUN:
             return "serial"
         if can_fork():
             return "fork"

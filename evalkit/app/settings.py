@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.errors import ConfigError
+from evalkit.playback.targets.reference import reference_text
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
@@ -34,6 +35,9 @@ _OTHER_VARIABLES = {
     "EVALKIT_RECORD_OUT",
     "EVALKIT_RECORD_NAME",
     "EVALKIT_RECORD_POLICY",
+    "EVALKIT_MCP_URL",
+    "EVALKIT_TIME",
+    "EVALKIT_SEED",
 }
 
 
@@ -84,7 +88,7 @@ class Settings:
 
     Attributes:
         cases, suites, reports: folders.
-        target: what is replayed where neither suite nor case says, ``module:function``.
+        target: what is replayed where neither suite nor case says; see `playback.targets.reference`.
         owner: who answers for new cases.
         key_file: the pseudonym key; None for the user's own (outside of any repository).
         pseudonym_key: the key itself, from the environment; wins over the file.
@@ -169,7 +173,7 @@ class _File(_Strict):
     cases: str = "cases"
     suites: str = "suites"
     reports: str = "reports"
-    target: str = ""
+    target: str | dict[str, Any] = ""
     owner: str = ""
     tools: dict[str, _Tool] = {}
     sanitize: _Sanitize = _Sanitize()
@@ -201,7 +205,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         cases=root / file.cases,
         suites=root / file.suites,
         reports=root / file.reports,
-        target=file.target,
+        target=reference_text(file.target),
         owner=file.owner,
         key_file=Path(key_file).expanduser() if key_file else None,
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),

@@ -9,7 +9,7 @@ from typing import Any
 from evalkit.app.run import UNSAFE, Run
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
-from evalkit.playback.model import Replay
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Replay
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.model import CaseVerdict, Decision
@@ -117,7 +117,7 @@ def run_lines(run: Run) -> Iterator[str]:
             yield f"{verdict.verdict:<12} {verdict.case_id}{gate}: {visible(verdict.reason)}"
     words = [verdict.verdict for verdict in run.verdicts]
     yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
-    if len(run.manifest.layers) > 1:
+    if run.manifest.layers not in ((), LAYERS):
         yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
     yield f"run {run.folder}"
     yield f"report {run.folder / 'report.html'}"
@@ -142,8 +142,9 @@ def decision_lines(decision: Decision) -> Iterator[str]:
 
 
 def unsafe_lines(run: Run) -> Iterator[str]:
-    """What a gate's reader must know: that the replays' sandbox could not hold an attack."""
-    yield from (f"  {visible(layer)}" for layer in run.manifest.layers if layer.startswith(UNSAFE))
+    """What a gate's reader must know: that the replays were kept in by less than they might seem."""
+    known = (UNSAFE, *OUTSIDE_LAYERS)
+    yield from (f"  {visible(layer)}" for layer in run.manifest.layers if layer.startswith(known))
 
 
 def _verdict_json(verdict: CaseVerdict) -> dict[str, Any]:

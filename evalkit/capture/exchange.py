@@ -119,8 +119,8 @@ class Exchange:
         headers = {**kept_headers(recorded.extra.get("headers")), "content-type": "text/event-stream; charset=utf-8"}
         return Reply(200, headers, None, self.wire.stream(recorded, self.asked), broken)
 
-    def observed(self, status: int, headers: Mapping[str, str], content: bytes, failure: StepError | None) -> None:
-        """Ends the turn with what came back.
+    def observed(self, status: int, headers: Mapping[str, str], content: bytes, failure: StepError | None) -> Answer:
+        """Ends the turn with what came back; gives that as the seam has it.
 
         Args:
             headers: names in lower case.
@@ -132,7 +132,9 @@ class Exchange:
             answer = self.wire.answer_from_stream([content], headers)
         else:
             answer = self.wire.answer(status, headers, content)
-        self.turn.end(_answer(answer, self.asked, failure, streamed=streamed))
+        told = _answer(answer, self.asked, failure, streamed=streamed)
+        self.turn.end(told)
+        return told
 
 
 def begin_exchange(method: str, url: str, body: bytes) -> Exchange | None:

@@ -224,6 +224,12 @@ class Session:
             self.counts.tool_bodies += 1
         return turn
 
+    def done_elsewhere(self, call: Call, answer: Answer) -> None:
+        """Adds a call whose real thing was done where nobody could ask for an answer first."""
+        turn = Turn(self, call, next(self._numbers), self.now())
+        self.counts.tool_bodies += 1
+        turn.end(answer)
+
     def wants_definition(self, name: str) -> bool:
         """Whether the next step should tell the definition of the tool `name`: the first of its steps in a recording.
 

@@ -87,7 +87,7 @@ class Case:
         evidence: completeness score of the incident, 0 to 1.
         closed: the replay modes for which the incident holds too little, with the reasons (see `trace.modes`).
         strength: what the checks catch and spare on changed healthy runs (`distil.strength`); empty when not measured.
-        target: the entrypoint that the case was made for, ``module:function``; empty when unknown.
+        target: what the case was made for, such as ``module:function``; empty when unknown.
         volatile: per capability the argument paths (``/request/id``) that matching leaves out.
         tags: for selection.
         pruning: whether a replay of the pruned case failed as the incident did: ``verified``, with ``how`` and

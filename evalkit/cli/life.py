@@ -85,7 +85,7 @@ def review(
 @click.argument("case")
 @_passing
 @click.option("--replay", "count", type=click.IntRange(1), help="Replay the mended target so often; one must pass.")
-@click.option("--target", default="", help="The mended agent, module:function.")
+@click.option("--target", default="", help="The mended agent, as in replay.")
 @click.option("--mode", type=click.Choice(["exact", "live-model"]), default="exact", show_default=True)
 @click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint.")
 @_actor

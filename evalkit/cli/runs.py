@@ -8,35 +8,24 @@ from typing import Any
 import click
 
 from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.model_options import model_options, planned
 from evalkit.cli.progress import ProgressLine
 
 __all__ = ["baseline", "gate", "replay", "report", "run"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
 @click.argument("case")
-@click.option("--target", default="", help="What to run, module:function.")
+@click.option("--target", default="", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_MODES), help="What answers; exact, or what the other options ask for.")
-@click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint.")
 @click.option("--from-step", type=click.IntRange(0), help="Fork: go on from this model step, with a live model.")
-@click.option("--model", help="Ask the live model by this name.")
-@click.option("--system-prompt", type=_FILE, help="A file with the system prompt to use instead.")
-@click.option("--temperature", type=click.FloatRange(0))
-@click.option("--tools", type=_FILE, help="A JSON file with the list of tool definitions to use instead.")
-@click.option("--extra-body", default="", help="A JSON object of further fields for the model's request.")
-@click.option("--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3")
+@model_options
 @click.option("--max-turns", type=click.IntRange(1), default=20, show_default=True, help="Model calls of a fork.")
-@click.option("--strict", is_flag=True, help="Calls must come in the recorded order.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds a replay may take.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the replays' traces to this new file.")
-@click.option("--actor", default="", help="Who asks a live model; EVALKIT_ACTOR or USER by default.")
-@click.option("--reason", default="", help="Why a live model is asked.")
 @as_json
 @click.pass_context
 def replay(
@@ -44,12 +33,6 @@ def replay(
     /,
     case: str,
     mode: str | None,
-    model: str | None,
-    system_prompt: Path | None,
-    temperature: float | None,
-    tools: Path | None,
-    extra_body: str,
-    fault: tuple[str, ...],
     strict: bool,
     timeout: float,
     max_turns: int,
@@ -59,20 +42,14 @@ def replay(
 ) -> None:
     """Replay one case in its frozen world and judge it."""
     from evalkit.app.replay import check_free, compared, run_plan, write_traces
-    from evalkit.app.replay_options import read_overrides
-    from evalkit.app.replay_plan import dry_json, dry_lines, plan_replay
+    from evalkit.app.replay_plan import dry_json, dry_lines
     from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
-    from evalkit.playback.faults import parse_fault
     from evalkit.trace.visible import visible
 
     dry, settings = mode == "dry", project()
-    overrides = read_overrides(model, system_prompt, temperature, tools, extra_body)
-    faults = [parse_fault(text) for text in fault]
     if not dry and out is not None:
         check_free(out)
-    plan = plan_replay(
-        case, settings, mode=None if dry else mode, overrides=overrides, faults=faults, needs_reason=not dry, **wanted
-    )
+    plan = planned(case, settings, mode=None if dry else mode, needs_reason=not dry, **wanted)
     if dry:
         if as_json:
             echo_json(dry_json(plan))
@@ -100,7 +77,7 @@ def replay(
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
 @click.option("--samples", type=click.IntRange(1), help="Replays a case.")
-@click.option("--target", help="What to run, module:function.")
+@click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")

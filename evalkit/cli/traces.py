@@ -99,7 +99,7 @@ def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
               help="A file or folder of traces: healthy runs of the same task are looked for in it.")  # fmt: skip
 @click.option("--keep-all", is_flag=True, help="Prune nothing.")
 @click.option("--tag", "tags", multiple=True)
-@click.option("--target", default="", help="What a replay runs, module:function; it is run once to verify the pruning.")
+@click.option("--target", default="", help="What a replay runs, as in replay; it is run once to verify the pruning.")
 @click.option("--no-verify", is_flag=True, help="Do not run the target.")
 @click.option("--owner", default="")
 @click.option("--link", default="", help="The incident's page.")

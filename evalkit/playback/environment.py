@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["environment_of"]
+__all__ = ["NO_TELEMETRY", "environment_of"]
 
 _NOWHERE = "http://model.evalkit.invalid/v1"
-_NO_TELEMETRY = {
+NO_TELEMETRY = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "LANGSMITH_TRACING": "false",
     "LANGCHAIN_TRACING_V2": "false",
@@ -24,7 +24,7 @@ def environment_of(base_url: str | None) -> Iterator[None]:
     Frameworks that would report the run elsewhere are told not to.
     A key is given where there is none, because clients refuse to start without one; frozen calls never send it.
     """
-    wanted = {"OPENAI_BASE_URL": base_url or _NOWHERE, **_NO_TELEMETRY}
+    wanted = {"OPENAI_BASE_URL": base_url or _NOWHERE, **NO_TELEMETRY}
     if "OPENAI_API_KEY" not in os.environ:
         wanted["OPENAI_API_KEY"] = "evalkit-replay"
     before = {name: os.environ.get(name) for name in wanted}

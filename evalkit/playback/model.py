@@ -10,7 +10,7 @@ from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
 from evalkit.trace.model import Trace
 
-__all__ = ["LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
+__all__ = ["LAYERS", "OUTSIDE_LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
 
 Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork"]
 """What answers: tools always do so from fixtures.
@@ -23,6 +23,9 @@ Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "s
 
 LAYERS = ("in-process: clock, random, uuid, sockets",)
 """What keeps a replay from the outside world, for the run's manifest."""
+
+OUTSIDE_LAYERS = ("gateway: model and tools only; the agent's clock, files and network are the machine's",)
+"""What keeps a replay of an agent in another process from the outside world: little."""
 
 ReplayStatus: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 

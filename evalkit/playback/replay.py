@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.capture.http import http_capture
@@ -15,6 +15,7 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
+from evalkit.errors import EvalkitError
 from evalkit.playback.admission import check_open
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.environment import environment_of
@@ -23,8 +24,9 @@ from evalkit.playback.fixtures import FixtureIndex, Frozen
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
+from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
-from evalkit.playback.targets.protocol import Target
+from evalkit.playback.targets.protocol import AnyTarget, OutsideTarget, Target, TargetUnavailable
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
 
@@ -51,17 +53,24 @@ class PreparedCase:
     faults: tuple[Fault, ...] = ()
     from_step: int | None = None
 
-    def replay(self, target: Target, sample: int = 0) -> Replay:
+    def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
-        with self.entered() as day:
+        with self.entered(target) as day:
             return day.replay(target, sample)
 
     @contextmanager
-    def entered(self) -> Iterator[Day]:
-        """The case's frozen world around this process, for as many replays as are wanted."""
+    def entered(self, target: AnyTarget) -> Iterator[Day]:
+        """The case's frozen day, for as many replays of a target as are wanted.
+
+        The frozen world is around this process. An agent in another one is out of its reach, and evalkit needs its own
+        clock and sockets to serve that.
+        """
         endpoint = self.endpoint
         world = World(self.case.trace.trace.started_at or 0.0, Guard.for_endpoint(endpoint))
         deadline = Deadline(self.timeout_s)
+        if isinstance(target, OutsideTarget):
+            yield Day(self, world, deadline)
+            return
         with http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered():
             yield Day(self, world, deadline)
 
@@ -77,7 +86,7 @@ class Day:
         self._input = exact_text(self._incident.input)
         self._judged: dict[str, tuple[ReplayStatus, tuple[CheckResult, ...], str]] = {}
 
-    def replay(self, target: Target, sample: int = 0) -> Replay:
+    def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay.
 
         Args:
@@ -93,12 +102,14 @@ class Day:
         if prepared.faults:
             name = f"{prepared.case.id}/{sample}"
             faulty = Faulty(frozen, prepared.faults, name, world.clock.read, world.clock.advance)
-        session, raw = self._execute(target, sample, frozen, faulty or frozen)
+        session, raw, fault = self._execute(target, sample, frozen, faulty or frozen)
         kept = outputs.kept(raw)
         trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
             self._judged[digest] = self._judge(trace, frozen.misses)
         status, results, reason = self._judged[digest]
+        if fault and status != "missed":
+            status, results, reason = "errored", (), fault
         if faulty is not None and faulty.met and status != "passed":
             reason = f"{reason}; met {', '.join(faulty.met)}"
         return Replay(
@@ -114,7 +125,10 @@ class Day:
             digest=digest,
         )
 
-    def _execute(self, target: Target, sample: int, frozen: Frozen, answerer: Answerer) -> tuple[Session, Trace]:
+    def _execute(
+        self, target: AnyTarget, sample: int, frozen: Frozen, answerer: Answerer
+    ) -> tuple[Session, Trace, str]:
+        """Session and trace, and what failed that is not the agent's doing; empty for nothing."""
         world, incident = self._world, self._incident
         prepared = self._prepared
         first = prepared.from_step or 0
@@ -124,23 +138,35 @@ class Day:
         session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite)
         output: Json = None
         error: StepError | None = None
-        world.restart(self._seed(sample))
+        fault = ""
+        seed = self._seed(sample)
+        if isinstance(target, OutsideTarget):
+            world.clock.restart()
+        else:
+            world.restart(seed)
         frozen.spend(before)
         if before:
             world.clock.advance(incident.step(first).started_at or 0.0)
+        given = parse_exact(self._input)
         try:
-            with session.active():
-                self._deadline.start()
-                try:
-                    output = target.run(parse_exact(self._input))
-                finally:
-                    self._deadline.stop()
+            if isinstance(target, OutsideTarget):
+                output = run_outside(
+                    target, given, session, frozen, incident,
+                    endpoint=prepared.endpoint, timeout_s=prepared.timeout_s, seed=seed,
+                )  # fmt: skip
+            else:
+                output = self._inside(target, given, session)
         except KeyboardInterrupt:
             raise
-        except BaseException as raised:  # noqa: BLE001  # whatever the agent raises is its outcome
+        except BaseException as raised:  # whatever the agent raises is its outcome
             error = error_of(raised)
+            if isinstance(target, OutsideTarget):
+                if isinstance(raised, EvalkitError):
+                    raise  # evalkit's own, as its stack is: neither says anything of the agent
+                error = replace(error, stack=None)
+                fault = error.message if isinstance(raised, TargetUnavailable) else ""
         case = self._prepared.case
-        return session, Trace(
+        trace = Trace(
             id=f"{case.id}@{case.version}#{sample}",
             name=incident.name,
             dialect="evalkit",
@@ -152,6 +178,15 @@ class Day:
             started_at=incident.started_at,
             ended_at=world.clock.now,
         )
+        return session, trace, fault
+
+    def _inside(self, target: Target, given: Json, session: Session) -> Json:
+        with session.active():
+            self._deadline.start()
+            try:
+                return target.run(given)
+            finally:
+                self._deadline.stop()
 
     def _judge(self, trace: Trace, misses: list[Miss]) -> tuple[ReplayStatus, tuple[CheckResult, ...], str]:
         if misses:

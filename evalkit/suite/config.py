@@ -1,7 +1,7 @@
 """Suite files (``suites/*.toml``): read once, checked, and turned into plain values.
 
 name = "release"
-target = "agent:run"          # without it, each case's own
+target = "agent:run"          # without it, each case's own; a program or service as docs/gateway.md says
 samples = 20
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
 sandbox = true                # in forks that the kernel confines; exact mode on Linux only
@@ -30,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
 from evalkit.playback.faults import Fault, FaultKind, check_faults
+from evalkit.playback.targets.reference import reference_text
 from evalkit.suite.model import ModelEndpoint, Policy, Selection, Suite
 
 __all__ = ["load_suite", "suite_from_json"]
@@ -72,7 +73,7 @@ class _FaultFile(_Strict):
 
 class _SuiteFile(_Strict):
     name: str = Field(default="", max_length=80)
-    target: str = ""
+    target: str | dict[str, Any] = ""
     samples: int = Field(default=10, ge=1, le=100_000)
     mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
@@ -122,7 +123,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
     select = file.select
     return Suite(
         name=file.name,
-        target=file.target,
+        target=reference_text(file.target),
         samples=file.samples,
         mode=file.mode,
         select=Selection(tuple(select.ids), tuple(select.tags), select.gate, tuple(select.signatures)),

@@ -74,7 +74,7 @@ class Suite:
     """Which cases, which target, how often, which gate policy.
 
     Attributes:
-        target: ``module:function``; empty to use each case's own.
+        target: see `playback.targets.reference`; empty to use each case's own.
         samples: replays a case.
         mode: see `playback.model.Mode`.
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.

@@ -17,7 +17,9 @@ from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.model import Replay
 from evalkit.playback.overrides import NO_OVERRIDES
 from evalkit.playback.replay import prepare
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.make import make_target
+from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.targets.reference import is_outside
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -55,7 +57,7 @@ class Worker:
         self._sanitizing: Mapping[str, Any] | None = body.pop(SANITIZING, None)
         self._sanitizer: Sanitizer | None = None
         self._suite = suite_from_json(body, "the run's plan")
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, AnyTarget] = {}
 
     def warm(self) -> None:
         """Loads here what every item needs: forks that are confined later could not, and need not anew."""
@@ -96,7 +98,7 @@ class Worker:
             return
         check_ids = [check.id for check in case.checks]
         passing = 0
-        with prepared.entered() as day:
+        with prepared.entered(target) as day:
             for index in portion.samples:
                 replay = day.replay(target, index)
                 samples.append(_sample(case, index, replay, check_ids))
@@ -113,7 +115,7 @@ class Worker:
             self._sanitizer = Sanitizer(Policy.from_json(rules["policy"]), key)
         return self._sanitizer
 
-    def _target(self, case: Case) -> Target:
+    def _target(self, case: Case) -> AnyTarget:
         reference = self._suite.target or case.target
         if not reference:
             raise ConfigError(
@@ -121,8 +123,14 @@ class Worker:
                 f"case {case.id}",
                 'add target = "module:function" to the suite',
             )
+        if self._suite.sandbox and is_outside(reference):
+            raise ConfigError(
+                "a sandbox starts no programs and opens no connections, so it holds no agent in another process",
+                f"target {reference}",
+                "run this suite without a sandbox",
+            )
         if reference not in self._targets:
-            self._targets[reference] = TARGETS.get("python")(reference)
+            self._targets[reference] = make_target(reference)
         return self._targets[reference]
 
 

@@ -12,10 +12,11 @@ from importlib import import_module
 from typing import Any
 
 from evalkit.canonical import Json, exact_text
-from evalkit.capture.definition import DEFINITION
-from evalkit.capture.seam import Answer, Call, Position, Session, current_session
+from evalkit.capture.seam import Answer, Position, Session, current_session
+from evalkit.playback.known_tools import KnownTools
 from evalkit.playback.overrides import chat_tool
-from evalkit.trace.model import Effect, Kind, Step, Trace
+from evalkit.playback.shape import shaped_as
+from evalkit.trace.model import Step, Trace
 from evalkit.wire.json_text import object_of
 from evalkit.wire.openai_message import message_to_openai
 
@@ -55,10 +56,7 @@ class AgentLoop:
         self._url = f"{base_url.rstrip('/')}/chat/completions"
         self._key = key
         self._max_turns = max_turns
-        self._known: dict[str, tuple[Kind, Effect | None, Mapping[str, Any]]] = {}
-        for step in trace.of_kind("tool", "retrieval"):
-            declared = step.effect if step.effect_source == "declared" else None
-            self._known.setdefault(step.name, (step.kind, declared, _defaults(step)))
+        self._tools = KnownTools(trace)
 
     def run(self, given: Json) -> Json:
         """Goes on from the step; the final answer, in the shape that the run's own has.
@@ -84,7 +82,7 @@ class AgentLoop:
                 )
                 calls = answer.get("tool_calls")
                 if not isinstance(calls, list) or not calls:
-                    return self._shaped(answer.get("content"))
+                    return shaped_as(self._trace, answer.get("content"))
                 messages += [self._called(session, call) for call in calls]
         raise StepLimit(f"the model still called tools after {self._max_turns} turns")
 
@@ -120,22 +118,12 @@ class AgentLoop:
         }
 
     def _answered(self, session: Session, name: str, arguments: dict[str, Any]) -> str:
-        kind, effect, defaults = self._known.get(name, ("tool", None, {}))
-        turn = session.begin(Call(kind, name, {**defaults, **arguments}, effect))
+        turn = session.begin(self._tools.call(name, arguments))
         answer = turn.answer or Answer()
         turn.end(answer)
         if answer.error is not None:
             return _text({"error": f"{answer.error.type}: {answer.error.message}"})
         return _text(answer.output)
-
-    def _shaped(self, text: Json) -> Json:
-        """The final text as the run gave it: alone, or under the one key where its own last text stands."""
-        last = next((step for step in reversed(self._trace.steps) if step.kind == "model"), None)
-        said = last.output.get("content") if last is not None and isinstance(last.output, dict) else None
-        output = self._trace.output
-        if isinstance(output, dict) and len(output) == 1 and said is not None and said in output.values():
-            return dict.fromkeys(output, text)
-        return text
 
 
 def _client_library() -> Any:
@@ -167,16 +155,6 @@ def _message(message: Any) -> Any:
         return {key: value for key, value in said.items() if value is not None or key == "content"}
     content = message.get("content")
     return {**message, "content": content if isinstance(content, str | list) else _text(content)}
-
-
-def _defaults(step: Step) -> dict[str, Any]:
-    """The parameters' defaults where the tool's definition is recorded: recorded arguments hold them filled in."""
-    definition = step.attributes.get(DEFINITION)
-    parameters = definition.get("parameters") if isinstance(definition, dict) else None
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    if not isinstance(properties, dict):
-        return {}
-    return {name: each["default"] for name, each in properties.items() if isinstance(each, dict) and "default" in each}
 
 
 def _text(value: Json) -> str:

@@ -1,0 +1,59 @@
+"""The options that say what a replay's model is, shared by the commands that replay one case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["model_options", "planned"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_OPTIONS = (
+    click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint."),
+    click.option("--model", help="Ask the live model by this name."),
+    click.option("--system-prompt", type=_FILE, help="A file with the system prompt to use instead."),
+    click.option("--temperature", type=click.FloatRange(0)),
+    click.option("--tools", type=_FILE, help="A JSON file with the list of tool definitions to use instead."),
+    click.option("--extra-body", default="", help="A JSON object of further fields for the model's request."),
+    click.option(
+        "--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3"
+    ),
+    click.option("--strict", is_flag=True, help="Calls must come in the recorded order."),
+    click.option("--seed", type=int, default=0, show_default=True),
+    click.option("--out", type=click.Path(path_type=Path), help="Write the replays' traces to this new file."),
+    click.option("--actor", default="", help="Who asks a live model; EVALKIT_ACTOR or USER by default."),
+    click.option("--reason", default="", help="Why a live model is asked."),
+)
+
+
+def model_options(command: F) -> F:
+    """Adds the options, in their order."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def planned(
+    case: str,
+    settings: Any,
+    *,
+    model: str | None,
+    system_prompt: Path | None,
+    temperature: float | None,
+    tools: Path | None,
+    extra_body: str,
+    fault: tuple[str, ...],
+    **wanted: Any,
+) -> Any:
+    """The plan that the options ask for; raises what `plan_replay` raises."""
+    from evalkit.app.replay_options import read_overrides
+    from evalkit.app.replay_plan import plan_replay
+    from evalkit.playback.faults import parse_fault
+
+    overrides = read_overrides(model, system_prompt, temperature, tools, extra_body)
+    faults = [parse_fault(text) for text in fault]
+    return plan_replay(case, settings, overrides=overrides, faults=faults, **wanted)
