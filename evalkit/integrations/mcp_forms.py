@@ -6,7 +6,7 @@ from typing import Any
 
 from evalkit.capture.plain import plain
 from evalkit.capture.seam import Answer
-from evalkit.capture.through import Shape, raised
+from evalkit.capture.through import Shape, given, own_copy
 from evalkit.trace.model import Effect, StepError
 
 __all__ = ["RESULTS", "as_asked", "as_sent", "effect_of_hints"]
@@ -31,13 +31,13 @@ def _written(result: Any) -> Answer:
 
 def _rebuilt(answer: Answer) -> Any:
     if not isinstance(answer.output, dict):
-        raised(answer)
+        given(answer)
     from mcp import types
     from pydantic import BaseModel
 
     found = getattr(types, str(answer.attributes.get(_TYPE)), None)
     model = found if isinstance(found, type) and issubclass(found, BaseModel) else types.CallToolResult
-    return model.model_validate(answer.output)
+    return model.model_validate(own_copy(answer.output))
 
 
 def effect_of_hints(hints: dict[str, Any]) -> Effect | None:

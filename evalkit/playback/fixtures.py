@@ -8,22 +8,22 @@ Parallel calls may come in any order. In strict mode the recorded order must be 
 
 from __future__ import annotations
 
-import copy
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
-from evalkit.canonical import Json, exact_text
+from evalkit.canonical import Json
 from evalkit.capture.seam import Answer, Call
 from evalkit.errors import EvalkitError
 from evalkit.playback.keys import Key, call_key, leaf_differences, matched_arguments, requested_model
 from evalkit.playback.model import Miss
 from evalkit.trace.model import Kind, Step
 
-__all__ = ["FixtureIndex", "Frozen", "ReplayHalt"]
+__all__ = ["FixtureIndex", "Frozen", "Queue", "ReplayHalt"]
+
+_PLAIN_ONLY = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
 
 class ReplayHalt(BaseException):
@@ -34,31 +34,22 @@ class ReplayHalt(BaseException):
     """
 
 
-class _Fixture:
-    """One recorded answer, kept as JSON text so that each use gets a copy of its own."""
+@dataclass(slots=True, eq=False)
+class Queue:
+    """The recorded answers of one key, in their order. They are shared by all replays: nobody changes them."""
 
-    __slots__ = ("_copy", "_step")
+    steps: list[Step] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
 
-    def __init__(self, step: Step) -> None:
-        self._step = step
-        self._copy = _copier(step.output)
-
-    def answer(self) -> Answer:
-        step = self._step
+    def add(self, step: Step) -> None:
+        """Adds the answer of a recorded call."""
         configured = step.effect if step.effect_source == "configured" else None
-        return Answer(
-            self._copy(), step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
+        self.steps.append(step)
+        self.answers.append(
+            Answer(
+                step.output, step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
+            )
         )
-
-
-def _copier(value: Json) -> Callable[[], Json]:
-    """What gives a fresh copy of `value` each time."""
-    if not isinstance(value, dict | list):
-        return lambda: value
-    text = exact_text(value)
-    if exact_text(orjson.loads(text)) == text:  # not so for integers beyond 64 bits
-        return functools.partial(orjson.loads, text)
-    return functools.partial(copy.deepcopy, value)
 
 
 class FixtureIndex:
@@ -79,9 +70,29 @@ class FixtureIndex:
         self.keys: list[Key] = [
             self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
         ]
-        self.queues: dict[Key, list[_Fixture]] = {}
+        self.queues: dict[Key, Queue] = {}
         for key, step in zip(self.keys, self.recorded, strict=True):
-            self.queues.setdefault(key, []).append(_Fixture(step))
+            self.queues.setdefault(key, Queue()).add(step)
+        self._by_text: dict[tuple[str, str, str | None, bytes], Queue] = {}
+
+    def by_text(self, call: Call) -> Queue | None:
+        """The queue of a call that was found before, by how its arguments are written; None where none is known."""
+        try:
+            text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
+        except TypeError:
+            return None
+        return self._by_text.get((call.kind, call.name, call.model, text))
+
+    def remember(self, call: Call, queue: Queue) -> None:
+        """Notes the queue of a call for `by_text`. Only spellings of recorded calls are, so that they stay few."""
+        if call.name in self.volatile:
+            return
+        try:
+            text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
+        except TypeError:
+            return
+        if b"null" not in text:  # which is how NaN is written, too
+            self._by_text[call.kind, call.name, call.model, text] = queue
 
     def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
         """The key under which a call is looked up."""
@@ -131,7 +142,7 @@ class Frozen:
         self._strict = strict
         self._on_answer = on_answer
         self._sanitize = sanitize
-        self._used: dict[Key, int] = {}
+        self._used: dict[Queue, int] = {}
         self._calls = 0
         self.misses: list[Miss] = []
 
@@ -144,6 +155,32 @@ class Frozen:
         if call.kind not in self._index.kinds:
             return None
         self._calls += 1
+        queue = None if self._strict else self._index.by_text(call)
+        if queue is None:
+            queue = self._found(call)
+        used = self._used.get(queue, 0)
+        self._used[queue] = used + 1
+        answers = queue.answers
+        answer = answers[used] if used < len(answers) else answers[-1]
+        if self._on_answer is not None and answer.at is not None:
+            self._on_answer(answer.at)
+        return answer
+
+    def spend(self, steps: Iterable[Step]) -> None:
+        """Counts the answers of these recorded steps as given already: a replay that starts after them."""
+        for step in steps:
+            if step.kind in self._index.kinds and not _unanswered(step):
+                queue = self._index.queues[self._index.key(step.kind, step.name, step.input, requested_model(step))]
+                self._used[queue] = self._used.get(queue, 0) + 1
+                self._calls += 1
+
+    def _found(self, call: Call) -> Queue:
+        """The answers of a call, by its key.
+
+        Raises:
+            ReplayHalt: there are none.
+        """
+        asked = call
         try:
             key = self._index.key(call.kind, call.name, call.arguments, call.model)
             if self._sanitize is not None and key not in self._index.queues:
@@ -153,23 +190,12 @@ class Frozen:
             raise self._miss(replace(call, arguments=None), f"its arguments are no JSON: {error.what}") from None
         if self._strict:
             self._check_order(call, key)
-        queue: Sequence[_Fixture] | None = self._index.queues.get(key)
+        queue = self._index.queues.get(key)
         if queue is None:
             raise self._miss(call)
-        used = self._used.get(key, 0)
-        self._used[key] = used + 1
-        answer = queue[min(used, len(queue) - 1)].answer()
-        if self._on_answer is not None and answer.at is not None:
-            self._on_answer(answer.at)
-        return answer
-
-    def spend(self, steps: Iterable[Step]) -> None:
-        """Counts the answers of these recorded steps as given already: a replay that starts after them."""
-        for step in steps:
-            if step.kind in self._index.kinds and not _unanswered(step):
-                key = self._index.key(step.kind, step.name, step.input, requested_model(step))
-                self._used[key] = self._used.get(key, 0) + 1
-                self._calls += 1
+        if call is asked:
+            self._index.remember(call, queue)
+        return queue
 
     def _check_order(self, call: Call, key: Key) -> None:
         at = self._calls - 1
