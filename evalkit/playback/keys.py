@@ -14,7 +14,16 @@ from evalkit.canonical import Json, canonical, same
 from evalkit.playback.model import Difference
 from evalkit.trace.model import Step
 
-__all__ = ["Key", "call_key", "leaf_differences", "matched_arguments", "requested_model"]
+__all__ = [
+    "Key",
+    "call_key",
+    "leaf_differences",
+    "matched_arguments",
+    "query_of",
+    "requested_model",
+    "unknown_parts",
+    "values_at",
+]
 
 Key: TypeAlias = "tuple[str, str, bytes]"
 
@@ -37,6 +46,34 @@ def requested_model(step: Step) -> str | None:
     """The model that a recorded call asked for (another one, such as a dated release of it, may have answered)."""
     asked = step.attributes.get("requested_model")
     return asked if isinstance(asked, str) else step.model
+
+
+def query_of(arguments: Json) -> Key | None:
+    """The key of a retrieval's query alone; None where the arguments hold none."""
+    query = arguments.get("query") if isinstance(arguments, dict) else arguments
+    return None if query is None else call_key("retrieval", "", query)
+
+
+def unknown_parts(step: Step) -> frozenset[str]:
+    """The parts of a recorded model call that its source does not tell; a call seen on the wire tells them all."""
+    if step.kind != "model" or "wire" in step.attributes or not isinstance(step.input, dict):
+        return frozenset()
+    parts = {part for part in ("tools", "params") if part not in step.input}
+    return frozenset(parts if requested_model(step) is not None else {*parts, "model"})
+
+
+def values_at(arguments: Json, path: str) -> list[Json]:
+    """The values at a volatile path, in order; ``*`` stands for every key or item."""
+    found: list[Json] = [arguments]
+    for part in (part for part in path.split("/") if part):
+        inner: list[Json] = []
+        for value in found:
+            if isinstance(value, dict):
+                inner += value.values() if part == "*" else [value[part]] if part in value else []
+            elif isinstance(value, list):
+                inner += value if part == "*" else [item for at, item in enumerate(value) if str(at) == part]
+        found = inner
+    return found
 
 
 def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = (), model: str | None = None) -> Json:
