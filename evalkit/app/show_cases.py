@@ -11,7 +11,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
-from evalkit.case.view import pruning_words, render_view
+from evalkit.case.view import pruning_words, render_view, volatile_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
@@ -71,6 +71,7 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     yield f"  signature {case.signature}; evidence {case.evidence:.2f}; sanitized: {hidden or 'nothing left to hide'}"
     yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; pruning {visible(pruning_words(case))}"
     yield from _search_lines(done)
+    yield from _volatile_lines(case)
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
         sure = "" if check.confidence >= _SURE else f", {check.confidence:.0%} sure: review it"
@@ -100,6 +101,7 @@ def review_lines(case: Case) -> Iterator[str]:
     pruning = visible(pruning_words(case)) or "not verified"
     yield f"  signature {case.signature}; evidence {case.evidence:.2f}; pruning {pruning}"
     yield from _strength_lines(case)
+    yield from _volatile_lines(case)
     for sentence in case.proof:
         yield f"  {visible(sentence)}"
 
@@ -117,6 +119,11 @@ def check_lines(case: Case, result: CheckResult) -> Iterator[str]:
     yield f"  {'holds' if result.passed else 'fails'} on the incident: {visible(result.reason)}"
     if check.note:
         yield f"  note: {visible(check.note)}"
+
+
+def _volatile_lines(case: Case) -> Iterator[str]:
+    for sentence in volatile_words(case):
+        yield f"  volatile: {visible(sentence)}"
 
 
 def _search_lines(done: Ingested) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evalkit.app.run import UNSAFE, Run
+from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import Replay
@@ -74,6 +75,9 @@ def replay_lines(replay: Replay) -> Iterator[str]:
         yield f"  {line}"
     for miss in replay.misses:
         yield f"  missed: {visible(miss.sentence())}"
+    manifest = replay.trace.attributes.get("replay")
+    for line in volatile_hint(replay.misses, manifest["case"]["id"]) if manifest else ():
+        yield f"  {visible(line)}"
 
 
 def comparison_json(found: Comparison | None) -> dict[str, Any]:

@@ -15,11 +15,12 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.capture.seam import Answer, Call
 from evalkit.errors import EvalkitError
-from evalkit.playback.ids import Ids
 from evalkit.playback.index import FixtureIndex, Queue, is_unanswered
-from evalkit.playback.keys import requested_model, values_at
+from evalkit.playback.keys import requested_model
 from evalkit.playback.model import Difference, Miss, in_words
+from evalkit.trace.ids import Ids
 from evalkit.trace.model import Step
+from evalkit.trace.paths import values_at
 
 __all__ = ["ANSWERED_AGAIN", "FixtureIndex", "Frozen", "ReplayHalt"]
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from evalkit.canonical import Json, canonical, same
 from evalkit.playback.model import Difference
 from evalkit.trace.model import Step
+from evalkit.trace.paths import without
 
 __all__ = [
     "Key",
@@ -22,7 +23,6 @@ __all__ = [
     "query_of",
     "requested_model",
     "unknown_parts",
-    "values_at",
 ]
 
 Key: TypeAlias = "tuple[str, str, bytes]"
@@ -62,20 +62,6 @@ def unknown_parts(step: Step) -> frozenset[str]:
     return frozenset(parts if requested_model(step) is not None else {*parts, "model"})
 
 
-def values_at(arguments: Json, path: str) -> list[Json]:
-    """The values at a volatile path, in order; ``*`` stands for every key or item."""
-    found: list[Json] = [arguments]
-    for part in (part for part in path.split("/") if part):
-        inner: list[Json] = []
-        for value in found:
-            if isinstance(value, dict):
-                inner += value.values() if part == "*" else [value[part]] if part in value else []
-            elif isinstance(value, list):
-                inner += value if part == "*" else [item for at, item in enumerate(value) if str(at) == part]
-        found = inner
-    return found
-
-
 def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = (), model: str | None = None) -> Json:
     """The arguments as they are matched.
 
@@ -88,7 +74,7 @@ def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = (), 
         if model is not None:
             arguments = {**arguments, "model": _RELEASE.sub("", model)}
     for path in volatile:
-        arguments = _without(arguments, [part for part in path.split("/") if part])
+        arguments = without(arguments, path)
     return arguments
 
 
@@ -143,21 +129,3 @@ def _positional_ids(messages: list[Any]) -> list[Any]:
             message = {**message, "tool_call_id": names.get(str(message["tool_call_id"]), message["tool_call_id"])}
         renamed.append(message)
     return renamed
-
-
-def _without(value: Json, parts: list[str]) -> Json:
-    if not parts:
-        return value
-    head, rest = parts[0], parts[1:]
-    if isinstance(value, dict) and (head in value or head == "*"):
-        keys = list(value) if head == "*" else [head]
-        return {
-            key: _without(item, rest) if key in keys else item for key, item in value.items() if rest or key not in keys
-        }
-    if isinstance(value, list) and (head == "*" or head.isdecimal()):
-        return [
-            _without(item, rest) if head in ("*", str(at)) else item
-            for at, item in enumerate(value)
-            if rest or head not in ("*", str(at))
-        ]
-    return value
