@@ -40,6 +40,7 @@ __all__ = [
     "promote_case",
     "retire_case",
     "review_case",
+    "write_decided",
 ]
 
 
@@ -154,9 +155,19 @@ def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reas
     checks = checks_from(body, case_id, where)
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     state: State = "permanent" if case.permanent else "proposed"
-    edited = _with_checks(case.moved(digest, LifeEvent(state, acting(actor, settings), reason, now_utc())), checks)
-    _must_fail_on_incident(edited)
-    return _write(edited, settings)
+    moved = case.moved(digest, LifeEvent(state, acting(actor, settings), reason, now_utc()))
+    return write_decided(moved, settings, checks=checks)
+
+
+def write_decided(moved: Case, settings: Settings, *, checks: Sequence[Check], **changes: Any) -> Path:
+    """Writes a version with other checks and other fields; the incident must still fail.
+
+    Raises:
+        CaseRefused: it would pass.
+    """
+    changed = replace(_with_checks(moved, checks), **changes)
+    _must_fail_on_incident(changed)
+    return _write(changed, settings)
 
 
 def checks_from(body: Any, case_id: str, where: str) -> list[Check]:

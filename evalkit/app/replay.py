@@ -87,7 +87,7 @@ def run_plan(
 
 def compared(plan: Plan, replay: Replay) -> Comparison:
     """The incident, left, and a replay of it, right."""
-    return compare(plan.case.trace.trace, replay.trace)
+    return compare(plan.case.incident, replay.trace)
 
 
 def check_free(path: Path) -> None:

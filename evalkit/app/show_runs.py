@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from evalkit.app.run import UNSAFE, Run
+from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Replay
@@ -20,6 +22,7 @@ __all__ = [
     "decision_json",
     "decision_lines",
     "replay_json",
+    "repeat_lines",
     "replay_lines",
     "result_json",
     "result_lines",
@@ -74,30 +77,43 @@ def replay_lines(replay: Replay) -> Iterator[str]:
         yield f"  {line}"
     for miss in replay.misses:
         yield f"  missed: {visible(miss.sentence())}"
+    manifest = replay.trace.attributes.get("replay")
+    for line in volatile_hint(replay.misses, manifest["case"]["id"]) if manifest else ():
+        yield f"  {visible(line)}"
 
 
-def comparison_json(found: Comparison | None) -> dict[str, Any]:
-    """How a replay and the incident compare; nothing where they were not compared."""
-    if found is None:
-        return {}
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """How a replay and the incident compare."""
     body = asdict(found)
     del body["pairs"]
     return {"comparison": body}
 
 
-def comparison_line(found: Comparison | None) -> Iterator[str]:
+def comparison_line(found: Comparison) -> str:
     """The same in a line."""
-    if found is not None:
-        same = [
-            f"{'same' if is_same else 'other'} {what}"
-            for what, is_same in (
-                ("outcome", found.same_outcome),
-                ("tools", found.same_tools),
-                ("effects", found.same_effects),
-            )
-        ]
-        first = f"; first: {visible(found.first.sentence)}" if found.first else ""
-        yield f"  against the incident: {', '.join(same)}, answers {found.similarity:.0%} alike{first}"
+    same = [
+        f"{'same' if is_same else 'other'} {what}"
+        for what, is_same in (
+            ("outcome", found.same_outcome),
+            ("tools", found.same_tools),
+            ("effects", found.same_effects),
+        )
+    ]
+    first = f"; first: {found.first.kind}: {visible(found.first.sentence)}" if found.first else ""
+    return f"  against the incident: {', '.join(same)}, answers {found.similarity:.0%} alike{first}"
+
+
+def repeat_lines(replays: Sequence[Replay], found: Sequence[Comparison]) -> Iterator[str]:
+    """What several replays of a case came to together."""
+    if len(replays) < 2:
+        return
+    statuses = Counter(one.status for one in replays)
+    told = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    same = sum(one.same_outcome for one in found)
+    fixture, live = (sum(getattr(one.counts, name) for one in replays) for name in ("substituted", "live_model"))
+    missed = sum(len(one.misses) for one in replays)
+    yield f"{len(replays)} replays: {told}; {same} with the incident's outcome"
+    yield f"  calls: {fixture} from fixtures, {live} live, {missed} missed"
 
 
 def run_json(run: Run) -> dict[str, Any]:

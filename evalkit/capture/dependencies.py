@@ -18,16 +18,17 @@ from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
 from evalkit.capture.retrieved import documents_of
 from evalkit.capture.seam import Answer, Call, Session, Turn
-from evalkit.capture.through import Shape, instrument, raised
+from evalkit.capture.through import Shape, given, instrument, own_copy
 from evalkit.trace import approval as approvals
 from evalkit.trace.model import Kind
 
-__all__ = ["action_hash", "approval", "policy", "retrieval"]
+__all__ = ["RETURNED", "action_hash", "approval", "policy", "retrieval"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_RETURNED = "returned"
+RETURNED = "returned"
+"""The attribute of a step whose output is not the value itself: the value."""
 
 
 @overload
@@ -124,15 +125,16 @@ def _marked(
         return session.begin(Call(kind, capability, asked(bind(args, kwargs)), attributes=attributes))
 
     def written(output: Any) -> Answer:
-        given = plain(output)
-        shown = normal(given)
-        if shown is None or shown == given:
-            return Answer(given)
-        return Answer(shown, attributes={_RETURNED: given})
+        value = plain(output)
+        shown = normal(value)
+        if shown is None or shown == value:
+            return Answer(value)
+        return Answer(shown, attributes={RETURNED: value})
 
     def rebuilt(answer: Answer) -> Any:
-        given = raised(answer).output
-        return rebuild_output(answer.attributes.get(_RETURNED, given), function)
+        shown = given(answer)
+        whole = answer.attributes
+        return rebuild_output(own_copy(whole[RETURNED]) if RETURNED in whole else shown, function)
 
     return instrument(function, begin, Shape(written, rebuilt))
 

@@ -247,11 +247,9 @@ class Session:
         self._observer.started(step)
         self._observer.ended(dataclasses.replace(step, ended_at=now))
 
-    @contextmanager
-    def active(self) -> Iterator[Session]:
-        """Makes this the current session of the context, and of threads started in it."""
-        with Position(self, None).taken():
-            yield self
+    def active(self) -> Taken:
+        """Makes this the current session of the context, and of threads started in it, inside of a ``with`` block."""
+        return Position(self, None).taken()
 
 
 _NONE_YET = Answer()
@@ -266,15 +264,26 @@ class Position:
     session: Session | None
     parent: int | None
 
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Code inside is at this position."""
-        session, parent = _SESSION.set(self.session), _PARENT.set(self.parent)
-        try:
-            yield
-        finally:
-            _PARENT.reset(parent)
-            _SESSION.reset(session)
+    def taken(self) -> Taken:
+        """Code inside of a ``with`` block of it is at this position."""
+        return Taken(self)
+
+
+class Taken:
+    """A position while it is taken; a class, since every replay enters it and a generator costs three times that."""
+
+    __slots__ = ("_before", "_position")
+
+    def __init__(self, position: Position) -> None:
+        self._position = position
+
+    def __enter__(self) -> None:
+        self._before = _SESSION.set(self._position.session), _PARENT.set(self._position.parent)
+
+    def __exit__(self, *_: object) -> None:
+        session, parent = self._before
+        _PARENT.reset(parent)
+        _SESSION.reset(session)
 
 
 NOWHERE = Position(None, None)

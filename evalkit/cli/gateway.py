@@ -81,11 +81,11 @@ def gateway(
         )  # fmt: skip
     if env_file is not None:
         env_file.unlink(missing_ok=True)
-    shown = None if plan.mode == "exact" else compared(plan, replay)
+    shown = compared(plan, replay)
     if as_json:
         echo_json({**replay_json(replay), **comparison_json(shown)})
     else:
-        for line in (*replay_lines(replay), *comparison_line(shown)):
+        for line in (*replay_lines(replay), comparison_line(shown)):
             say(line, err=apart)
     if out is not None:
         write_traces([replay], out)

@@ -28,15 +28,26 @@ _KEYS = "[a]ccept, [d]rop, [o]bserve only, [m]ust hold, [e]dit, [q]uit"
 
 @click.command()
 @click.argument("case")
-@click.option("--checks", "file", type=click.Path(path_type=Path), required=True, help="JSON list of checks.")
+@click.option("--checks", "file", type=click.Path(path_type=Path), help="JSON list of checks.")
+@click.option("--volatile", multiple=True, metavar="TOOL=/PATH", help="An argument that matching is to leave out.")
+@click.option("--match", multiple=True, metavar="TOOL=/PATH", help="A volatile argument that is to be matched again.")
 @_actor
 @_reason
-def edit(case: str, file: Path, actor: str, reason: str) -> None:
-    """Replace a case's checks, as a new version. The incident must still fail."""
+def edit(
+    case: str, file: Path | None, volatile: tuple[str, ...], match: tuple[str, ...], actor: str, reason: str
+) -> None:
+    """Replace a case's checks, or say which arguments are volatile, as a new version. The incident must still fail."""
     from evalkit.app.life import edit_checks
     from evalkit.app.show_cases import read_json
+    from evalkit.app.volatile import edit_volatile
 
-    path = edit_checks(case, read_json(file), project(), actor=actor, reason=reason, where=str(file))
+    settings = project()
+    if (file is not None) == bool(volatile or match):
+        raise click.UsageError("pass --checks, or --volatile and --match")
+    if file is None:
+        path = edit_volatile(case, settings, add=volatile, drop=match, actor=actor, reason=reason)
+    else:
+        path = edit_checks(case, read_json(file), settings, actor=actor, reason=reason, where=str(file))
     say(f"wrote {path}")
 
 

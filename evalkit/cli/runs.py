@@ -43,7 +43,7 @@ def replay(
     """Replay one case in its frozen world and judge it."""
     from evalkit.app.replay import check_free, compared, run_plan, write_traces
     from evalkit.app.replay_plan import dry_json, dry_lines
-    from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
+    from evalkit.app.show_runs import comparison_json, comparison_line, repeat_lines, replay_json, replay_lines
     from evalkit.trace.visible import visible
 
     dry, settings = mode == "dry", project()
@@ -58,14 +58,16 @@ def replay(
             say(visible(line))
         return
     replays = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns)
-    shown = [None if plan.mode == "exact" else compared(plan, one) for one in replays]
+    shown = [compared(plan, one) for one in replays]
     if as_json:
         bodies = [replay_json(one) for one in replays]
         echo_json([{**body, **comparison_json(each)} for body, each in zip(bodies, shown, strict=True)])
     else:
         for one, each in zip(replays, shown, strict=True):
-            for line in [*replay_lines(one), *comparison_line(each)]:
+            for line in [*replay_lines(one), comparison_line(each)]:
                 say(line)
+        for line in repeat_lines(replays, shown):
+            say(line)
     if out is not None:
         write_traces(replays, out)
         say(f"wrote {out}", err=True)

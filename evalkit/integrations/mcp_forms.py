@@ -6,7 +6,7 @@ from typing import Any
 
 from evalkit.capture.plain import plain
 from evalkit.capture.seam import Answer
-from evalkit.capture.through import Shape, raised
+from evalkit.capture.through import Shape, given, own_copy
 from evalkit.trace.model import Effect, StepError
 from evalkit.wire.mcp import RESULT_TYPE
 
@@ -30,13 +30,13 @@ def _written(result: Any) -> Answer:
 
 def _rebuilt(answer: Answer) -> Any:
     if not isinstance(answer.output, dict):
-        raised(answer)
+        given(answer)
     from mcp import types
     from pydantic import BaseModel
 
     found = getattr(types, str(answer.attributes.get(RESULT_TYPE)), None)
     model = found if isinstance(found, type) and issubclass(found, BaseModel) else types.CallToolResult
-    return model.model_validate(answer.output)
+    return model.model_validate(own_copy(answer.output))
 
 
 def effect_of_hints(hints: dict[str, Any]) -> Effect | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,7 +11,7 @@ from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
 from evalkit.trace.model import Trace
 
-__all__ = ["LAYERS", "OUTSIDE_LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
+__all__ = ["LAYERS", "OUTSIDE_LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus", "in_words"]
 
 Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork"]
 """What answers: tools always do so from fixtures.
@@ -66,10 +67,12 @@ class Miss:
             return f"call {self.number}: {self.kind} {self.name}: {self.why}"
         if self.nearest is None:
             return f"{call}; the case never calls {self.name}"
-        where = "; ".join(
-            f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in self.differences
-        )
-        return f"{call}; nearest is step {self.nearest} ({where})"
+        return f"{call}; nearest is step {self.nearest} ({in_words(self.differences)})"
+
+
+def in_words(differences: Sequence[Difference]) -> str:
+    """Where a call differs from a recorded one, and how."""
+    return "; ".join(f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in differences)
 
 
 @dataclass(frozen=True, slots=True)

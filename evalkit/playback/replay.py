@@ -103,7 +103,7 @@ class Day:
             name = f"{prepared.case.id}/{sample}"
             faulty = Faulty(frozen, prepared.faults, name, world.clock.read, world.clock.advance)
         session, raw, fault = self._execute(target, sample, frozen, faulty or frozen)
-        kept = outputs.kept(raw)
+        kept = outputs.kept(frozen.ids.told_by_recorded(raw))
         trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
             self._judged[digest] = self._judge(trace, frozen.misses)

@@ -118,6 +118,20 @@ def test_diff_of_versions_and_of_traces(project: Project) -> None:
     assert json.dumps(found)
 
 
+def test_diff_compares_each_of_several_replays_with_the_incident(project: Project) -> None:
+    """As `replay --repeat --out` writes them: each under its id, with what it took, and a list as JSON."""
+    case_id = project.ingested("refund-twice", "--target", "tests.suite.agents:once")
+    assert project.run("replay", case_id, "--repeat", "2", "--out", "again.trace").code in (0, 1)
+    told = project.run("diff", case_id, "again.trace")
+    assert told.code == 0, told.err
+    assert all(line in told.out for line in (f"{case_id}@1#0:", f"{case_id}@1#1:", "answers alike: ", "took: 0 model"))
+    found = project.run("diff", case_id, "again.trace", "--json").json()
+    assert [one["right"] for one in found] == [f"{case_id}@1#0", f"{case_id}@1#1"]
+    refused = project.run("diff", "again.trace", case_id)
+    assert refused.code == 2
+    assert "2 traces, one wanted on the left side" in refused.err
+
+
 def test_terminal_output_holds_no_escape_from_a_trace(project: Project) -> None:
     """Escape sequences and bidi overrides of a trace appear as visible codes."""
     hostile = "\x1b[31mred\x1b]0;title\x07\u202eevil\x9b"
