@@ -18,6 +18,7 @@ from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
 from evalkit.playback.faults import Fault
+from evalkit.playback.miss_rules import parse_rule
 from evalkit.playback.model import Mode, Replay
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
@@ -72,6 +73,7 @@ def replay(
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
     max_turns: int = 20,
+    on_miss: Sequence[str] = (),
     settings: Settings | None = None,
 ) -> Replay:
     """One replay of a case. What the agent says and calls is sanitized as in a recording.
@@ -83,6 +85,7 @@ def replay(
         faults: what goes wrong on purpose, in mode ``simulation``.
         from_step: the model step that mode ``fork`` goes on from.
         max_turns: model calls of a fork at most.
+        on_miss: rules for calls that the case holds no answer for, as ``search_*=error`` (`--on-miss`).
         settings: the project's, for its sanitizer; those of the current folder by default.
 
     Raises:
@@ -100,6 +103,7 @@ def replay(
         overrides=overrides,
         faults=faults,
         from_step=from_step,
+        on_miss=(*map(parse_rule, on_miss), *project.on_miss),
         sanitizer=lambda: output_sanitizer(project),
     )
     runnable: Target

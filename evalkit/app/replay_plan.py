@@ -15,6 +15,7 @@ from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError, UsageError
 from evalkit.playback.faults import Fault
+from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import LAYERS, Mode
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
@@ -34,6 +35,7 @@ class Plan:
     Attributes:
         target: ``module:function``; empty for the built-in loop of a fork.
         endpoint: of the live model; None where none is asked.
+        on_miss: how misses are answered.
         manifest: what is written of the replay, as JSON.
     """
 
@@ -44,6 +46,7 @@ class Plan:
     overrides: Overrides
     faults: tuple[Fault, ...]
     from_step: int | None
+    on_miss: tuple[MissRule, ...]
     manifest: dict[str, Json]
 
     @property
@@ -62,6 +65,7 @@ def plan_replay(
     overrides: Overrides = NO_OVERRIDES,
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
+    on_miss: Sequence[MissRule] = (),
     seed: int = 0,
     repeat: int = 1,
     actor: str = "",
@@ -71,6 +75,7 @@ def plan_replay(
     """Settles a replay.
 
     Args:
+        on_miss: rules given by flag; the case's and the settings' come after them.
         mode: None takes the one that the other arguments ask for.
         needs_reason: whether a live model is asked only with actor and reason.
 
@@ -82,12 +87,21 @@ def plan_replay(
     """
     path = find_case(reference, settings.cases)
     case = read_case(path)
+    on_miss = (*on_miss, *settings.on_miss)
     chosen = check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
     runs = "" if chosen == "fork" else target or settings.target or case.target
     if chosen != "fork" and not runs:
         raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
     endpoint = None if chosen == "exact" else base_url
-    prepare(case, mode=chosen, endpoint=endpoint, overrides=overrides, faults=faults, from_step=from_step)
+    ready = prepare(
+        case,
+        mode=chosen,
+        endpoint=endpoint,
+        overrides=overrides,
+        faults=faults,
+        from_step=from_step,
+        on_miss=on_miss,
+    )
     who = acting(actor, settings)
     if endpoint is not None and needs_reason and not (who and reason.strip()):
         missing = "--reason" if who else "--actor and --reason"
@@ -101,6 +115,7 @@ def plan_replay(
         "overrides": overrides.json(),
         "faults": [asdict(fault) for fault in faults],
         "from_step": from_step,
+        "on_miss": [rule.json() for rule in ready.on_miss],
         "seed": seed,
         "repeat": repeat,
         "actor": who if endpoint is not None else actor,
@@ -110,7 +125,7 @@ def plan_replay(
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
-    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, manifest)
+    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, on_miss, manifest)
 
 
 def dry_json(plan: Plan) -> dict[str, Any]:

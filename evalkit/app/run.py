@@ -93,7 +93,12 @@ def run_suite(
         Interrupted: stopped; the message says how to continue.
     """
     suite = load_suite(path, overrides)
-    suite = replace(suite, target=suite.target or settings.target, baseline=baseline or suite.baseline or _beside(path))
+    suite = replace(
+        suite,
+        target=suite.target or settings.target,
+        baseline=baseline or suite.baseline or _beside(path),
+        on_miss=(*suite.on_miss, *settings.on_miss),
+    )
     cases = select_cases(settings.cases, suite.select)
     layers = _layers(suite)
     manifest = Manifest(

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.errors import ConfigError
+from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
@@ -89,6 +90,7 @@ class Settings:
         key_file: the pseudonym key; None for the user's own (outside of any repository).
         pseudonym_key: the key itself, from the environment; wins over the file.
         effects: tool-name patterns to effects, first match wins.
+        on_miss: how calls that a case holds no answer for are answered, by tool pattern.
         policies: the sanitizer's rules: the project's first, then those for some sources or tags on top of it.
         ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
         evidence: whether and how raw traces are kept.
@@ -104,6 +106,7 @@ class Settings:
     key_file: Path | None = None
     pseudonym_key: str = ""
     effects: tuple[tuple[str, Effect], ...] = ()
+    on_miss: tuple[MissRule, ...] = ()
     policies: tuple[PolicyRule, ...] = ()
     ner: tuple[str, ...] = ()
     evidence: EvidenceSettings = EvidenceSettings()
@@ -172,6 +175,7 @@ class _File(_Strict):
     target: str = ""
     owner: str = ""
     tools: dict[str, _Tool] = {}
+    on_miss: dict[str, Any] = {}
     sanitize: _Sanitize = _Sanitize()
     evidence: _Evidence = _Evidence()
 
@@ -206,6 +210,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         key_file=Path(key_file).expanduser() if key_file else None,
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
+        on_miss=rules_of_table(file.on_miss, "settings", f"{source} [on_miss]"),
         policies=(file.sanitize.rule(), *(sub.rule(sub.path, sub.tag) for sub in file.sanitize.policies)),
         ner=tuple(file.sanitize.ner),
         evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),

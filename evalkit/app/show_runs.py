@@ -70,6 +70,8 @@ def replay_lines(replay: Replay) -> Iterator[str]:
         f"  tool bodies executed {counts.tool_bodies}, live model attempts {counts.live_model}, "
         f"recorded {replay.recorded}, substituted {counts.substituted}, missed {len(replay.misses)}"
     )
+    if replay.status == "missed" and replay.results:
+        yield "  distorted: the misses were answered, the run went on, and its checks say nothing of the agent"
     for line in result_lines(replay.results):
         yield f"  {line}"
     for miss in replay.misses:

@@ -31,6 +31,7 @@ __all__ = [
     "Counts",
     "Observer",
     "Position",
+    "Real",
     "Session",
     "Turn",
     "current_position",
@@ -81,11 +82,18 @@ class Answer:
     configured: Effect | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Do the real thing, and note these attributes with its step."""
+
+    attributes: Mapping[str, Any]
+
+
 class Answerer(Protocol):
     """Answers calls in place of the real dependency."""
 
-    def answer(self, call: Call) -> Answer | None:
-        """The answer, or None for "do the real thing". Must not block."""
+    def answer(self, call: Call) -> Answer | Real | None:
+        """The answer, or `Real` or None for "do the real thing". Must not block."""
         ...
 
 
@@ -129,6 +137,10 @@ class Turn:
         self.seq = seq
         self.answer: Answer | None = None
         """The substitute, or None: the caller does the real thing."""
+
+    def note(self, attributes: Mapping[str, Any]) -> None:
+        """Further attributes of the step."""
+        self._call = dataclasses.replace(self._call, attributes={**self._call.attributes, **attributes})
 
     def end(self, answer: Answer) -> None:
         """The call was answered."""
@@ -199,6 +211,8 @@ class Session:
         self.rewrite = rewrite
         self.ended = observer.ended
         self.counts = Counts()
+        self.bodies: set[int] = set()
+        """Numbers of the steps whose real bodies were run."""
         self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:
@@ -210,18 +224,22 @@ class Session:
         turn = Turn(self, call, next(self._numbers), self.now())
         if self._answerer is not None:
             try:
-                turn.answer = self._answerer.answer(call)
+                answer = self._answerer.answer(call)
             except BaseException:
                 self._observer.started(turn.step(_NONE_YET, None))
                 raise
-            if turn.answer is not None:
+            if isinstance(answer, Answer):
+                turn.answer = answer
                 self.counts.substituted += 1
                 return turn
+            if answer is not None:
+                turn.note(answer.attributes)
         self._observer.started(turn.step(_NONE_YET, None))
         if call.kind == "model":
             self.counts.live_model += 1
         elif call.kind != "agent":
             self.counts.tool_bodies += 1
+            self.bodies.add(turn.seq)
         return turn
 
     def wants_definition(self, name: str) -> bool:

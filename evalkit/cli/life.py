@@ -28,15 +28,22 @@ _KEYS = "[a]ccept, [d]rop, [o]bserve only, [m]ust hold, [e]dit, [q]uit"
 
 @click.command()
 @click.argument("case")
-@click.option("--checks", "file", type=click.Path(path_type=Path), required=True, help="JSON list of checks.")
+@click.option("--checks", "file", type=click.Path(path_type=Path), help="JSON list of checks.")
+@click.option("--on-miss", multiple=True, metavar="RULE", help="How misses are answered, as in replay; all the rules.")
 @_actor
 @_reason
-def edit(case: str, file: Path, actor: str, reason: str) -> None:
-    """Replace a case's checks, as a new version. The incident must still fail."""
-    from evalkit.app.life import edit_checks
+def edit(case: str, file: Path | None, on_miss: tuple[str, ...], actor: str, reason: str) -> None:
+    """Replace a case's checks, or its rules for misses, as a new version. The incident must still fail."""
+    from evalkit.app.life import edit_checks, edit_misses
     from evalkit.app.show_cases import read_json
+    from evalkit.playback.miss_rules import parse_rule
 
-    path = edit_checks(case, read_json(file), project(), actor=actor, reason=reason, where=str(file))
+    if (file is None) == (not on_miss):
+        raise click.UsageError("pass --checks or --on-miss")
+    if file is not None:
+        path = edit_checks(case, read_json(file), project(), actor=actor, reason=reason, where=str(file))
+    else:
+        path = edit_misses(case, [parse_rule(text) for text in on_miss], project(), actor=actor, reason=reason)
     say(f"wrote {path}")
 
 

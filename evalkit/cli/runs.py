@@ -15,6 +15,7 @@ __all__ = ["baseline", "gate", "replay", "report", "run"]
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_ON_MISS = "For calls without a recorded answer: NAME*=fail|error|stub|stub:JSON|live. The sample counts as missed."
 
 
 @click.command()
@@ -29,6 +30,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--tools", type=_FILE, help="A JSON file with the list of tool definitions to use instead.")
 @click.option("--extra-body", default="", help="A JSON object of further fields for the model's request.")
 @click.option("--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3")
+@click.option("--on-miss", multiple=True, metavar="RULE", help=_ON_MISS)
 @click.option("--max-turns", type=click.IntRange(1), default=20, show_default=True, help="Model calls of a fork.")
 @click.option("--strict", is_flag=True, help="Calls must come in the recorded order.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
@@ -50,6 +52,7 @@ def replay(
     tools: Path | None,
     extra_body: str,
     fault: tuple[str, ...],
+    on_miss: tuple[str, ...],
     strict: bool,
     timeout: float,
     max_turns: int,
@@ -63,6 +66,7 @@ def replay(
     from evalkit.app.replay_plan import dry_json, dry_lines, plan_replay
     from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
     from evalkit.playback.faults import parse_fault
+    from evalkit.playback.miss_rules import parse_rule
     from evalkit.trace.visible import visible
 
     dry, settings = mode == "dry", project()
@@ -71,8 +75,9 @@ def replay(
     if not dry and out is not None:
         check_free(out)
     plan = plan_replay(
-        case, settings, mode=None if dry else mode, overrides=overrides, faults=faults, needs_reason=not dry, **wanted
-    )
+        case, settings, mode=None if dry else mode, overrides=overrides, faults=faults,
+        on_miss=[parse_rule(text) for text in on_miss], needs_reason=not dry, **wanted,
+    )  # fmt: skip
     if dry:
         if as_json:
             echo_json(dry_json(plan))
@@ -103,6 +108,7 @@ def replay(
 @click.option("--target", help="What to run, module:function.")
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
+@click.option("--on-miss", multiple=True, metavar="RULE", help=_ON_MISS)
 @click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
 @click.option("--sandbox/--no-sandbox", default=None, help="Replay in forks that the kernel confines (Linux).")
@@ -122,6 +128,7 @@ def run(
     workers: str,
     base_url: str | None,
     fault: tuple[str, ...],
+    on_miss: tuple[str, ...],
     baseline: str,
     executor: str,
     out: Path | None,
@@ -137,6 +144,7 @@ def run(
     from evalkit.app.run import exit_code, resume_suite, run_suite
     from evalkit.app.show_runs import run_json, run_lines
     from evalkit.playback.faults import parse_fault
+    from evalkit.playback.miss_rules import parse_rule
 
     count = _workers(workers)
     with ProgressLine() as progress:
@@ -147,6 +155,8 @@ def run(
                 overrides["model"] = {"base_url": base_url}
             if fault:
                 overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
+            if on_miss:
+                overrides["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
                 baseline=baseline, actor=actor, reason=reason, on_progress=progress.show,

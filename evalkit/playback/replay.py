@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.capture.http import http_capture
-from evalkit.capture.seam import Answerer, Session, error_of
+from evalkit.capture.seam import Answerer, Session, current_position, error_of
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
@@ -20,6 +20,8 @@ from evalkit.playback.deadline import Deadline
 from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
+from evalkit.playback.missing import Missing
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
@@ -50,6 +52,7 @@ class PreparedCase:
     overrides: Overrides = NO_OVERRIDES
     faults: tuple[Fault, ...] = ()
     from_step: int | None = None
+    on_miss: tuple[MissRule, ...] = ()
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -89,11 +92,14 @@ class Day:
         outputs.start()
         sanitize = outputs.arguments if outputs.active else None
         frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
+        answerer: Answerer = frozen
+        if prepared.on_miss:
+            answerer = Missing(frozen, prepared.on_miss, self._incident.steps)
         faulty = None
         if prepared.faults:
             name = f"{prepared.case.id}/{sample}"
-            faulty = Faulty(frozen, prepared.faults, name, world.clock.read, world.clock.advance)
-        session, raw = self._execute(target, sample, frozen, faulty or frozen)
+            answerer = faulty = Faulty(answerer, prepared.faults, name, world.clock.read, world.clock.advance)
+        session, raw = self._execute(target, sample, frozen, answerer)
         kept = outputs.kept(raw)
         trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
@@ -122,6 +128,7 @@ class Day:
         collector = _Collector(before)
         rewrite = prepared.overrides.applied if prepared.overrides.json() else None
         session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite)
+        world.guard.excused = lambda: current_position().parent in session.bodies
         output: Json = None
         error: StepError | None = None
         world.restart(self._seed(sample))
@@ -155,7 +162,8 @@ class Day:
 
     def _judge(self, trace: Trace, misses: list[Miss]) -> tuple[ReplayStatus, tuple[CheckResult, ...], str]:
         if misses:
-            return "missed", (), misses[0].sentence()
+            distorted = all(miss.answered_by for miss in misses)
+            return "missed", tuple(self._prepared.judge(trace)) if distorted else (), misses[0].sentence()
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
         asked_otherwise = self._prepared.mode == "fork" or bool(self._prepared.overrides.json())
@@ -185,6 +193,8 @@ def prepare(
     overrides: Overrides = NO_OVERRIDES,
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
+    on_miss: Sequence[MissRule] = (),
+    sandbox: bool = False,
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -196,10 +206,12 @@ def prepare(
         overrides: changes to the requests of a live model.
         faults: what goes wrong on purpose.
         from_step: the model step at which a fork starts; what came before it is taken from the incident.
+        on_miss: how misses are answered; the case's own rules come after a suite's and before the settings'.
+        sandbox: whether the replays will be confined.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
-        ConfigError: a fault can't be done to a live model.
+        ConfigError: a fault can't be done to a live model, or a rule makes a tool live that must not be.
         ReplayRefused: the incident lacks what the mode needs.
     """
     if mode == "exact":
@@ -209,6 +221,8 @@ def prepare(
     live = endpoint is not None or mode not in ("exact", "simulation")
     check_open(case, mode, from_step, overrides, live=live)
     check_faults(faults, live=live)
+    rules = in_order((*on_miss, *rules_of_table(case.on_miss, "case", f"case {case.id}")))
+    check_rules(rules, case.trace.trace.steps, sandbox=sandbox)
     kinds = _TOOLS if live else _WITH_MODEL
     return PreparedCase(
         case=case,
@@ -223,6 +237,7 @@ def prepare(
         overrides=overrides,
         faults=tuple(faults),
         from_step=from_step,
+        on_miss=rules,
     )
 
 

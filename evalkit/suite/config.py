@@ -17,12 +17,15 @@ tool = "refund_*"
 kind = "error"                # or timeout, delay, wrong_value, partial_stream
 rate = 0.3
 seed = 7
+[on_miss]                     # what becomes of a call without a recorded answer; "fail" without a rule
+"search_*" = "error"          # or "stub", { stub = VALUE }, "live" (read tools only)
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,6 +33,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
 from evalkit.playback.faults import Fault, FaultKind, check_faults
+from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.suite.model import ModelEndpoint, Policy, Selection, Suite
 
 __all__ = ["load_suite", "suite_from_json"]
@@ -85,6 +89,7 @@ class _SuiteFile(_Strict):
     policy: _PolicyFile = _PolicyFile()
     model: _ModelFile | None = None
     faults: list[_FaultFile] = []
+    on_miss: dict[str, Any] | list[dict[str, Any]] = {}
 
 
 def load_suite(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Suite:
@@ -104,6 +109,10 @@ def load_suite(path: str | Path, overrides: Mapping[str, Any] | None = None) -> 
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     if isinstance(body.get("model"), dict) and isinstance(given.get("model"), dict):
         given["model"] = {**body["model"], **given["model"]}  # another endpoint; what is asked of it stays
+    if "on_miss" in given:  # the flags' rules go before the file's, which still hold for other tools
+        table = body.get("on_miss", {})
+        own = rules_of_table(table, "suite", where) if isinstance(table, dict) else ()
+        given["on_miss"] = [*given["on_miss"], *(asdict(rule) for rule in own)]
     return suite_from_json({**body, **given}, where)
 
 
@@ -133,9 +142,17 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
         baseline=file.baseline,
         faults=declared,
+        on_miss=_rules(file.on_miss, where),
         sandbox=file.sandbox,
         unsafe_replay=file.unsafe_replay,
     )
+
+
+def _rules(given: dict[str, Any] | list[dict[str, Any]], where: str) -> tuple[MissRule, ...]:
+    """Of a file's table, or as a manifest lists them."""
+    if isinstance(given, dict):
+        return rules_of_table(given, "suite", where)
+    return tuple(MissRule(**rule) for rule in given)
 
 
 def _check_mode(file: _SuiteFile, where: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from evalkit.canonical import Json
 from evalkit.playback.faults import Fault
+from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
 
@@ -81,6 +82,7 @@ class Suite:
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
+        on_miss: how calls that a case holds no answer for are answered; the flags' rules first.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
     """
@@ -97,6 +99,7 @@ class Suite:
     model: ModelEndpoint | None = None
     baseline: str = ""
     faults: tuple[Fault, ...] = ()
+    on_miss: tuple[MissRule, ...] = ()
     sandbox: bool = False
     unsafe_replay: bool = False
 

@@ -88,6 +88,8 @@ class Worker:
                 seed=self._suite.seed,
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
+                on_miss=self._suite.on_miss,
+                sandbox=self._suite.sandbox,
                 timeout_s=self._suite.timeout_s,
                 sanitizer=None if self._sanitizing is None else self._made,
             )
