@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evalkit.app import run as running
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.keys import output_sanitizer
-from evalkit.app.replay_plan import check_together
+from evalkit.app.replay_plan import check_together, endpoint_of
 from evalkit.app.run import Run
 from evalkit.app.settings import Settings, load_settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
+from evalkit.playback.endpoint.budget import NO_LIMITS
+from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.faults import Fault
 from evalkit.playback.miss_rules import parse_rule
 from evalkit.playback.model import Mode, Replay
@@ -108,11 +112,15 @@ def replay(
     )
     runnable: Target
     if from_step is not None and base_url is not None:
-        key = os.environ.get("OPENAI_API_KEY", "")
-        runnable = AgentLoop(case.trace.trace, from_step, base_url, key=key, max_turns=max_turns)
+        runnable = AgentLoop(case.trace.trace, from_step, base_url, max_turns=max_turns)
     else:
         runnable = TARGETS.get("python")(target or case.target)
-    return prepared.replay(runnable, sample)
+    with ExitStack() as stack:
+        if base_url is not None and mode != "exact":
+            asked = endpoint_of(base_url, project)
+            opened = local_caller(asked, stack.enter_context(account(asked, NO_LIMITS)), project.prices)
+            prepared = replace(prepared, caller=stack.enter_context(opened))
+        return prepared.replay(runnable, sample)
 
 
 def run_suite(suite: str | Path, *, settings: Settings | None = None, **options: Any) -> Run:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from evalkit.app.environment import acting, now_utc
@@ -14,7 +14,11 @@ from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError, UsageError
+from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
+from evalkit.playback.endpoint.model import Endpoint
+from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault
+from evalkit.playback.keys import requested_model
 from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import LAYERS, Mode
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
@@ -23,7 +27,9 @@ from evalkit.playback.targets.loop import first_request
 from evalkit.suite.select import reference as case_reference
 from evalkit.trace.model import Step
 
-__all__ = ["Plan", "check_together", "dry_json", "dry_lines", "plan_replay"]
+__all__ = ["Plan", "check_together", "dry_json", "dry_lines", "endpoint_of", "plan_replay"]
+
+_LIVE = ("live-model", "model-swap", "prompt-swap", "fork")
 
 LOOP = "the built-in agent loop"
 
@@ -34,7 +40,9 @@ class Plan:
 
     Attributes:
         target: ``module:function``; empty for the built-in loop of a fork.
-        endpoint: of the live model; None where none is asked.
+        endpoint: base URL of the live model; None where none is asked.
+        asked: how it is asked.
+        budget: what may be spent on it.
         on_miss: how misses are answered.
         manifest: what is written of the replay, as JSON.
     """
@@ -43,6 +51,9 @@ class Plan:
     mode: Mode
     target: str
     endpoint: str | None
+    asked: Endpoint | None
+    budget: Budget
+    prices: tuple[Price, ...]
     overrides: Overrides
     faults: tuple[Fault, ...]
     from_step: int | None
@@ -66,6 +77,8 @@ def plan_replay(
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
     on_miss: Sequence[MissRule] = (),
+    budget: Budget = NO_LIMITS,
+    sandbox: bool = False,
     seed: int = 0,
     repeat: int = 1,
     actor: str = "",
@@ -75,6 +88,9 @@ def plan_replay(
     """Settles a replay.
 
     Args:
+        base_url: None takes the settings', where a live model is asked for.
+        budget: what the replays may spend together.
+        sandbox: whether they will be confined.
         on_miss: rules given by flag; the case's and the settings' come after them.
         mode: None takes the one that the other arguments ask for.
         needs_reason: whether a live model is asked only with actor and reason.
@@ -88,11 +104,15 @@ def plan_replay(
     path = find_case(reference, settings.cases)
     case = read_case(path)
     on_miss = (*on_miss, *settings.on_miss)
+    if base_url is None and (mode in _LIVE or overrides.json() or from_step is not None):
+        base_url = settings.model.get("base_url")
     chosen = check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
     runs = "" if chosen == "fork" else target or settings.target or case.target
     if chosen != "fork" and not runs:
         raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
     endpoint = None if chosen == "exact" else base_url
+    if endpoint is not None and settings.model.get("extra_body"):
+        overrides = replace(overrides, extra_body={**settings.model["extra_body"], **overrides.extra_body})
     ready = prepare(
         case,
         mode=chosen,
@@ -101,6 +121,7 @@ def plan_replay(
         faults=faults,
         from_step=from_step,
         on_miss=on_miss,
+        sandbox=sandbox,
     )
     who = acting(actor, settings)
     if endpoint is not None and needs_reason and not (who and reason.strip()):
@@ -115,6 +136,7 @@ def plan_replay(
         "overrides": overrides.json(),
         "faults": [asdict(fault) for fault in faults],
         "from_step": from_step,
+        "budget": budget.json(),
         "on_miss": [rule.json() for rule in ready.on_miss],
         "seed": seed,
         "repeat": repeat,
@@ -125,7 +147,39 @@ def plan_replay(
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
-    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, on_miss, manifest)
+    asked = None if endpoint is None else endpoint_of(endpoint, settings)
+    if endpoint is not None:
+        check_prices(budget, settings.prices, _models(case, overrides, from_step))
+    return Plan(
+        case,
+        chosen,
+        runs,
+        endpoint,
+        asked,
+        budget,
+        settings.prices,
+        overrides,
+        tuple(faults),
+        from_step,
+        on_miss,
+        manifest,
+    )
+
+
+def endpoint_of(base_url: str, settings: Settings) -> Endpoint:
+    """The endpoint at a URL, asked as the settings say."""
+    names = {field.name for field in fields(Endpoint)}
+    known = {name: value for name, value in settings.model.items() if name in names}
+    return Endpoint(**{**known, "base_url": base_url})
+
+
+def _models(case: Case, overrides: Overrides, from_step: int | None) -> list[str]:
+    """The models that the live calls will name, as far as the recording tells."""
+    if overrides.model is not None:
+        return [overrides.model]
+    incident = case.trace.trace
+    steps = incident.of_kind("model") if from_step is None else [incident.step(from_step)]
+    return sorted({requested_model(step) or "" for step in steps})
 
 
 def dry_json(plan: Plan) -> dict[str, Any]:

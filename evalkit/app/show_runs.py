@@ -10,11 +10,13 @@ from evalkit.app.run import UNSAFE, Run
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import Replay
+from evalkit.suite.account import Account
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = [
+    "account_lines",
     "comparison_json",
     "comparison_line",
     "decision_json",
@@ -102,12 +104,21 @@ def comparison_line(found: Comparison | None) -> Iterator[str]:
         yield f"  against the incident: {', '.join(same)}, answers {found.similarity:.0%} alike{first}"
 
 
+def account_lines(account: Account) -> Iterator[str]:
+    """What was spent on a live model, and what stopped it."""
+    if account.sentence:
+        yield f"spent {visible(account.sentence)}"
+    if account.stopped:
+        yield f"stopped: {visible(account.stopped)}"
+
+
 def run_json(run: Run) -> dict[str, Any]:
     """A run: folder, decision, verdicts."""
     return {
         "run": str(run.folder),
         "decision": decision_json(run.decision),
         "cases": [_verdict_json(verdict) for verdict in run.verdicts],
+        "account": asdict(run.account),
     }
 
 
@@ -121,6 +132,9 @@ def run_lines(run: Run) -> Iterator[str]:
     yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
     if len(run.manifest.layers) > 1:
         yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
+    yield from account_lines(run.account)
+    if run.account.stopped:
+        yield f"go on with evalkit run --resume {run.folder} --budget ..."
     yield f"run {run.folder}"
     yield f"report {run.folder / 'report.html'}"
 

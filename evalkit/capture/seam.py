@@ -19,6 +19,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from evalkit.canonical import Json
+from evalkit.capture.caller import Caller
 from evalkit.capture.stack import stack_of
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.model import Effect, EffectSource, Kind, Step, StepError, Usage
@@ -193,6 +194,7 @@ class Session:
         clock: logical time in seconds since 1970 UTC.
         first: number of the first step.
         rewrite: changes the body of a model request on its way out, given the name of its wire; None changes nothing.
+        caller: sends the requests of a live model; None leaves that to the agent's client.
     """
 
     def __init__(
@@ -203,12 +205,14 @@ class Session:
         *,
         first: int = 0,
         rewrite: Callable[[str, Mapping[str, Any]], dict[str, Any]] | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self._answerer = answerer
         self._observer = observer
         self._numbers = count(first)  # next() on it is atomic: threads may begin calls at once
         self.now = clock
         self.rewrite = rewrite
+        self.caller = caller
         self.ended = observer.ended
         self.counts = Counts()
         self.bodies: set[int] = set()

@@ -15,6 +15,7 @@ __all__ = ["baseline", "gate", "replay", "report", "run"]
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
 _FILE = click.Path(path_type=Path, dir_okay=False)
+_BUDGET = "Stop there: calls=N,tokens=N,cost_usd=N,seconds=N."
 _ON_MISS = "For calls without a recorded answer: NAME*=fail|error|stub|stub:JSON|live. The sample counts as missed."
 
 
@@ -31,6 +32,11 @@ _ON_MISS = "For calls without a recorded answer: NAME*=fail|error|stub|stub:JSON
 @click.option("--extra-body", default="", help="A JSON object of further fields for the model's request.")
 @click.option("--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=_ON_MISS)
+@click.option(
+    "--budget", default="", metavar="LIMITS", help="For all repetitions: calls=N,tokens=N,cost_usd=N,seconds=N."
+)
+@click.option("--sandbox", is_flag=True, help="Replay in a fork that the kernel confines (Linux).")
+@click.option("--unsafe-replay", is_flag=True, help="In a sandbox even where layers are missing.")
 @click.option("--max-turns", type=click.IntRange(1), default=20, show_default=True, help="Model calls of a fork.")
 @click.option("--strict", is_flag=True, help="Calls must come in the recorded order.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
@@ -53,6 +59,9 @@ def replay(
     extra_body: str,
     fault: tuple[str, ...],
     on_miss: tuple[str, ...],
+    budget: str,
+    sandbox: bool,
+    unsafe_replay: bool,
     strict: bool,
     timeout: float,
     max_turns: int,
@@ -64,7 +73,8 @@ def replay(
     from evalkit.app.replay import check_free, compared, run_plan, write_traces
     from evalkit.app.replay_options import read_overrides
     from evalkit.app.replay_plan import dry_json, dry_lines, plan_replay
-    from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
+    from evalkit.app.show_runs import account_lines, comparison_json, comparison_line, replay_json, replay_lines
+    from evalkit.playback.endpoint.budget import NO_LIMITS, parse_budget
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
     from evalkit.trace.visible import visible
@@ -76,7 +86,8 @@ def replay(
         check_free(out)
     plan = plan_replay(
         case, settings, mode=None if dry else mode, overrides=overrides, faults=faults,
-        on_miss=[parse_rule(text) for text in on_miss], needs_reason=not dry, **wanted,
+        on_miss=[parse_rule(text) for text in on_miss], budget=parse_budget(budget) if budget else NO_LIMITS,
+        sandbox=sandbox, needs_reason=not dry, **wanted,
     )  # fmt: skip
     if dry:
         if as_json:
@@ -85,7 +96,10 @@ def replay(
         for line in dry_lines(plan):
             say(visible(line))
         return
-    replays = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns)
+    done = run_plan(
+        plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, sandbox=sandbox, unsafe=unsafe_replay
+    )
+    replays = done.replays
     shown = [None if plan.mode == "exact" else compared(plan, one) for one in replays]
     if as_json:
         bodies = [replay_json(one) for one in replays]
@@ -94,11 +108,14 @@ def replay(
         for one, each in zip(replays, shown, strict=True):
             for line in [*replay_lines(one), *comparison_line(each)]:
                 say(line)
+    for line in account_lines(done.account):
+        say(line, err=as_json)
     if out is not None:
         write_traces(replays, out)
         say(f"wrote {out}", err=True)
     statuses = {one.status for one in replays}
-    context.exit(1 if "failed" in statuses else 3 if statuses - {"passed"} else 0)
+    unmeasured = statuses - {"passed"} or done.account.stopped
+    context.exit(1 if "failed" in statuses else 3 if unmeasured else 0)
 
 
 @click.command()
@@ -113,6 +130,7 @@ def replay(
 @click.option("--seed", type=int)
 @click.option("--sandbox/--no-sandbox", default=None, help="Replay in forks that the kernel confines (Linux).")
 @click.option("--unsafe-replay", is_flag=True, default=None, help="In a sandbox even where layers are missing.")
+@click.option("--budget", default="", metavar="LIMITS", help=_BUDGET)
 @click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
 @click.option("--executor", default="", help="serial or xdist; chosen by the amount of work otherwise.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
@@ -129,6 +147,7 @@ def run(
     base_url: str | None,
     fault: tuple[str, ...],
     on_miss: tuple[str, ...],
+    budget: str,
     baseline: str,
     executor: str,
     out: Path | None,
@@ -143,18 +162,24 @@ def run(
 
     from evalkit.app.run import exit_code, resume_suite, run_suite
     from evalkit.app.show_runs import run_json, run_lines
+    from evalkit.playback.endpoint.budget import NO_LIMITS, parse_budget
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
 
     count = _workers(workers)
+    limits = parse_budget(budget) if budget else NO_LIMITS
     with ProgressLine() as progress:
         if resume is not None:
-            done = resume_suite(resume, project(), workers=count, executor=executor, on_progress=progress.show)
+            done = resume_suite(
+                resume, project(), workers=count, executor=executor, budget=limits, on_progress=progress.show
+            )
         elif suite is not None:
             if base_url:
                 overrides["model"] = {"base_url": base_url}
             if fault:
                 overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
+            if budget:
+                overrides["budget"] = limits.json()
             if on_miss:
                 overrides["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
             done = run_suite(

@@ -90,6 +90,7 @@ class Replay:
         reason: why it did not pass.
         text: the trace as one JSON text, see `playback.kept`.
         digest: of `text`; equal replays have equal ones.
+        stopped: why the budget ended it; it is no sample then.
     """
 
     trace: Trace
@@ -102,6 +103,7 @@ class Replay:
     duration_s: float = 0.0
     text: bytes = b""
     digest: str = ""
+    stopped: str = ""
 
 
 def _short(value: Json) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from evalkit.canonical import Json, exact_text, parse_exact
+from evalkit.capture.caller import Caller
 from evalkit.capture.http import http_capture
 from evalkit.capture.seam import Answerer, Session, current_position, error_of
 from evalkit.capture.threads import carry_context
@@ -17,6 +18,10 @@ from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.playback.admission import check_open
 from evalkit.playback.deadline import Deadline
+from evalkit.playback.endpoint.budget import NO_LIMITS
+from evalkit.playback.endpoint.local import account, local_caller
+from evalkit.playback.endpoint.model import Endpoint
+from evalkit.playback.endpoint.watched import WatchedCaller
 from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
@@ -53,6 +58,8 @@ class PreparedCase:
     faults: tuple[Fault, ...] = ()
     from_step: int | None = None
     on_miss: tuple[MissRule, ...] = ()
+    caller: Caller | None = None
+    sandbox: bool = False
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -63,17 +70,25 @@ class PreparedCase:
     def entered(self) -> Iterator[Day]:
         """The case's frozen world around this process, for as many replays as are wanted."""
         endpoint = self.endpoint
-        world = World(self.case.trace.trace.started_at or 0.0, Guard.for_endpoint(endpoint))
+        guard = Guard() if self.sandbox else Guard.for_endpoint(endpoint)
+        world = World(self.case.trace.trace.started_at or 0.0, guard)
         deadline = Deadline(self.timeout_s)
-        with http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered():
-            yield Day(self, world, deadline)
+        with ExitStack() as stack:
+            caller = self.caller
+            if caller is None and endpoint is not None:
+                known = Endpoint(endpoint)
+                caller = stack.enter_context(local_caller(known, stack.enter_context(account(known, NO_LIMITS))))
+            for layer in (http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered()):
+                stack.enter_context(layer)
+            yield Day(self, world, deadline, caller if endpoint is not None else None)
 
 
 class Day:
     """The frozen day of a case, in which replays take place one after the other."""
 
-    def __init__(self, prepared: PreparedCase, world: World, deadline: Deadline) -> None:
+    def __init__(self, prepared: PreparedCase, world: World, deadline: Deadline, caller: Caller | None) -> None:
         self._prepared = prepared
+        self._caller = caller
         self._world = world
         self._deadline = deadline
         self._incident = prepared.case.trace.trace
@@ -99,12 +114,16 @@ class Day:
         if prepared.faults:
             name = f"{prepared.case.id}/{sample}"
             answerer = faulty = Faulty(answerer, prepared.faults, name, world.clock.read, world.clock.advance)
-        session, raw = self._execute(target, sample, frozen, answerer)
+        caller = None if self._caller is None else WatchedCaller(self._caller, self._deadline)
+        session, raw = self._execute(target, sample, frozen, answerer, caller)
         kept = outputs.kept(raw)
         trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
             self._judged[digest] = self._judge(trace, frozen.misses)
         status, results, reason = self._judged[digest]
+        halt = None if caller is None else caller.halt
+        if halt is not None and (halt.kind == "budget" or not frozen.misses):
+            status, results, reason = "errored", (), halt.reason
         if faulty is not None and faulty.met and status != "passed":
             reason = f"{reason}; met {', '.join(faulty.met)}"
         return Replay(
@@ -118,17 +137,21 @@ class Day:
             duration_s=time.perf_counter() - began,
             text=text,
             digest=digest,
+            stopped=halt.reason if halt is not None and halt.kind == "budget" else "",
         )
 
-    def _execute(self, target: Target, sample: int, frozen: Frozen, answerer: Answerer) -> tuple[Session, Trace]:
+    def _execute(
+        self, target: Target, sample: int, frozen: Frozen, answerer: Answerer, caller: WatchedCaller | None
+    ) -> tuple[Session, Trace]:
         world, incident = self._world, self._incident
         prepared = self._prepared
         first = prepared.from_step or 0
         before = [step for step in incident.steps if step.seq < first]
         collector = _Collector(before)
         rewrite = prepared.overrides.applied if prepared.overrides.json() else None
-        session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite)
-        world.guard.excused = lambda: current_position().parent in session.bodies
+        session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite, caller=caller)
+        ours: Callable[[], bool] = getattr(self._caller, "owns_thread", lambda: False)
+        world.guard.excused = lambda: current_position().parent in session.bodies or ours()
         output: Json = None
         error: StepError | None = None
         world.restart(self._seed(sample))
@@ -195,6 +218,7 @@ def prepare(
     from_step: int | None = None,
     on_miss: Sequence[MissRule] = (),
     sandbox: bool = False,
+    caller: Caller | None = None,
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -208,6 +232,7 @@ def prepare(
         from_step: the model step at which a fork starts; what came before it is taken from the incident.
         on_miss: how misses are answered; the case's own rules come after a suite's and before the settings'.
         sandbox: whether the replays will be confined.
+        caller: who asks the live model; one without budget and prices where it is None.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
@@ -238,6 +263,8 @@ def prepare(
         faults=tuple(faults),
         from_step=from_step,
         on_miss=rules,
+        caller=caller,
+        sandbox=sandbox,
     )
 
 
