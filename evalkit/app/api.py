@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evalkit.app import run as running
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.keys import output_sanitizer
-from evalkit.app.replay_plan import check_together
+from evalkit.app.replay_plan import check_together, endpoint_of
 from evalkit.app.run import Run
 from evalkit.app.settings import Settings, load_settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
+from evalkit.playback.endpoint.budget import NO_LIMITS
+from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.faults import Fault
+from evalkit.playback.miss_rules import parse_rule
 from evalkit.playback.model import Mode, Replay
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
@@ -73,6 +78,7 @@ def replay(
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
     max_turns: int = 20,
+    on_miss: Sequence[str] = (),
     settings: Settings | None = None,
 ) -> Replay:
     """One replay of a case. What the agent says and calls is sanitized as in a recording.
@@ -85,6 +91,7 @@ def replay(
         faults: what goes wrong on purpose, in mode ``simulation``.
         from_step: the model step that mode ``fork`` goes on from.
         max_turns: model calls of a fork at most.
+        on_miss: rules for calls that the case holds no answer for, as ``search_*=error`` (`--on-miss`).
         settings: the project's, for its sanitizer; those of the current folder by default.
 
     Raises:
@@ -102,15 +109,20 @@ def replay(
         overrides=overrides,
         faults=faults,
         from_step=from_step,
+        on_miss=(*map(parse_rule, on_miss), *project.on_miss),
         sanitizer=lambda: output_sanitizer(project),
     )
     runnable: AnyTarget
     if from_step is not None and base_url is not None:
-        key = os.environ.get("OPENAI_API_KEY", "")
-        runnable = AgentLoop(case.trace.trace, from_step, base_url, key=key, max_turns=max_turns)
+        runnable = AgentLoop(case.trace.trace, from_step, base_url, max_turns=max_turns)
     else:
         runnable = make_target(target or case.target)
-    return prepared.replay(runnable, sample)
+    with ExitStack() as stack:
+        if base_url is not None and mode != "exact":
+            asked = endpoint_of(base_url, project)
+            opened = local_caller(asked, stack.enter_context(account(asked, NO_LIMITS)), project.prices)
+            prepared = replace(prepared, caller=stack.enter_context(opened))
+        return prepared.replay(runnable, sample)
 
 
 def run_suite(suite: str | Path, *, settings: Settings | None = None, **options: Any) -> Run:

@@ -47,8 +47,8 @@ def gateway_replay(
         ConfigError: the port can't be had.
     """
     target = _Whoever(plan.case.trace.trace, (port, token), opened, wait)
-    (replay,) = run_plan(plan, settings, strict=strict, target=target)
-    return replay
+    done = run_plan(plan, settings, strict=strict, target=target)
+    return done.replays[0]
 
 
 def environment_lines(address: Address) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.ingest import configured
-from evalkit.app.keys import make_sanitizer
+from evalkit.app.keys import make_sanitizer, output_sanitizer
 from evalkit.app.locks import refresh_lock
 from evalkit.app.proving import proving_replays
 from evalkit.app.settings import Settings
@@ -26,6 +26,7 @@ from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult, check_from_json
 from evalkit.distil.strength import strength
 from evalkit.errors import CaseRefused, ConfigError, InputError
+from evalkit.playback.miss_rules import MissRule, check_rules, table_of
 from evalkit.playback.model import Mode
 from evalkit.trace.model import Trace
 
@@ -35,6 +36,7 @@ __all__ = [
     "checks_from",
     "checks_without",
     "edit_checks",
+    "edit_misses",
     "history",
     "on_incident",
     "promote_case",
@@ -168,6 +170,21 @@ def write_decided(moved: Case, settings: Settings, *, checks: Sequence[Check], *
     changed = replace(_with_checks(moved, checks), **changes)
     _must_fail_on_incident(changed)
     return _write(changed, settings)
+
+
+def edit_misses(case_id: str, rules: Sequence[MissRule], settings: Settings, *, actor: str, reason: str) -> Path:
+    """Replaces a case's rules for calls that it holds no answer for; its state stays, for a miss is never a pass.
+
+    Raises:
+        ConfigError: a rule makes a tool live that must not be.
+    """
+    case, digest = read_with_digest(find_case(case_id, settings.cases))
+    check_rules(rules, case.trace.trace.steps)
+    table: Any = table_of(rules)
+    if any(rule.given for rule in rules):
+        table = output_sanitizer(settings).value(table)
+    event = LifeEvent(case.state, acting(actor, settings), reason, now_utc())
+    return _write(replace(case.moved(digest, event), on_miss=table), settings)
 
 
 def checks_from(body: Any, case_id: str, where: str) -> list[Check]:

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
+from evalkit.playback.endpoint.prices import Price
+from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.targets.reference import reference_text
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.trace.effect import effect_by_pattern
@@ -93,6 +95,9 @@ class Settings:
         key_file: the pseudonym key; None for the user's own (outside of any repository).
         pseudonym_key: the key itself, from the environment; wins over the file.
         effects: tool-name patterns to effects, first match wins.
+        model: the live model's endpoint, where neither suite nor flag says: keys as a suite's ``[model]`` has them.
+        prices: of models, in dollars a million tokens.
+        on_miss: how calls that a case holds no answer for are answered, by tool pattern.
         policies: the sanitizer's rules: the project's first, then those for some sources or tags on top of it.
         ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
         evidence: whether and how raw traces are kept.
@@ -108,6 +113,9 @@ class Settings:
     key_file: Path | None = None
     pseudonym_key: str = ""
     effects: tuple[tuple[str, Effect], ...] = ()
+    model: Mapping[str, Any] = field(default_factory=dict)
+    prices: tuple[Price, ...] = ()
+    on_miss: tuple[MissRule, ...] = ()
     policies: tuple[PolicyRule, ...] = ()
     ner: tuple[str, ...] = ()
     evidence: EvidenceSettings = EvidenceSettings()
@@ -125,6 +133,23 @@ class _Strict(BaseModel):
 
 class _Tool(_Strict):
     effect: Literal["read", "write", "pure"]
+
+
+class _Model(_Strict):
+    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    headers: dict[str, str] | None = None
+    key_env: str | None = None
+    tries: int | None = Field(default=None, ge=1, le=50)
+    timeout_s: float | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, ge=1, le=10_000)
+    extra_body: dict[str, Any] | None = None
+
+
+class _Price(_Strict):
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    reasoning: float | None = Field(default=None, ge=0)
 
 
 class _Rules(_Strict):
@@ -176,6 +201,9 @@ class _File(_Strict):
     target: str | dict[str, Any] = ""
     owner: str = ""
     tools: dict[str, _Tool] = {}
+    model: _Model = _Model()
+    prices: dict[str, _Price] = {}
+    on_miss: dict[str, Any] = {}
     sanitize: _Sanitize = _Sanitize()
     evidence: _Evidence = _Evidence()
 
@@ -210,6 +238,9 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         key_file=Path(key_file).expanduser() if key_file else None,
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
+        model=file.model.model_dump(exclude_none=True),
+        prices=tuple(Price(models, **dict(price)) for models, price in file.prices.items()),
+        on_miss=rules_of_table(file.on_miss, "settings", f"{source} [on_miss]"),
         policies=(file.sanitize.rule(), *(sub.rule(sub.path, sub.tag) for sub in file.sanitize.policies)),
         ner=tuple(file.sanitize.ner),
         evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),

@@ -12,11 +12,13 @@ from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Replay
+from evalkit.suite.account import Account
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = [
+    "account_lines",
     "comparison_json",
     "comparison_line",
     "decision_json",
@@ -73,6 +75,8 @@ def replay_lines(replay: Replay) -> Iterator[str]:
         f"  tool bodies executed {counts.tool_bodies}, live model attempts {counts.live_model}, "
         f"recorded {replay.recorded}, substituted {counts.substituted}, missed {len(replay.misses)}"
     )
+    if replay.status == "missed" and replay.results:
+        yield "  distorted: the misses were answered, the run went on, and its checks say nothing of the agent"
     for line in result_lines(replay.results):
         yield f"  {line}"
     for miss in replay.misses:
@@ -116,12 +120,21 @@ def repeat_lines(replays: Sequence[Replay], found: Sequence[Comparison]) -> Iter
     yield f"  calls: {fixture} from fixtures, {live} live, {missed} missed"
 
 
+def account_lines(account: Account) -> Iterator[str]:
+    """What was spent on a live model, and what stopped it."""
+    if account.sentence:
+        yield f"spent {visible(account.sentence)}"
+    if account.stopped:
+        yield f"stopped: {visible(account.stopped)}"
+
+
 def run_json(run: Run) -> dict[str, Any]:
     """A run: folder, decision, verdicts."""
     return {
         "run": str(run.folder),
         "decision": decision_json(run.decision),
         "cases": [_verdict_json(verdict) for verdict in run.verdicts],
+        "account": asdict(run.account),
     }
 
 
@@ -135,6 +148,9 @@ def run_lines(run: Run) -> Iterator[str]:
     yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
     if run.manifest.layers not in ((), LAYERS):
         yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
+    yield from account_lines(run.account)
+    if run.account.stopped:
+        yield f"go on with evalkit run --resume {run.folder} --budget ..."
     yield f"run {run.folder}"
     yield f"report {run.folder / 'report.html'}"
 

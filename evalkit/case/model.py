@@ -89,6 +89,7 @@ class Case:
         strength: what the checks catch and spare on changed healthy runs (`distil.strength`); empty when not measured.
         target: what the case was made for, such as ``module:function``; empty when unknown.
         volatile: per capability the argument paths (``/request/id``) that matching leaves out.
+        on_miss: how calls that the case holds no answer for are answered, by tool pattern (`playback.missing`).
         tags: for selection.
         pruning: whether a replay of the pruned case failed as the incident did: ``verified``, with ``how`` and
             ``widened`` (how often the slice had to be widened), or with ``why`` not. Empty in files from before.
@@ -114,6 +115,7 @@ class Case:
     owner: str = ""
     link: str = ""
     volatile: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_miss: Mapping[str, Json] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     pruning: Mapping[str, Json] = field(default_factory=dict)
     fingerprint: str = ""

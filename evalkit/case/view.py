@@ -76,6 +76,9 @@ def _head(case: Case) -> Iterator[str]:
     for label, value in (("target", case.target), ("owner", case.owner), ("incident", case.link)):
         if value:
             yield f"- {label}: {_code(value)}"
+    if case.on_miss:
+        rules = (f"{name} = {said}" for name, said in case.on_miss.items())
+        yield f"- on a miss: {', '.join(_code(rule) for rule in rules)}"
     if case.tags:
         yield f"- tags: {', '.join(_code(tag) for tag in case.tags)}"
     record = case.trace.record

@@ -8,7 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["model_options", "planned"]
+__all__ = ["BUDGET", "ON_MISS", "model_options", "planned"]
+
+BUDGET = "Stop there: calls=N,tokens=N,cost_usd=N,seconds=N."
+ON_MISS = "For calls without a recorded answer: NAME*=fail|error|stub|stub:JSON|live. The sample counts as missed."
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -22,6 +25,8 @@ _OPTIONS = (
     click.option(
         "--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3"
     ),
+    click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS),
+    click.option("--budget", default="", metavar="LIMITS", help=BUDGET),
     click.option("--strict", is_flag=True, help="Calls must come in the recorded order."),
     click.option("--seed", type=int, default=0, show_default=True),
     click.option("--out", type=click.Path(path_type=Path), help="Write the replays' traces to this new file."),
@@ -47,13 +52,19 @@ def planned(
     tools: Path | None,
     extra_body: str,
     fault: tuple[str, ...],
+    on_miss: tuple[str, ...],
+    budget: str,
     **wanted: Any,
 ) -> Any:
     """The plan that the options ask for; raises what `plan_replay` raises."""
     from evalkit.app.replay_options import read_overrides
     from evalkit.app.replay_plan import plan_replay
+    from evalkit.playback.endpoint.budget import NO_LIMITS, parse_budget
     from evalkit.playback.faults import parse_fault
+    from evalkit.playback.miss_rules import parse_rule
 
     overrides = read_overrides(model, system_prompt, temperature, tools, extra_body)
     faults = [parse_fault(text) for text in fault]
-    return plan_replay(case, settings, overrides=overrides, faults=faults, **wanted)
+    rules = [parse_rule(text) for text in on_miss]
+    limits = parse_budget(budget) if budget else NO_LIMITS
+    return plan_replay(case, settings, overrides=overrides, faults=faults, on_miss=rules, budget=limits, **wanted)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from evalkit.canonical import Json, exact_text
-from evalkit.capture.seam import Answer, Answerer, Call
+from evalkit.capture.seam import Answer, Answerer, Call, Real
 from evalkit.errors import ConfigError
 from evalkit.trace.model import StepError
 
@@ -135,7 +135,7 @@ class Faulty:
         self._calls = 0
         self.met: list[str] = []
 
-    def answer(self, call: Call) -> Answer | None:
+    def answer(self, call: Call) -> Answer | Real | None:
         """The inner answer, or what a fault makes of it; raises what the inner one raises."""
         self._calls += 1
         fault = self._drawn(call)
@@ -144,7 +144,7 @@ class Faulty:
         if fault.kind in ("error", "timeout"):
             return self._noted(fault, call, _failing(fault, call))
         answer = self._inner.answer(call)
-        if answer is None or (answer.error is not None and fault.kind != "delay"):
+        if not isinstance(answer, Answer) or (answer.error is not None and fault.kind != "delay"):
             return answer  # nothing recorded to change
         if fault.kind == "wrong_value":
             answer = replace(answer, output=_wrong(fault, answer.output, call))

@@ -50,6 +50,8 @@ class Miss:
         nearest: the `seq` of the recorded call of the same capability with the fewest differences, if any.
         differences: where it differs from that one.
         why: what else speaks against an answer (the order, in strict mode); empty for no such fixture.
+        answered_by: the miss policy that answered it all the same; empty where the replay ended there.
+        refused: why the policy for it could not answer it.
     """
 
     kind: str
@@ -59,9 +61,15 @@ class Miss:
     nearest: int | None = None
     differences: tuple[Difference, ...] = ()
     why: str = ""
+    answered_by: str = ""
+    refused: str = ""
 
     def sentence(self) -> str:
         """The miss in words."""
+        told = f"; answered by policy {self.answered_by}" if self.answered_by else ""
+        return self._what() + told + (f"; {self.refused}" if self.refused else "")
+
+    def _what(self) -> str:
         call = f"call {self.number}: {self.kind} {self.name} has no recorded answer"
         if self.why:
             return f"call {self.number}: {self.kind} {self.name}: {self.why}"
@@ -82,11 +90,13 @@ class Replay:
     Attributes:
         trace: what happened, in the same model as production.
         status: `missed` and `errored` say nothing about the agent.
-        results: the case's checks on `trace`; empty unless the status is passed or failed.
+        results: the case's checks on `trace`; empty where the replay did not come to its end. Those of a missed one
+            that did (its misses were answered by a policy) say nothing: the run was distorted.
         recorded: dependency calls that the case holds.
         reason: why it did not pass.
         text: the trace as one JSON text, see `playback.kept`.
         digest: of `text`; equal replays have equal ones.
+        stopped: why the budget ended it; it is no sample then.
     """
 
     trace: Trace
@@ -99,6 +109,7 @@ class Replay:
     duration_s: float = 0.0
     text: bytes = b""
     digest: str = ""
+    stopped: str = ""
 
 
 def _short(value: Json) -> str:

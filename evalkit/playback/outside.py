@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 
 from evalkit.canonical import Json
 from evalkit.capture.seam import Session
 from evalkit.playback.fixtures import Frozen
-from evalkit.playback.gateway.forward import Upstream
 from evalkit.playback.gateway.gateway import Gateway
 from evalkit.playback.targets.protocol import OutsideTarget, Surroundings, TargetUnavailable
 from evalkit.trace.model import Trace
@@ -30,18 +28,14 @@ def run_outside(
     """The agent's answer.
 
     Args:
-        endpoint: of a live model; it is shown the keys of this process's environment.
+        endpoint: base URL of a live model, which the session's caller asks; None where none is asked.
 
     Raises:
         ConfigError: the port that the target needs can't be had.
         TargetUnavailable: there is nobody to start, or the gateway itself failed.
         BaseException: how the agent failed, or why it was stopped.
     """
-    upstream = None
-    if endpoint is not None:
-        keys = (os.environ.get(f"{name}_API_KEY", "") for name in ("OPENAI", "ANTHROPIC"))
-        upstream = Upstream(endpoint, *keys)
-    gateway = Gateway(session, incident, upstream, lambda: len(frozen.misses))
+    gateway = Gateway(session, incident, endpoint, lambda: len(frozen.misses))
     port, token = target.place
     with gateway.serving(port, token or ("" if port else secrets.token_urlsafe(12))) as address:
         around = Surroundings(address, gateway, timeout_s, incident.started_at or 0.0, seed)

@@ -316,6 +316,7 @@ def test_a_tools_definition_stands_with_its_first_step() -> None:
             },
             "required": ["order"],
         },
+        "output_schema": {"type": "object", "additionalProperties": {"type": "string"}},
     }
     assert second.attributes == {}
 

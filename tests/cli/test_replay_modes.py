@@ -210,10 +210,11 @@ def test_an_overloaded_endpoint_is_asked_again(project: Project, case_id: str, s
     busy = json_reply({"error": {"message": "busy", "type": "overloaded"}}, status=503, retry_after="0")
     server.will(busy, json_reply(completion("Done.")))
     (body,) = fork(project, case_id, server, 4)
-    assert (body["status"], body["counts"]["live_model"]) == ("passed", 2)
+    assert (body["status"], body["counts"]["live_model"], len(server.requests)) == ("passed", 1, 2)
     server.replies[:] = [busy]
     (body,) = fork(project, case_id, server, 4)
-    assert (body["status"], body["counts"]["live_model"]) == ("errored", 3)
+    assert (body["status"], len(server.requests)) == ("errored", 7)
+    assert body["reason"] == "the model endpoint failed: overloaded: busy (tried 5 times)"
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def messages(served: Served, stream: bool) -> str:
                 return "".join(events.text_stream)
         (block,) = client.messages.create(**ASKED["anthropic"]).content
         assert block.type == "text"
-        return block.text
+        return str(block.text)
 
 
 APIS: dict[str, Callable[[Served, bool], str]] = {

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 from evalkit.canonical import Json
 from evalkit.capture.seam import Session
 from evalkit.playback.gateway.address import Address
-from evalkit.playback.gateway.forward import Upstream
 from evalkit.playback.gateway.http_server import Request, Response, json_response, serve_loopback
 from evalkit.playback.gateway.mcp_server import McpServer
 from evalkit.playback.gateway.model_calls import ModelCalls, api_error
@@ -35,7 +34,7 @@ class Gateway:
     Args:
         session: what decides and tells.
         incident: the case's run, for its tools.
-        upstream: where a live model answers; None where none does.
+        endpoint: base URL of a live model; None where none answers.
         missed: how many misses there are so far.
 
     Attributes:
@@ -47,13 +46,13 @@ class Gateway:
         self,
         session: Session,
         incident: Trace,
-        upstream: Upstream | None = None,
+        endpoint: str | None = None,
         missed: Callable[[], int] = lambda: 0,
     ) -> None:
         lock = threading.Lock()
         self._self_run = SelfRun()
         tools = KnownTools(incident)
-        self._model = ModelCalls(session, upstream, tools, lock, self._self_run)
+        self._model = ModelCalls(session, endpoint, tools, lock, self._self_run)
         self._tools = McpServer(session, incident, tools, lock, self._self_run.served)
         self._missed = missed
         self._output: list[Json] = []
@@ -64,8 +63,13 @@ class Gateway:
 
     @property
     def missed(self) -> bool:
-        """Whether a call had no recorded answer."""
-        return self._missed() > 0
+        """Whether a call had no answer, recorded or live."""
+        return self._missed() > 0 or self._model.halted
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which a live model was waited for: not the agent's."""
+        return self._model.waited_s
 
     @property
     def said(self) -> tuple[bool, Json]:

@@ -3,72 +3,80 @@
 from __future__ import annotations
 
 import threading
+import time
 from dataclasses import replace
 
 from evalkit.capture.exchange import Exchange, Reply, begin_exchange
 from evalkit.capture.seam import Answer, Position, Session
+from evalkit.playback.endpoint.model import EndpointHalt
 from evalkit.playback.fixtures import ReplayHalt
-from evalkit.playback.gateway.forward import Unreachable, Upstream
 from evalkit.playback.gateway.http_server import Request, Response, json_response
 from evalkit.playback.gateway.self_run import SelfRun, ToolCall
 from evalkit.playback.known_tools import KnownTools
+from evalkit.trace.model import StepError
 from evalkit.wire.json_text import object_of
 from evalkit.wire.protocol import Wire
 
 __all__ = ["ModelCalls", "api_error"]
 
-_NOWHERE = "http://model.evalkit.invalid"
+_NOWHERE = "http://model.evalkit.invalid/v1"
+_NO_MODEL = "this replay has no live model"
 
 
 class ModelCalls:
     """One session's model.
 
     Args:
-        upstream: where a live model answers; None where none does.
+        endpoint: base URL of a live model, which the session's caller asks; None where none answers.
         lock: held while the session decides.
     """
 
     def __init__(
         self,
         session: Session,
-        upstream: Upstream | None,
+        endpoint: str | None,
         tools: KnownTools,
         lock: threading.Lock,
         self_run: SelfRun,
     ) -> None:
         self._session = session
         self._tools = tools
-        self._upstream = upstream
+        self._base_url = _NOWHERE if endpoint is None else endpoint.rstrip("/")
         self._lock = lock
         self._self_run = self_run
         self.last_text: str | None = None
         """What the model said last."""
+        self.waited_s = 0.0
+        """Seconds for which answers of the live model were waited for; calls at once count each."""
+        self.halted = False
+        """Whether a live call had no answer, so that the replay says nothing about the agent."""
 
     def answer(self, wire: Wire, request: Request) -> Response:
         """The response to a request that speaks `wire`."""
         asked = wire.request(request.body)
         if asked is None:
             return api_error(wire, 400, f"the body is no request of this API ({wire.name}), or no JSON")
-        url = _NOWHERE + request.path if self._upstream is None else self._upstream.url(request.path)
+        url = self._base_url + request.path.removeprefix("/v1") + (f"?{request.query}" if request.query else "")
         with self._lock, Position(self._session, None).taken():
             for done in self._self_run.found_in(asked.asked.get("messages")):
                 self._done_elsewhere(done)
             try:
-                exchange = begin_exchange("POST", url, request.body)
+                exchange = begin_exchange("POST", url, request.body, request.headers)
             except ReplayHalt as halt:
                 return api_error(wire, 400, f"evalkit: {halt}")
             if exchange is None:
                 return api_error(wire, 404, f"{request.path} is no model call")
             if exchange.turn.answer is not None:
-                return self._substituted(exchange, exchange.turn.answer)
-        if self._upstream is None:
-            exchange.turn.fail(Unreachable("no live model"))
-            return api_error(wire, 400, "evalkit: this replay has no live model")
+                return self._told(exchange)
+        began = time.monotonic()
         try:
-            to = self._upstream.url(request.path, request.query)
-            return self._upstream.forwarded(exchange, request, to, self._said)
-        except Unreachable as error:
-            return api_error(wire, 502, f"evalkit: the model endpoint can't be reached: {error}")
+            return self._told(exchange)
+        except EndpointHalt as halt:
+            self.halted = True
+            return api_error(wire, 400, f"evalkit: {halt.reason}")
+        finally:
+            with self._lock:
+                self.waited_s += time.monotonic() - began
 
     def _done_elsewhere(self, done: ToolCall) -> None:
         """Tells of a tool that the agent ran itself."""
@@ -77,9 +85,13 @@ class ModelCalls:
         said = object_of(done.said) if isinstance(done.said, str) else done.said
         self._session.done_elsewhere(call, Answer(said))
 
-    def _substituted(self, exchange: Exchange, answer: Answer) -> Response:
-        reply = exchange.substitute(answer)
-        self._said(answer)
+    def _told(self, exchange: Exchange) -> Response:
+        """The response to a call, recorded or live."""
+        reply, said = exchange.reply(), exchange.turn.outcome
+        if reply is None or said is None:
+            exchange.turn.end(Answer(error=StepError("NoLiveModel", _NO_MODEL)))
+            return api_error(exchange.wire, 400, f"evalkit: {_NO_MODEL}")
+        self._said(said)
         return _response(reply)
 
     def _said(self, answer: Answer) -> None:

@@ -6,7 +6,6 @@ asks again, until the model calls nothing or the limit is met. Every call it mak
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -26,8 +25,6 @@ _PARAMS = frozenset(
     "temperature top_p max_tokens max_completion_tokens stop seed presence_penalty frequency_penalty response_format "
     "tool_choice parallel_tool_calls reasoning_effort logit_bias".split()
 )
-_TRIES = 3
-_LONGEST_WAIT_S = 20.0
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -46,15 +43,13 @@ class AgentLoop:
         trace: the run.
         seq: number of the model step; its messages are whole (see `trace.modes.fork_refusal`).
         base_url: the endpoint, up to ``/v1``.
-        key: the endpoint's API key; empty for none.
         max_turns: model calls after which it stops with `StepLimit`.
     """
 
-    def __init__(self, trace: Trace, seq: int, base_url: str, *, key: str = "", max_turns: int = 20) -> None:
+    def __init__(self, trace: Trace, seq: int, base_url: str, *, max_turns: int = 20) -> None:
         self._trace = trace
         self._step = trace.step(seq)
         self._url = f"{base_url.rstrip('/')}/chat/completions"
-        self._key = key
         self._max_turns = max_turns
         self._tools = KnownTools(trace)
 
@@ -70,10 +65,9 @@ class AgentLoop:
         body, _ = first_request(self._step)
         messages = body["messages"]
         http = _client_library()
-        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         with (
             Position(session, self._step.parent).taken(),
-            http.Client(headers=headers, timeout=http.Timeout(600.0, connect=10.0), trust_env=False) as client,
+            http.Client(trust_env=False) as client,
         ):
             for _ in range(self._max_turns):
                 answer = self._asked(client, body)
@@ -87,12 +81,8 @@ class AgentLoop:
         raise StepLimit(f"the model still called tools after {self._max_turns} turns")
 
     def _asked(self, client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The assistant's message; an overloaded endpoint is asked again."""
-        for tried in range(1, _TRIES + 1):
-            response = client.post(self._url, json=body)
-            if (response.status_code != 429 and response.status_code < 500) or tried == _TRIES:
-                break
-            time.sleep(_wait(response.headers.get("retry-after"), tried))
+        """The assistant's message."""
+        response = client.post(self._url, json=body)
         try:
             message = response.json()["choices"][0]["message"]
         except (ValueError, KeyError, IndexError, TypeError):
@@ -159,10 +149,3 @@ def _message(message: Any) -> Any:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else exact_text(value).decode()
-
-
-def _wait(retry_after: str | None, tried: int) -> float:
-    try:
-        return min(max(float(retry_after or ""), 0.0), _LONGEST_WAIT_S)
-    except ValueError:
-        return 0.5 * 2.0**tried

@@ -29,11 +29,11 @@ def wait_for(done: Callable[[], bool], around: Surroundings) -> BaseException | 
     until = time.monotonic() + around.timeout_s
     halted = False
     while not done():
-        if time.monotonic() >= until:
+        if time.monotonic() >= until + (0.0 if halted else gateway.waited_s):
             if halted:
                 return ReplayHalt("a call had no recorded answer, and the agent went on")
             return ReplayTimeout(f"stopped after {around.timeout_s:g} s")
-        stirred.wait(min(max(until - time.monotonic(), 0.0), _LOOK_S))
+        stirred.wait(min(max(until - time.monotonic(), 0.01), _LOOK_S))
         stirred.clear()
         if gateway.missed and not halted:
             halted = True
