@@ -73,7 +73,7 @@ class ModelCalls:
             return self._told(exchange)
         except EndpointHalt as halt:
             self.halted = True
-            return api_error(wire, 400, f"evalkit: {halt.reason}")
+            return api_error(wire, 502, f"evalkit: {halt.reason}")
         finally:
             with self._lock:
                 self.waited_s += time.monotonic() - began
@@ -110,7 +110,7 @@ def api_error(wire: Wire, status: int, message: str) -> Response:
         body = {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
     else:
         body = {"error": {"message": message, "type": "evalkit", "param": None, "code": "evalkit"}}
-    return json_response(status, body, x_should_retry="false" if status < 500 else "true")
+    return json_response(status, body, x_should_retry="false")
 
 
 def _response(reply: Reply) -> Response:
