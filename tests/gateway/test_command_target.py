@@ -19,6 +19,7 @@ from evalkit.errors import ConfigError
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
+from tests.capture.scripted_server import completion, json_reply, scripted_server
 from tests.gateway.agents import CALL, REFUNDS, program, table
 from tests.project import Project
 
@@ -142,6 +143,27 @@ def test_its_environment_is_made(case: Case, monkeypatch: pytest.MonkeyPatch) ->
     assert str(found["OPENAI_BASE_URL"]).endswith("/v1")
     unknown = {name for name in found if name.startswith("EVALKIT_")}
     assert unknown == {"EVALKIT_MCP_URL", "EVALKIT_TIME", "EVALKIT_SEED"}
+
+
+def test_a_live_model_answers_a_program(case: Case, project: Project) -> None:
+    """It is asked by the gateway, at the endpoint of the flag; tools stay frozen."""
+    code = """
+call("lookup", {"order": 7})
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "refund?"}]}).encode()
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)
+with urllib.request.urlopen(request) as response:
+    print(json.dumps({"said": json.load(response)["choices"][0]["message"]["content"]}))
+"""
+    with scripted_server() as server:
+        server.will(json_reply(completion("Yes.")))
+        flags = ["--mode", "live-model", "--base-url", server.url, "--reason", "a test", "--json"]
+        done = project.run("replay", case.id, "--target", program(code), *flags)
+        assert done.code in (0, 1), done.err
+        (request,) = server.requests
+    (body,) = done.json()
+    assert body["output"] == {"said": "Yes."}
+    assert (body["counts"]["live_model"], body["counts"]["substituted"]) == (1, 1)
+    assert request["body"]["messages"] == [{"role": "user", "content": "refund?"}]
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")

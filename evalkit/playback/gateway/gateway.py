@@ -55,6 +55,7 @@ class Gateway:
         tools = KnownTools(incident)
         self._model = ModelCalls(session, upstream, tools, lock, self._self_run)
         self._tools = McpServer(session, incident, tools, lock, self._self_run.served)
+        self._upstream = upstream
         self._missed = missed
         self._output: list[Json] = []
         self._token = ""
@@ -85,6 +86,8 @@ class Gateway:
                 yield Address(own, token)
             finally:
                 self._closed = True
+                if self._upstream is not None:
+                    self._upstream.hang_up()
 
     def answer(self, request: Request) -> Response:
         """The response to any request; a fault of the gateway's own is noted and answered as one."""
