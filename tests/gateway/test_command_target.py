@@ -220,6 +220,13 @@ def test_a_target_that_can_not_be(case: Case, target: str, words: str) -> None:
     assert words in str(raised.value)
 
 
+def test_a_program_that_can_not_start_is_no_verdict(case: Case, project: Project) -> None:
+    """Its interpreter is not there: nothing was measured, and the command says so."""
+    project.write("agent", "#!/no/such/interpreter\n").chmod(0o755)
+    done = project.run("replay", case.id, "--target", "command: ./agent")
+    assert (done.code, "'./agent' can't be started" in done.err) == (2, True)
+
+
 def test_settings_and_suites_hold_tables(case: Case, project: Project) -> None:
     """As TOML; `replay` and `run` take the same target, and the manifest says how little is kept in."""
     argv = json.dumps([sys.executable, "-c", CALL + REFUNDS])
