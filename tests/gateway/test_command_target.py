@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -194,6 +195,30 @@ def test_what_a_program_leaves_running_ends_with_it(case: Case, tmp_path: Path) 
     assert done.trace.error is None
     time.sleep(2.5)
     assert not mark.exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
+def test_a_program_does_not_outlive_a_killed_evalkit(case: Case, project: Project, tmp_path: Path) -> None:
+    """Nobody is left to end it, so somebody waits for that."""
+    mark = tmp_path / "pid"
+    code = f"open({str(mark)!r}, 'w').write(str(os.getpid()) + '.'); time.sleep(120)"
+    command = [sys.executable, "-m", "evalkit", "replay", case.id, "--target", program(code)]
+    evalkit_itself = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (mark.exists() and mark.read_text().endswith(".")):
+        assert evalkit_itself.poll() is None
+        time.sleep(0.05)
+    evalkit_itself.kill()
+    evalkit_itself.wait()
+    agent = int(mark.read_text().rstrip("."))
+    for _ in range(600):
+        try:
+            os.kill(agent, 0)
+        except ProcessLookupError:
+            return
+        if "State:\tZ" in Path(f"/proc/{agent}/status").read_text():
+            return  # nobody reaps it in a container without an init
+        time.sleep(0.05)
+    pytest.fail("the program goes on")
 
 
 @pytest.mark.parametrize(

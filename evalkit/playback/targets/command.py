@@ -146,12 +146,28 @@ def _wait(process: subprocess.Popen[bytes], around: Surroundings, said: tuple[Pa
 
     waiter = threading.Thread(target=told, daemon=True)
     waiter.start()
+    heir = _heir(process)
     try:
         stopped = wait_for(lambda: process.returncode is not None or too_much(), around)
     finally:
         _end_group(process)
         waiter.join()
+        if heir is not None:
+            heir.kill()
+            heir.communicate()
     return CommandFailed(f"it said more than {MOST_SAID >> 20} MiB") if too_much() else stopped
+
+
+def _heir(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | None:
+    """Ends the program's group when this process is killed: it waits for the end of a pipe that only this one holds."""
+    if not hasattr(os, "killpg"):
+        return None
+    script = 'read -r _; kill -s KILL -- "-$0"'
+    with contextlib.suppress(OSError):  # a system without a shell
+        return subprocess.Popen(
+            ["/bin/sh", "-c", script, str(process.pid)], stdin=subprocess.PIPE, start_new_session=True
+        )
+    return None
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
