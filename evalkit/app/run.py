@@ -22,7 +22,7 @@ from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, Repla
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
-from evalkit.playback.targets.reference import is_outside
+from evalkit.playback.targets.reference import is_alone, is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.executors.forked import can_fork
@@ -291,7 +291,7 @@ def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: in
     """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox"
-    if count == 1:
+    if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
         return "serial"
     if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
         if len(cases) * suite.samples <= _SMALL_RUN:

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.canonical import exact_text
+from evalkit.cli.common import as_json, echo_json, project, say, terminal_width
 from evalkit.cli.model_options import model_options, planned
+from evalkit.trace.visible import one_line
 
 if TYPE_CHECKING:
+    from evalkit.app.replay_plan import Plan
     from evalkit.playback.gateway.address import Address
     from evalkit.playback.gateway.gateway import Gateway
     from evalkit.playback.model import Replay
@@ -62,35 +65,44 @@ def gateway(
     if session is not None:
         raise click.UsageError("--session joins a session that there is; CASE starts one")
     from evalkit.app.gateway import gateway_replay
-    from evalkit.app.replay import check_free, compared, write_traces
-    from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
+    from evalkit.app.replay import check_free, write_traces
     from evalkit.playback.targets.reference import WHOEVER
 
-    if not token.replace("-", "").isalnum() and token:
+    if token and not token.replace("-", "").isalnum():
         raise click.BadParameter("letters, digits and dashes only", param_hint="--token")
     settings = project()
     if out is not None:
         check_free(out)
     plan = planned(case, settings, target=WHOEVER, **wanted)
     apart = as_json or mcp_stdio  # standard output is for data
-    with _ended_by_signal() as ended:
-        replay: Replay = gateway_replay(
-            plan, settings, port=port, token=token or secrets.token_urlsafe(12).replace("_", "-"), strict=strict,
-            opened=lambda address: _opened(address, env_file, apart),
-            wait=lambda served: _wait(served, ended, mcp_stdio),
-        )  # fmt: skip
-    if env_file is not None:
-        env_file.unlink(missing_ok=True)
-    shown = compared(plan, replay)
-    if as_json:
-        echo_json({**replay_json(replay), **comparison_json(shown)})
-    else:
-        for line in (*replay_lines(replay), comparison_line(shown)):
-            say(line, err=apart)
+    try:
+        with _ended_by_signal() as ended:
+            replay = gateway_replay(
+                plan, settings, port=port, token=token or secrets.token_urlsafe(12).replace("_", "-"), strict=strict,
+                opened=lambda address: _opened(address, plan.case.trace.trace.input, env_file, apart),
+                wait=lambda served: _wait(served, ended, mcp_stdio),
+            )  # fmt: skip
+    finally:
+        if env_file is not None:
+            env_file.unlink(missing_ok=True)
+    _tell(plan, replay, as_json=as_json, apart=apart)
     if out is not None:
         write_traces([replay], out)
         say(f"wrote {out}", err=True)
     context.exit({"passed": 0, "failed": 1}.get(replay.status, 3))
+
+
+def _tell(plan: Plan, replay: Replay, *, as_json: bool, apart: bool) -> None:
+    """What the session came to."""
+    from evalkit.app.replay import compared
+    from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
+
+    shown = compared(plan, replay)
+    if as_json:
+        echo_json({**replay_json(replay), **comparison_json(shown)})
+        return
+    for line in (*replay_lines(replay), comparison_line(shown)):
+        say(line, err=apart)
 
 
 def _join(session: str, mcp_stdio: bool) -> None:
@@ -102,13 +114,14 @@ def _join(session: str, mcp_stdio: bool) -> None:
     answer_lines(session_reply(session))
 
 
-def _opened(address: Address, env_file: Path | None, apart: bool) -> None:
+def _opened(address: Address, given: Any, env_file: Path | None, apart: bool) -> None:
     from evalkit.app.gateway import environment_lines, write_environment
 
     for line in environment_lines(address):
         say(line, err=apart)
     if env_file is not None:
         write_environment(env_file, address)
+    say(f"the case's input: {one_line(exact_text(given).decode(), terminal_width() - 18)}", err=True)
     say(f"serving at {address.url} until ctrl-C; POST the agent's answer to {address.url}/output", err=True)
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from evalkit.app.replay_plan import Plan
+    from evalkit.app.settings import Settings
 
 __all__ = ["BUDGET", "ON_MISS", "model_options", "planned"]
 
@@ -44,7 +48,7 @@ def model_options(command: F) -> F:
 
 def planned(
     case: str,
-    settings: Any,
+    settings: Settings,
     *,
     model: str | None,
     system_prompt: Path | None,
@@ -55,7 +59,7 @@ def planned(
     on_miss: tuple[str, ...],
     budget: str,
     **wanted: Any,
-) -> Any:
+) -> Plan:
     """The plan that the options ask for; raises what `plan_replay` raises."""
     from evalkit.app.replay_options import read_overrides
     from evalkit.app.replay_plan import plan_replay

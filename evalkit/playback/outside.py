@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 
 from evalkit.canonical import Json
 from evalkit.capture.seam import Session
@@ -22,6 +23,7 @@ def run_outside(
     incident: Trace,
     *,
     endpoint: str | None,
+    give_up: Callable[[], None],
     timeout_s: float,
     seed: int,
 ) -> Json:
@@ -29,13 +31,14 @@ def run_outside(
 
     Args:
         endpoint: base URL of a live model, which the session's caller asks; None where none is asked.
+        give_up: ends what waits for it.
 
     Raises:
         ConfigError: the port that the target needs can't be had.
         TargetUnavailable: there is nobody to start, or the gateway itself failed.
         BaseException: how the agent failed, or why it was stopped.
     """
-    gateway = Gateway(session, incident, endpoint, lambda: len(frozen.misses))
+    gateway = Gateway(session, incident, endpoint, lambda: len(frozen.misses), give_up)
     port, token = target.place
     with gateway.serving(port, token or ("" if port else secrets.token_urlsafe(12))) as address:
         around = Surroundings(address, gateway, timeout_s, incident.started_at or 0.0, seed)

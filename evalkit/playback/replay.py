@@ -179,7 +179,8 @@ class Day:
             if isinstance(target, OutsideTarget):
                 output = run_outside(
                     target, given, session, frozen, incident,
-                    endpoint=prepared.endpoint, timeout_s=prepared.timeout_s, seed=seed,
+                    endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
+                    timeout_s=prepared.timeout_s, seed=seed,
                 )  # fmt: skip
             else:
                 output = self._inside(target, given, session)

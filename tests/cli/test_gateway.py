@@ -92,6 +92,7 @@ def test_a_session_is_one_replay(project: Project, case_id: str, started: list[G
     assert code == 0, err
     assert f"export OPENAI_BASE_URL={variables['OPENAI_BASE_URL']}" in out
     assert "tool bodies executed 0, live model attempts 0, recorded 3, substituted 2, missed 0" in out
+    assert 'the case\'s input: {"order":7}' in err
     assert not running.env_file.exists()
     (trace,) = load_traces(project.root / "replayed.trace")
     assert [step.name for step in trace.steps] == ["lookup", "refund"]

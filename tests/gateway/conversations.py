@@ -32,7 +32,7 @@ def model_step(seq: int, wire: str, body: dict[str, Any], message: Any, **fields
         asked.asked,
         output,
         StepError(*error) if error else None,
-        model="m-1",
+        model=str(body["model"]),
         usage=Usage(12, 7),
         started_at=BOUGHT_AT + seq,
         ended_at=BOUGHT_AT + seq + 0.5,

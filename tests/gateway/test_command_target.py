@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -19,6 +20,7 @@ from evalkit.errors import ConfigError
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
+from tests.capture.scripted_server import completion, json_reply, scripted_server
 from tests.gateway.agents import CALL, REFUNDS, program, table
 from tests.project import Project
 
@@ -144,6 +146,27 @@ def test_its_environment_is_made(case: Case, monkeypatch: pytest.MonkeyPatch) ->
     assert unknown == {"EVALKIT_MCP_URL", "EVALKIT_TIME", "EVALKIT_SEED"}
 
 
+def test_a_live_model_answers_a_program(case: Case, project: Project) -> None:
+    """It is asked by the gateway, at the endpoint of the flag; tools stay frozen."""
+    code = """
+call("lookup", {"order": 7})
+body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "refund?"}]}).encode()
+request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)
+with urllib.request.urlopen(request) as response:
+    print(json.dumps({"said": json.load(response)["choices"][0]["message"]["content"]}))
+"""
+    with scripted_server() as server:
+        server.will(json_reply(completion("Yes.")))
+        flags = ["--mode", "live-model", "--base-url", server.url, "--reason", "a test", "--json"]
+        done = project.run("replay", case.id, "--target", program(code), *flags)
+        assert done.code in (0, 1), done.err
+        (request,) = server.requests
+    (body,) = done.json()
+    assert body["output"] == {"said": "Yes."}
+    assert (body["counts"]["live_model"], body["counts"]["substituted"]) == (1, 1)
+    assert request["body"]["messages"] == [{"role": "user", "content": "refund?"}]
+
+
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
 def test_a_time_limit_ends_the_whole_group(case: Case, tmp_path: Path) -> None:
     """Also what the program started, although it ignores signals that can be ignored."""
@@ -174,6 +197,30 @@ def test_what_a_program_leaves_running_ends_with_it(case: Case, tmp_path: Path) 
     assert not mark.exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
+def test_a_program_does_not_outlive_a_killed_evalkit(case: Case, project: Project, tmp_path: Path) -> None:
+    """Nobody is left to end it, so somebody waits for that."""
+    mark = tmp_path / "pid"
+    code = f"open({str(mark)!r}, 'w').write(str(os.getpid()) + '.'); time.sleep(120)"
+    command = [sys.executable, "-m", "evalkit", "replay", case.id, "--target", program(code)]
+    evalkit_itself = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (mark.exists() and mark.read_text().endswith(".")):
+        assert evalkit_itself.poll() is None
+        time.sleep(0.05)
+    evalkit_itself.kill()
+    evalkit_itself.wait()
+    agent = int(mark.read_text().rstrip("."))
+    for _ in range(600):
+        try:
+            os.kill(agent, 0)
+        except ProcessLookupError:
+            return
+        if "State:\tZ" in Path(f"/proc/{agent}/status").read_text():
+            return  # nobody reaps it in a container without an init
+        time.sleep(0.05)
+    pytest.fail("the program goes on")
+
+
 @pytest.mark.parametrize(
     ("target", "words"),
     [
@@ -196,6 +243,13 @@ def test_a_target_that_can_not_be(case: Case, target: str, words: str) -> None:
     with pytest.raises(ConfigError) as raised:
         evalkit.replay(case, target)
     assert words in str(raised.value)
+
+
+def test_a_program_that_can_not_start_is_no_verdict(case: Case, project: Project) -> None:
+    """Its interpreter is not there: nothing was measured, and the command says so."""
+    project.write("agent", "#!/no/such/interpreter\n").chmod(0o755)
+    done = project.run("replay", case.id, "--target", "command: ./agent")
+    assert (done.code, "'./agent' can't be started" in done.err) == (2, True)
 
 
 def test_settings_and_suites_hold_tables(case: Case, project: Project) -> None:

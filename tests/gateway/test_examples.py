@@ -6,11 +6,16 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import evalkit
+from evalkit.check.model import Check
+from tests.build import a_case, a_trace, sanitized
+from tests.gateway.conversations import model_step
 from tests.gateway.shop import EXAMPLES, SAID
 from tests.project import REPOSITORY, Project
 
@@ -75,6 +80,23 @@ def test_a_node_agent_is_replayed_whole(project: Project, shop: str, node_agent:
 def test_a_changed_node_agent_is_missed_by_its_path(project: Project, shop: str, node_agent: Path) -> None:
     """Another amount is no recorded call."""
     assert_missed(replayed(project, shop, command("node", str(node_agent), AMOUNT="41")))
+
+
+def test_a_shell_agent_asks_anthropics_api(project: Project) -> None:
+    """With curl, and an answer in plain text; another question is a miss."""
+    if shutil.which("curl") is None:
+        pytest.skip("curl is not installed")
+    asked = {"model": "claude-test", "max_tokens": 100, "messages": [{"role": "user", "content": "What is MCP?"}]}
+    said = "A protocol for tools."
+    trace = a_trace(model_step(0, "anthropic", asked, said), input="What is MCP?", output=said)
+    case = a_case(trace, checks=[Check("repeated_effect", {})])
+    target = f"command: {EXAMPLES / 'agent.sh'}"
+    done = evalkit.replay(case, target)
+    assert (done.status, done.trace.output) == ("passed", said), done.reason
+    assert (done.counts.substituted, done.counts.live_model) == (1, 0)
+    other = evalkit.replay(replace(case, trace=sanitized(replace(trace, input="What is HTTP?"))), target)
+    assert other.status == "missed"
+    assert "/messages/0/content: recorded 'What is MCP?', got 'What is HTTP?'" in other.reason
 
 
 @pytest.mark.parametrize("stdio", [False, True], ids=["http", "stdio"])

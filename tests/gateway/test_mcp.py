@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -138,6 +139,36 @@ def test_several_messages_at_once() -> None:
     messages = [{"jsonrpc": "2.0", "id": "a", "method": "ping"}, {"jsonrpc": "2.0", "method": "notifications/x"}]
     with serving(shop_case()) as served:
         assert served.caller.ask("/mcp", messages) == (200, [{"jsonrpc": "2.0", "id": "a", "result": {}}])
+
+
+def test_calls_at_once_are_all_answered() -> None:
+    """Every one is a step of its own, with a number of its own."""
+    with serving(shop_case()) as served:
+
+        def lookup(request_id: int) -> Any:
+            params = {"name": "lookup", "arguments": {"order": 7}}
+            return served.caller.rpc("tools/call", params, request_id)
+
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lookup, range(64)))
+    assert [answer["id"] for answer in answers] == list(range(64))
+    assert served.done.counts.substituted == 64
+    assert [step.seq for step in served.done.trace.steps] == list(range(64))
+
+
+def test_a_client_of_a_later_revision_falls_back() -> None:
+    """It asks `server/discover` first, and then as it always did."""
+    mcp = pytest.importorskip("mcp", reason="the extra mcp is not installed")
+    if not hasattr(mcp, "Client"):
+        pytest.skip("mcp 1 has no such client")
+
+    async def asked(url: str) -> Any:
+        async with mcp.Client(url) as client:
+            return (await client.call_tool("lookup", {"order": 7})).structured_content
+
+    with serving(shop_case()) as served:
+        assert served.around is not None
+        assert asyncio.run(asked(served.around.address.mcp)) == ORDER
 
 
 def test_the_real_client_is_answered_as_it_was_recorded(shop_trace: Trace) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import anthropic
@@ -50,7 +53,7 @@ def chat(served: Served, stream: bool) -> str:
         if stream:
             chunks = client.chat.completions.create(**ASKED["openai_chat"], stream=True)
             return "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-        return client.chat.completions.create(**ASKED["openai_chat"]).choices[0].message.content or ""
+        return str(client.chat.completions.create(**ASKED["openai_chat"]).choices[0].message.content)
 
 
 def responses(served: Served, stream: bool) -> str:
@@ -232,6 +235,24 @@ def test_an_endpoint_that_fails_is_no_verdict(server: ScriptedServer) -> None:
             status, body = served.caller.ask("/v1/chat/completions", ASKED["openai_chat"])
             assert status in (500, 502), body
         assert (served.done.status, served.done.counts.live_model) == ("errored", 1)
+
+
+def test_a_live_call_does_not_outlive_its_replay(server: ScriptedServer) -> None:
+    """An agent that is stopped while the model thinks is not waited for; the call is in the trace, unfinished."""
+    server.will(replace(json_reply(completion("Late.")), delay_s=3.0))
+    with (
+        serving(case_of("openai_chat"), mode="live-model", endpoint=server.url) as served,
+        socket.create_connection(("127.0.0.1", served.caller.port)) as agent,
+    ):
+        body = json.dumps(ASKED["openai_chat"]).encode()
+        path, host = f"{served.caller.prefix}/v1/chat/completions", f"localhost:{served.caller.port}"
+        head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+        agent.sendall(head.encode() + body)
+        while not server.requests:
+            time.sleep(0.01)
+    (step,) = served.done.trace.steps
+    assert step.error is not None
+    assert (served.done.counts.live_model, step.error.type) == (1, "GivenUp")
 
 
 def test_equal_replays_are_equal_traces() -> None:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from evalkit.playback.fixtures import ReplayHalt
 
-__all__ = ["Endpoint", "EndpointHalt", "HaltKind"]
+__all__ = ["Endpoint", "EndpointHalt", "GivenUp", "HaltKind"]
 
 HaltKind: TypeAlias = Literal["outage", "budget", "refused"]
 """Why there is no answer: the endpoint gave none, the budget is spent, or the request is not the endpoint's."""
@@ -33,6 +33,10 @@ class Endpoint:
     tries: int = 5
     timeout_s: float = 300.0
     concurrency: int = 32
+
+
+class GivenUp(ReplayHalt):
+    """The replay ended before a live model's answer came."""
 
 
 class EndpointHalt(ReplayHalt):

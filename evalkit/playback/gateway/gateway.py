@@ -36,6 +36,7 @@ class Gateway:
         incident: the case's run, for its tools.
         endpoint: base URL of a live model; None where none answers.
         missed: how many misses there are so far.
+        give_up: ends what waits for the live model.
 
     Attributes:
         faults: what failed in the gateway itself, in words; such a replay says nothing about the agent.
@@ -48,12 +49,14 @@ class Gateway:
         incident: Trace,
         endpoint: str | None = None,
         missed: Callable[[], int] = lambda: 0,
+        give_up: Callable[[], None] = lambda: None,
     ) -> None:
         lock = threading.Lock()
         self._self_run = SelfRun()
         tools = KnownTools(incident)
         self._model = ModelCalls(session, endpoint, tools, lock, self._self_run)
         self._tools = McpServer(session, incident, tools, lock, self._self_run.served)
+        self._give_up = give_up
         self._missed = missed
         self._output: list[Json] = []
         self._token = ""
@@ -89,6 +92,7 @@ class Gateway:
                 yield Address(own, token)
             finally:
                 self._closed = True
+                self._give_up()
 
     def answer(self, request: Request) -> Response:
         """The response to any request; a fault of the gateway's own is noted and answered as one."""

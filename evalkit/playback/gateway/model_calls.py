@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from evalkit.capture.exchange import Exchange, Reply, begin_exchange
 from evalkit.capture.seam import Answer, Position, Session
-from evalkit.playback.endpoint.model import EndpointHalt
+from evalkit.playback.endpoint.model import EndpointHalt, GivenUp
 from evalkit.playback.fixtures import ReplayHalt
 from evalkit.playback.gateway.http_server import Request, Response, json_response
 from evalkit.playback.gateway.self_run import SelfRun, ToolCall
@@ -74,6 +74,8 @@ class ModelCalls:
         except EndpointHalt as halt:
             self.halted = True
             return api_error(wire, 502, f"evalkit: {halt.reason}")
+        except GivenUp as over:
+            return api_error(wire, 502, f"evalkit: {over}")
         finally:
             with self._lock:
                 self.waited_s += time.monotonic() - began

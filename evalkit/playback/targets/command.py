@@ -71,6 +71,7 @@ class CommandTarget:
         """Runs the program to its end.
 
         Raises:
+            ConfigError: it can't be started.
             CommandFailed: by its exit code.
             ReplayTimeout, ReplayHalt: it was stopped.
         """
@@ -81,7 +82,7 @@ class CommandTarget:
         text = given if isinstance(given, str) else exact_text(given).decode()
         home, input_file, output_file = folder / "home", folder / "input", folder / "output"
         home.mkdir()
-        input_file.write_text(text, "utf-8")
+        input_file.write_bytes(text.encode("utf-8", "surrogatepass"))
         values = {
             "input": text,
             "input_file": str(input_file),
@@ -97,15 +98,15 @@ class CommandTarget:
             open(stdout, "wb") as said,
             open(stderr, "wb") as complained,
         ):
-            process = subprocess.Popen(
-                [filled(part, values) for part in self._table.argv],
-                stdin=fed,
-                stdout=said,
-                stderr=complained,
-                cwd=self._table.cwd or None,
-                env=self._environment(around, home, values),
-                start_new_session=True,
-            )
+            argv = [filled(part, values) for part in self._table.argv]
+            env = self._environment(around, home, values)
+            try:
+                process = subprocess.Popen(
+                    argv, stdin=fed, stdout=said, stderr=complained,
+                    cwd=self._table.cwd or None, env=env, start_new_session=True,
+                )  # fmt: skip
+            except (OSError, ValueError) as error:  # no interpreter, arguments that are too long, a null byte in one
+                raise ConfigError(f"{argv[0]!r} can't be started: {error}", "target of type command") from None
             stopped = _wait(process, around, (stdout, stderr))
         if stopped is not None:
             raise stopped
@@ -145,12 +146,28 @@ def _wait(process: subprocess.Popen[bytes], around: Surroundings, said: tuple[Pa
 
     waiter = threading.Thread(target=told, daemon=True)
     waiter.start()
+    heir = _heir(process)
     try:
         stopped = wait_for(lambda: process.returncode is not None or too_much(), around)
     finally:
         _end_group(process)
         waiter.join()
+        if heir is not None:
+            heir.kill()
+            heir.communicate()
     return CommandFailed(f"it said more than {MOST_SAID >> 20} MiB") if too_much() else stopped
+
+
+def _heir(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes] | None:
+    """Ends the program's group when this process is killed: it waits for the end of a pipe that only this one holds."""
+    if not hasattr(os, "killpg"):
+        return None
+    script = 'read -r _; kill -s KILL -- "-$0"'
+    with contextlib.suppress(OSError):  # a system without a shell
+        return subprocess.Popen(
+            ["/bin/sh", "-c", script, str(process.pid)], stdin=subprocess.PIPE, start_new_session=True
+        )
+    return None
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

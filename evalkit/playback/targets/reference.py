@@ -15,7 +15,7 @@ from typing import Any
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.errors import ConfigError
 
-__all__ = ["WHOEVER", "is_outside", "parse_reference", "reference_text"]
+__all__ = ["WHOEVER", "is_alone", "is_outside", "parse_reference", "reference_text"]
 
 WHOEVER = "whoever connects"
 """What stands for the target where nobody starts one: `evalkit gateway`."""
@@ -39,6 +39,15 @@ def is_outside(reference: str) -> bool:
         return parse_reference(reference)[0] in ("command", "http")
     except ConfigError:
         return False
+
+
+def is_alone(reference: str) -> bool:
+    """Whether only one replay of a target can be under way: its gateway has a port of its own."""
+    try:
+        body = parse_reference(reference)[1]
+    except ConfigError:
+        return False
+    return isinstance(body, dict) and bool(body.get("port"))
 
 
 def parse_reference(reference: str) -> tuple[str, str | dict[str, Json]]:
