@@ -23,6 +23,7 @@ from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
 from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.what_if import parse_what_if
 from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "judge", "replay", "run_suite"]
@@ -72,6 +73,7 @@ def replay(
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
     max_turns: int = 20,
+    what_if: Sequence[str] = (),
     settings: Settings | None = None,
 ) -> Replay:
     """One replay of a case. What the agent says and calls is sanitized as in a recording.
@@ -83,13 +85,15 @@ def replay(
         faults: what goes wrong on purpose, in mode ``simulation``.
         from_step: the model step that mode ``fork`` goes on from.
         max_turns: model calls of a fork at most.
+        what_if: counterfactuals, in mode ``simulation``, as `playback.what_if` reads them: ``confirm=refused``.
         settings: the project's, for its sanitizer; those of the current folder by default.
 
     Raises:
         ConfigError: there is no such target, arguments don't go together, or the settings can't be used.
         ReplayRefused: the incident lacks what the mode needs.
     """
-    check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    supposed = [parse_what_if(text) for text in what_if]
+    check_together(mode, base_url, overrides, (*faults, *supposed), from_step, f"case {case.id}")
     project = settings or _here()
     prepared = prepare(
         case,
@@ -100,6 +104,7 @@ def replay(
         overrides=overrides,
         faults=faults,
         from_step=from_step,
+        what_if=supposed,
         sanitizer=lambda: output_sanitizer(project),
     )
     runnable: Target

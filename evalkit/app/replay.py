@@ -68,6 +68,7 @@ def run_plan(
         overrides=plan.overrides,
         faults=plan.faults,
         from_step=plan.from_step,
+        what_if=plan.what_if,
     )
     target = _target(plan, max_turns)
     with prepared.entered() as day:

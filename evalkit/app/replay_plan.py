@@ -19,6 +19,7 @@ from evalkit.playback.model import LAYERS, Mode
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import first_request
+from evalkit.playback.what_if import WhatIf
 from evalkit.suite.select import reference as case_reference
 from evalkit.trace.model import Step
 
@@ -45,6 +46,7 @@ class Plan:
     faults: tuple[Fault, ...]
     from_step: int | None
     manifest: dict[str, Json]
+    what_if: tuple[WhatIf, ...] = ()
 
     @property
     def live(self) -> bool:
@@ -67,6 +69,7 @@ def plan_replay(
     actor: str = "",
     reason: str = "",
     needs_reason: bool = True,
+    what_if: Sequence[WhatIf] = (),
 ) -> Plan:
     """Settles a replay.
 
@@ -82,7 +85,7 @@ def plan_replay(
     """
     path = find_case(reference, settings.cases)
     case = read_case(path)
-    chosen = check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    chosen = check_together(mode, base_url, overrides, (*faults, *what_if), from_step, f"case {case.id}")
     runs = "" if chosen == "fork" else target or settings.target or case.target
     if chosen != "fork" and not runs:
         raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
@@ -100,6 +103,7 @@ def plan_replay(
         "endpoint": endpoint,
         "overrides": overrides.json(),
         "faults": [asdict(fault) for fault in faults],
+        "what_if": [one.json() for one in what_if],
         "from_step": from_step,
         "seed": seed,
         "repeat": repeat,
@@ -110,7 +114,7 @@ def plan_replay(
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
-    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, manifest)
+    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, manifest, tuple(what_if))
 
 
 def dry_json(plan: Plan) -> dict[str, Any]:
@@ -147,6 +151,8 @@ def dry_lines(plan: Plan) -> Iterator[str]:
         yield f"  would change {name}: {str(value)[:80]!r}"
     for fault in plan.faults:
         yield f"  would inject {fault.kind} in {fault.tool}, rate {fault.rate:g}, seed {fault.seed}"
+    for one in plan.what_if:
+        yield f"  would answer {one.name} by {one.then}"
 
 
 def _counted(steps: Sequence[Step], live: bool) -> dict[str, int]:
@@ -158,7 +164,7 @@ def check_together(
     mode: str | None,
     base_url: str | None,
     overrides: Overrides,
-    faults: Sequence[Fault],
+    faults: Sequence[Fault | WhatIf],
     from_step: int | None,
     where: str,
 ) -> Mode:
@@ -177,7 +183,7 @@ def _mode(
     mode: str | None,
     base_url: str | None,
     overrides: Overrides,
-    faults: Sequence[Fault],
+    faults: Sequence[Fault | WhatIf],
     from_step: int | None,
     where: str,
 ) -> Mode:
@@ -190,9 +196,10 @@ def _mode(
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
         raise ConfigError(f"{flags} is for a live model", where, "pass --base-url http://...")
     if faults:
-        return _only(mode, "simulation", "--fault", where)
+        return _only(mode, "simulation", "--fault" if isinstance(faults[0], Fault) else "--what-if", where)
     if mode == "simulation":
-        raise ConfigError("mode simulation needs a fault", where, "pass --fault tool=NAME,kind=error,rate=0.5")
+        cure = "pass --fault tool=NAME,kind=error,rate=0.5, or --what-if NAME=refused"
+        raise ConfigError("mode simulation needs a fault or a counterfactual", where, cure)
     needed = {"prompt-swap": "system_prompt", "model-swap": "model"}
     if mode in needed and needed[mode] not in changed:
         flag = needed[mode].replace("_", "-")

@@ -29,6 +29,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--tools", type=_FILE, help="A JSON file with the list of tool definitions to use instead.")
 @click.option("--extra-body", default="", help="A JSON object of further fields for the model's request.")
 @click.option("--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3")
+@click.option("--what-if", multiple=True, metavar="NAME=THEN",
+              help="An approval, policy or retrieval: refused, approved, JSON, @FILE or module:function.")  # fmt: skip
 @click.option("--max-turns", type=click.IntRange(1), default=20, show_default=True, help="Model calls of a fork.")
 @click.option("--strict", is_flag=True, help="Calls must come in the recorded order.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
@@ -50,6 +52,7 @@ def replay(
     tools: Path | None,
     extra_body: str,
     fault: tuple[str, ...],
+    what_if: tuple[str, ...],
     strict: bool,
     timeout: float,
     max_turns: int,
@@ -63,16 +66,19 @@ def replay(
     from evalkit.app.replay_plan import dry_json, dry_lines, plan_replay
     from evalkit.app.show_runs import comparison_json, comparison_line, repeat_lines, replay_json, replay_lines
     from evalkit.playback.faults import parse_fault
+    from evalkit.playback.what_if import parse_what_if
     from evalkit.trace.visible import visible
 
     dry, settings = mode == "dry", project()
     overrides = read_overrides(model, system_prompt, temperature, tools, extra_body)
     faults = [parse_fault(text) for text in fault]
+    supposed = [parse_what_if(text) for text in what_if]
     if not dry and out is not None:
         check_free(out)
     plan = plan_replay(
-        case, settings, mode=None if dry else mode, overrides=overrides, faults=faults, needs_reason=not dry, **wanted
-    )
+        case, settings, mode=None if dry else mode, overrides=overrides, faults=faults, what_if=supposed,
+        needs_reason=not dry, **wanted,
+    )  # fmt: skip
     if dry:
         if as_json:
             echo_json(dry_json(plan))

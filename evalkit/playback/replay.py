@@ -25,6 +25,7 @@ from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import Target
+from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
 
@@ -50,6 +51,7 @@ class PreparedCase:
     overrides: Overrides = NO_OVERRIDES
     faults: tuple[Fault, ...] = ()
     from_step: int | None = None
+    what_if: tuple[WhatIf, ...] = ()
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -89,11 +91,12 @@ class Day:
         outputs.start()
         sanitize = outputs.arguments if outputs.active else None
         frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
+        supposing = Supposing(frozen, prepared.what_if, self._incident.steps) if prepared.what_if else None
         faulty = None
         if prepared.faults:
             name = f"{prepared.case.id}/{sample}"
-            faulty = Faulty(frozen, prepared.faults, name, world.clock.read, world.clock.advance)
-        session, raw = self._execute(target, sample, frozen, faulty or frozen)
+            faulty = Faulty(supposing or frozen, prepared.faults, name, world.clock.read, world.clock.advance)
+        session, raw = self._execute(target, sample, frozen, faulty or supposing or frozen)
         kept = outputs.kept(frozen.ids.told_by_recorded(raw))
         trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
@@ -101,6 +104,9 @@ class Day:
         status, results, reason = self._judged[digest]
         if faulty is not None and faulty.met and status != "passed":
             reason = f"{reason}; met {', '.join(faulty.met)}"
+        if supposing is not None:
+            told = ", ".join(f"{one} (x{count})" for one, count in supposing.met.items()) or "never asked"
+            reason = f"{reason}; what if: {told}".removeprefix("; ")
         return Replay(
             trace=trace,
             status=status,
@@ -185,6 +191,7 @@ def prepare(
     overrides: Overrides = NO_OVERRIDES,
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
+    what_if: Sequence[WhatIf] = (),
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -196,6 +203,7 @@ def prepare(
         overrides: changes to the requests of a live model.
         faults: what goes wrong on purpose.
         from_step: the model step at which a fork starts; what came before it is taken from the incident.
+        what_if: retrievals, policies and approvals that are answered otherwise than recorded.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
@@ -223,6 +231,7 @@ def prepare(
         overrides=overrides,
         faults=tuple(faults),
         from_step=from_step,
+        what_if=tuple(what_if),
     )
 
 
