@@ -105,6 +105,7 @@ def replay(
         faults=faults,
         from_step=from_step,
         what_if=supposed,
+        options=project.world,
         sanitizer=lambda: output_sanitizer(project),
     )
     runnable: Target

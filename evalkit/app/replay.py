@@ -69,6 +69,7 @@ def run_plan(
         faults=plan.faults,
         from_step=plan.from_step,
         what_if=plan.what_if,
+        options=plan.options,
     )
     target = _target(plan, max_turns)
     with prepared.entered() as day:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evalkit.app.environment import acting, now_utc
@@ -16,6 +16,7 @@ from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError, UsageError
 from evalkit.playback.faults import Fault
 from evalkit.playback.model import LAYERS, Mode
+from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import first_request
@@ -47,6 +48,7 @@ class Plan:
     from_step: int | None
     manifest: dict[str, Json]
     what_if: tuple[WhatIf, ...] = ()
+    options: WorldOptions = PLAIN_WORLD
 
     @property
     def live(self) -> bool:
@@ -70,11 +72,13 @@ def plan_replay(
     reason: str = "",
     needs_reason: bool = True,
     what_if: Sequence[WhatIf] = (),
+    clock: ClockKind | None = None,
 ) -> Plan:
     """Settles a replay.
 
     Args:
         mode: None takes the one that the other arguments ask for.
+        clock: None takes the settings' one.
         needs_reason: whether a live model is asked only with actor and reason.
 
     Raises:
@@ -95,6 +99,7 @@ def plan_replay(
     if endpoint is not None and needs_reason and not (who and reason.strip()):
         missing = "--reason" if who else "--actor and --reason"
         raise UsageError(f"mode {chosen} asks a live model: say why", f"case {case.id}", f"pass {missing}")
+    options = settings.world if clock is None else replace(settings.world, clock=clock)
     manifest: dict[str, Json] = {
         "replay_id": f"r-{secrets.token_hex(8)}",
         "mode": chosen,
@@ -111,10 +116,11 @@ def plan_replay(
         "reason": reason,
         "started_at": now_utc(),
         "layers": list(LAYERS),
+        "world": options.json(),
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
-    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, manifest, tuple(what_if))
+    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, manifest, tuple(what_if), options)
 
 
 def dry_json(plan: Plan) -> dict[str, Any]:

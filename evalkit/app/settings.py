@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.errors import ConfigError
+from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions, world_from_json
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
@@ -93,6 +94,7 @@ class Settings:
         ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
         evidence: whether and how raw traces are kept.
         actor: who acts, where a command does not say.
+        world: what replays' frozen world is like.
     """
 
     root: Path = Path()
@@ -108,6 +110,7 @@ class Settings:
     ner: tuple[str, ...] = ()
     evidence: EvidenceSettings = EvidenceSettings()
     actor: str = ""
+    world: WorldOptions = PLAIN_WORLD
     source: str = field(default="defaults")
 
     def effect_of(self, tool: str) -> Effect | None:
@@ -165,6 +168,12 @@ class _Evidence(_Strict):
     keep: bool = False
 
 
+class _World(_Strict):
+    clock: ClockKind = "still"
+    keep_env: list[str] | None = None
+    working_copy: bool = False
+
+
 class _File(_Strict):
     cases: str = "cases"
     suites: str = "suites"
@@ -174,6 +183,7 @@ class _File(_Strict):
     tools: dict[str, _Tool] = {}
     sanitize: _Sanitize = _Sanitize()
     evidence: _Evidence = _Evidence()
+    world: _World = _World()
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -203,13 +213,14 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         reports=root / file.reports,
         target=file.target,
         owner=file.owner,
-        key_file=Path(key_file).expanduser() if key_file else None,
+        key_file=Path(key_file).expanduser().absolute() if key_file else None,
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
         policies=(file.sanitize.rule(), *(sub.rule(sub.path, sub.tag) for sub in file.sanitize.policies)),
         ner=tuple(file.sanitize.ner),
         evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),
         actor=environment.get("EVALKIT_ACTOR", ""),
+        world=world_from_json(file.world.model_dump()),
         source=source,
     )
 

@@ -21,11 +21,13 @@ from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import Target
 from evalkit.playback.what_if import Supposing, WhatIf
+from evalkit.playback.workplace import workplace
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
 
@@ -52,6 +54,7 @@ class PreparedCase:
     faults: tuple[Fault, ...] = ()
     from_step: int | None = None
     what_if: tuple[WhatIf, ...] = ()
+    options: WorldOptions = PLAIN_WORLD
 
     def replay(self, target: Target, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -61,10 +64,18 @@ class PreparedCase:
     @contextmanager
     def entered(self) -> Iterator[Day]:
         """The case's frozen world around this process, for as many replays as are wanted."""
-        endpoint = self.endpoint
-        world = World(self.case.trace.trace.started_at or 0.0, Guard.for_endpoint(endpoint))
+        endpoint, options = self.endpoint, self.options
+        start, moving = self.case.trace.trace.started_at or 0.0, options.clock == "moving"
+        world = World(start, Guard.for_endpoint(endpoint), moving=moving)
         deadline = Deadline(self.timeout_s)
-        with http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered():
+        with (
+            http_capture(),
+            carry_context(),
+            workplace(copied=options.working_copy),
+            environment_of(endpoint, options),
+            deadline.ready(),
+            world.entered(),
+        ):
             yield Day(self, world, deadline)
 
 
@@ -192,6 +203,7 @@ def prepare(
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
     what_if: Sequence[WhatIf] = (),
+    options: WorldOptions = PLAIN_WORLD,
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -204,6 +216,7 @@ def prepare(
         faults: what goes wrong on purpose.
         from_step: the model step at which a fork starts; what came before it is taken from the incident.
         what_if: retrievals, policies and approvals that are answered otherwise than recorded.
+        options: what the project chooses about the frozen world.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
@@ -232,6 +245,7 @@ def prepare(
         faults=tuple(faults),
         from_step=from_step,
         what_if=tuple(what_if),
+        options=options,
     )
 
 

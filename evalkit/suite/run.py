@@ -20,7 +20,7 @@ from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, plan_items, split_item
 from evalkit.suite.results import write_results
 from evalkit.suite.select import CaseRef
-from evalkit.suite.work import SANITIZING
+from evalkit.suite.work import SANITIZING, WORLD
 
 __all__ = ["MANIFEST_NAME", "Progress", "execute", "read_manifest", "start_run", "suite_json"]
 
@@ -97,6 +97,7 @@ def execute(
     workers: int,
     on_progress: Callable[[Progress], None],
     sanitizing: Mapping[str, Any] | None = None,
+    world: Mapping[str, Any] | None = None,
 ) -> None:
     """Does what the journal does not hold yet, then writes samples and traces.
 
@@ -105,6 +106,7 @@ def execute(
         executor: name in the registry.
         on_progress: is called after each finished item.
         sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
+        world: the project's choices about the frozen world; see `suite.work.WORLD`.
 
     Raises:
         EvalkitError: what a worker raised on purpose.
@@ -116,7 +118,8 @@ def execute(
         items = plan_items(cases, suite.samples, workers, done)
         journal = Journal(folder)
         try:
-            _do(items, journal, {**suite_json(suite), SANITIZING: sanitizing}, executor, workers, progress, on_progress)
+            body = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}
+            _do(items, journal, body, executor, workers, progress, on_progress)
         finally:
             journal.close()
         write_results(folder)

@@ -15,6 +15,7 @@ from evalkit.case.model import Case
 from evalkit.case.store import read_case
 from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.model import Replay
+from evalkit.playback.options import PLAIN_WORLD, world_from_json
 from evalkit.playback.overrides import NO_OVERRIDES
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.protocol import TARGETS, Target
@@ -26,10 +27,13 @@ from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
 
-__all__ = ["SANITIZING", "Worker"]
+__all__ = ["SANITIZING", "WORLD", "Worker"]
 
 SANITIZING = "sanitizing"
 """Where a worker's plan has the sanitizer's policy and key file; without it outputs are kept as they are."""
+
+WORLD = "world"
+"""Where a worker's plan has the project's choices about the frozen world."""
 
 _PASSING_KEPT = 3
 
@@ -47,13 +51,17 @@ class Worker:
     """Replays items of one suite, in one process.
 
     Args:
-        suite: the suite as JSON (it crosses a process border), with the sanitizer's rules under `SANITIZING`.
+        suite: the suite as JSON (it crosses a process border), with the sanitizer's rules under `SANITIZING`
+            and the choices about the world under `WORLD`.
     """
 
     def __init__(self, suite: Mapping[str, Any]) -> None:
         body = dict(suite)
         self._sanitizing: Mapping[str, Any] | None = body.pop(SANITIZING, None)
         self._sanitizer: Sanitizer | None = None
+        self._key = os.environ.get("EVALKIT_PSEUDONYM_KEY")  # in a replay's world there is none
+        world = body.pop(WORLD, None)
+        self._options = PLAIN_WORLD if world is None else world_from_json(world)
         self._suite = suite_from_json(body, "the run's plan")
         self._targets: dict[str, Target] = {}
 
@@ -89,6 +97,7 @@ class Worker:
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
                 timeout_s=self._suite.timeout_s,
+                options=self._options,
                 sanitizer=None if self._sanitizing is None else self._made,
             )
         except ReplayRefused as refused:  # one case that can't be replayed doesn't stop the others
@@ -109,7 +118,7 @@ class Worker:
         if self._sanitizer is None:
             rules = self._sanitizing or {}
             path = Path(rules["key_file"]) if rules.get("key_file") else None
-            key = key_at_hand(path, os.environ.get("EVALKIT_PSEUDONYM_KEY"))
+            key = key_at_hand(path, self._key)
             self._sanitizer = Sanitizer(Policy.from_json(rules["policy"]), key)
         return self._sanitizer
 
