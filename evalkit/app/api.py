@@ -29,6 +29,7 @@ from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.what_if import parse_what_if
 from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "judge", "replay", "run_suite"]
@@ -79,6 +80,7 @@ def replay(
     from_step: int | None = None,
     max_turns: int = 20,
     on_miss: Sequence[str] = (),
+    what_if: Sequence[str] = (),
     settings: Settings | None = None,
 ) -> Replay:
     """One replay of a case. What the agent says and calls is sanitized as in a recording.
@@ -92,13 +94,15 @@ def replay(
         from_step: the model step that mode ``fork`` goes on from.
         max_turns: model calls of a fork at most.
         on_miss: rules for calls that the case holds no answer for, as ``search_*=error`` (`--on-miss`).
+        what_if: counterfactuals, in mode ``simulation``, as `playback.what_if` reads them: ``confirm=refused``.
         settings: the project's, for its sanitizer; those of the current folder by default.
 
     Raises:
         ConfigError: there is no such target, arguments don't go together, or the settings can't be used.
         ReplayRefused: the incident lacks what the mode needs.
     """
-    check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    supposed = [parse_what_if(text) for text in what_if]
+    check_together(mode, base_url, overrides, (*faults, *supposed), from_step, f"case {case.id}")
     project = settings or _here()
     prepared = prepare(
         case,
@@ -110,6 +114,8 @@ def replay(
         faults=faults,
         from_step=from_step,
         on_miss=(*map(parse_rule, on_miss), *project.on_miss),
+        what_if=supposed,
+        options=project.world,
         sanitizer=lambda: output_sanitizer(project),
     )
     runnable: AnyTarget

@@ -145,6 +145,8 @@ def _replays(
         on_miss=plan.on_miss,
         sandbox=sandbox,
         caller=caller,
+        what_if=plan.what_if,
+        options=plan.options,
     )
     replays: list[Replay] = []
     with prepared.entered(target) as day:

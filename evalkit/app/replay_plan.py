@@ -21,10 +21,12 @@ from evalkit.playback.faults import Fault
 from evalkit.playback.keys import requested_model
 from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Mode
+from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import first_request
 from evalkit.playback.targets.reference import is_outside
+from evalkit.playback.what_if import WhatIf
 from evalkit.suite.select import reference as case_reference
 from evalkit.trace.model import Step
 
@@ -60,6 +62,8 @@ class Plan:
     from_step: int | None
     on_miss: tuple[MissRule, ...]
     manifest: dict[str, Json]
+    what_if: tuple[WhatIf, ...] = ()
+    options: WorldOptions = PLAIN_WORLD
 
     @property
     def live(self) -> bool:
@@ -85,6 +89,8 @@ def plan_replay(
     actor: str = "",
     reason: str = "",
     needs_reason: bool = True,
+    what_if: Sequence[WhatIf] = (),
+    clock: ClockKind | None = None,
 ) -> Plan:
     """Settles a replay.
 
@@ -94,6 +100,7 @@ def plan_replay(
         sandbox: whether they will be confined.
         on_miss: rules given by flag; the case's and the settings' come after them.
         mode: None takes the one that the other arguments ask for.
+        clock: None takes the settings' one.
         needs_reason: whether a live model is asked only with actor and reason.
 
     Raises:
@@ -107,7 +114,7 @@ def plan_replay(
     on_miss = (*on_miss, *settings.on_miss)
     if base_url is None and (mode in _LIVE or overrides.json() or from_step is not None):
         base_url = settings.model.get("base_url")
-    chosen = check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    chosen = check_together(mode, base_url, overrides, (*faults, *what_if), from_step, f"case {case.id}")
     runs = "" if chosen == "fork" else target or settings.target or case.target
     if chosen != "fork" and not runs:
         raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
@@ -131,6 +138,7 @@ def plan_replay(
     if endpoint is not None and needs_reason and not (who and reason.strip()):
         missing = "--reason" if who else "--actor and --reason"
         raise UsageError(f"mode {chosen} asks a live model: say why", f"case {case.id}", f"pass {missing}")
+    options = settings.world if clock is None else replace(settings.world, clock=clock)
     manifest: dict[str, Json] = {
         "replay_id": f"r-{secrets.token_hex(8)}",
         "mode": chosen,
@@ -139,6 +147,7 @@ def plan_replay(
         "endpoint": endpoint,
         "overrides": overrides.json(),
         "faults": [asdict(fault) for fault in faults],
+        "what_if": [one.json() for one in what_if],
         "from_step": from_step,
         "budget": budget.json(),
         "on_miss": [rule.json() for rule in ready.on_miss],
@@ -148,6 +157,7 @@ def plan_replay(
         "reason": reason,
         "started_at": now_utc(),
         "layers": list(OUTSIDE_LAYERS if is_outside(runs) else LAYERS),
+        "world": options.json(),
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
@@ -167,6 +177,8 @@ def plan_replay(
         from_step,
         on_miss,
         manifest,
+        tuple(what_if),
+        options,
     )
 
 
@@ -220,6 +232,8 @@ def dry_lines(plan: Plan) -> Iterator[str]:
         yield f"  would change {name}: {str(value)[:80]!r}"
     for fault in plan.faults:
         yield f"  would inject {fault.kind} in {fault.tool}, rate {fault.rate:g}, seed {fault.seed}"
+    for one in plan.what_if:
+        yield f"  would answer {one.name} by {one.then}"
 
 
 def _counted(steps: Sequence[Step], live: bool) -> dict[str, int]:
@@ -231,7 +245,7 @@ def check_together(
     mode: str | None,
     base_url: str | None,
     overrides: Overrides,
-    faults: Sequence[Fault],
+    faults: Sequence[Fault | WhatIf],
     from_step: int | None,
     where: str,
 ) -> Mode:
@@ -250,7 +264,7 @@ def _mode(
     mode: str | None,
     base_url: str | None,
     overrides: Overrides,
-    faults: Sequence[Fault],
+    faults: Sequence[Fault | WhatIf],
     from_step: int | None,
     where: str,
 ) -> Mode:
@@ -263,9 +277,10 @@ def _mode(
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
         raise ConfigError(f"{flags} is for a live model", where, "pass --base-url http://...")
     if faults:
-        return _only(mode, "simulation", "--fault", where)
+        return _only(mode, "simulation", "--fault" if isinstance(faults[0], Fault) else "--what-if", where)
     if mode == "simulation":
-        raise ConfigError("mode simulation needs a fault", where, "pass --fault tool=NAME,kind=error,rate=0.5")
+        cure = "pass --fault tool=NAME,kind=error,rate=0.5, or --what-if NAME=refused"
+        raise ConfigError("mode simulation needs a fault or a counterfactual", where, cure)
     needed = {"prompt-swap": "system_prompt", "model-swap": "model"}
     if mode in needed and needed[mode] not in changed:
         flag = needed[mode].replace("_", "-")

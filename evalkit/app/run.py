@@ -239,6 +239,7 @@ def _do(
             workers=1 if chosen == "serial" else count,
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
+            world=settings.world.json(),
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None

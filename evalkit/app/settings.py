@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.miss_rules import MissRule, rules_of_table
+from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions, world_from_json
 from evalkit.playback.targets.reference import reference_text
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.trace.effect import effect_by_pattern
@@ -102,6 +103,7 @@ class Settings:
         ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
         evidence: whether and how raw traces are kept.
         actor: who acts, where a command does not say.
+        world: what replays' frozen world is like.
     """
 
     root: Path = Path()
@@ -120,6 +122,7 @@ class Settings:
     ner: tuple[str, ...] = ()
     evidence: EvidenceSettings = EvidenceSettings()
     actor: str = ""
+    world: WorldOptions = PLAIN_WORLD
     source: str = field(default="defaults")
 
     def effect_of(self, tool: str) -> Effect | None:
@@ -194,6 +197,12 @@ class _Evidence(_Strict):
     keep: bool = False
 
 
+class _World(_Strict):
+    clock: ClockKind = "still"
+    keep_env: list[str] | None = None
+    working_copy: bool = False
+
+
 class _File(_Strict):
     cases: str = "cases"
     suites: str = "suites"
@@ -206,6 +215,7 @@ class _File(_Strict):
     on_miss: dict[str, Any] = {}
     sanitize: _Sanitize = _Sanitize()
     evidence: _Evidence = _Evidence()
+    world: _World = _World()
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -235,7 +245,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         reports=root / file.reports,
         target=reference_text(file.target),
         owner=file.owner,
-        key_file=Path(key_file).expanduser() if key_file else None,
+        key_file=Path(key_file).expanduser().absolute() if key_file else None,
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
         model=file.model.model_dump(exclude_none=True),
@@ -245,6 +255,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         ner=tuple(file.sanitize.ner),
         evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),
         actor=environment.get("EVALKIT_ACTOR", ""),
+        world=world_from_json(file.world.model_dump()),
         source=source,
     )
 

@@ -22,7 +22,7 @@ from evalkit.capture.through import Shape, given, instrument, own_copy
 from evalkit.trace import approval as approvals
 from evalkit.trace.model import Kind
 
-__all__ = ["RETURNED", "action_hash", "approval", "policy", "retrieval"]
+__all__ = ["RETURNED", "action_hash", "answer_of", "approval", "policy", "retrieval"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,7 +51,7 @@ def retrieval(function: Any = None, /, *, name: str | None = None) -> Any:
     if function is None:
         return functools.partial(retrieval, name=name)
     first = next((name for name in inspect.signature(function).parameters if name not in ("self", "cls")), "")
-    return _marked(function, "retrieval", name, {}, documents_of, functools.partial(_with_query, first))
+    return _marked(function, "retrieval", name, {}, functools.partial(_with_query, first))
 
 
 @overload
@@ -70,7 +70,7 @@ def policy(function: Any = None, /, *, name: str | None = None, version: str | N
     """
     if function is None:
         return functools.partial(policy, name=name, version=version)
-    return _marked(function, "policy", name, {} if version is None else {"version": version}, lambda given: given)
+    return _marked(function, "policy", name, {} if version is None else {"version": version})
 
 
 @overload
@@ -91,7 +91,7 @@ def approval(function: Any = None, /, *, name: str | None = None) -> Any:
     """
     if function is None:
         return functools.partial(approval, name=name)
-    return _marked(function, "approval", name, {}, approvals.decision_of)
+    return _marked(function, "approval", name, {})
 
 
 def action_hash(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -109,15 +109,28 @@ def action_hash(tool: str, arguments: Mapping[str, Any]) -> str:
     return approvals.action_hash(tool, plain(arguments))
 
 
+def answer_of(kind: Kind, value: Json) -> Answer:
+    """What a retriever, policy or approver gave, as its step has it.
+
+    Args:
+        value: plain JSON.
+    """
+    shown = (
+        documents_of(value) if kind == "retrieval" else approvals.decision_of(value) if kind == "approval" else value
+    )
+    if shown is None or shown == value:
+        return Answer(value)
+    return Answer(shown, attributes={RETURNED: value})
+
+
 def _marked(
     function: Callable[..., Any],
     kind: Kind,
     name: str | None,
     attributes: Mapping[str, Any],
-    normal: Callable[[Json], Any],
     asked: Callable[[dict[str, Json]], dict[str, Json]] = lambda given: given,
 ) -> Callable[..., Any]:
-    """`function` as a dependency of `kind`; `normal` gives the normal form of a plain result, None for none."""
+    """`function` as a dependency of `kind`."""
     bind = binder(function)
     capability = name or function.__name__
 
@@ -125,11 +138,7 @@ def _marked(
         return session.begin(Call(kind, capability, asked(bind(args, kwargs)), attributes=attributes))
 
     def written(output: Any) -> Answer:
-        value = plain(output)
-        shown = normal(value)
-        if shown is None or shown == value:
-            return Answer(value)
-        return Answer(shown, attributes={RETURNED: value})
+        return answer_of(kind, plain(output))
 
     def rebuilt(answer: Answer) -> Any:
         shown = given(answer)

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import click
 
+from evalkit.cli.hashes import fix_hashes
 from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError, ExitCode
 
@@ -77,6 +78,8 @@ def cli() -> None:
 
 def main() -> None:
     """The console script."""
+    if sys.argv[1:2] in (["replay"], ["run"]):
+        fix_hashes()
     gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
     try:
         code = cli.main(standalone_mode=False)

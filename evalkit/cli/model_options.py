@@ -29,6 +29,12 @@ _OPTIONS = (
     click.option(
         "--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3"
     ),
+    click.option(
+        "--what-if",
+        multiple=True,
+        metavar="NAME=THEN",
+        help="An approval, policy or retrieval: refused, approved, JSON, @FILE or module:function.",
+    ),
     click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS),
     click.option("--budget", default="", metavar="LIMITS", help=BUDGET),
     click.option("--strict", is_flag=True, help="Calls must come in the recorded order."),
@@ -56,6 +62,7 @@ def planned(
     tools: Path | None,
     extra_body: str,
     fault: tuple[str, ...],
+    what_if: tuple[str, ...],
     on_miss: tuple[str, ...],
     budget: str,
     **wanted: Any,
@@ -66,9 +73,13 @@ def planned(
     from evalkit.playback.endpoint.budget import NO_LIMITS, parse_budget
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
+    from evalkit.playback.what_if import parse_what_if
 
     overrides = read_overrides(model, system_prompt, temperature, tools, extra_body)
     faults = [parse_fault(text) for text in fault]
     rules = [parse_rule(text) for text in on_miss]
     limits = parse_budget(budget) if budget else NO_LIMITS
-    return plan_replay(case, settings, overrides=overrides, faults=faults, on_miss=rules, budget=limits, **wanted)
+    supposed = [parse_what_if(text) for text in what_if]
+    return plan_replay(
+        case, settings, overrides=overrides, faults=faults, what_if=supposed, on_miss=rules, budget=limits, **wanted
+    )

@@ -27,6 +27,7 @@ _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"
 @click.option("--unsafe-replay", is_flag=True, help="In a sandbox even where layers are missing.")
 @click.option("--max-turns", type=click.IntRange(1), default=20, show_default=True, help="Model calls of a fork.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--clock", type=click.Choice(["still", "moving"]), help="Whether time goes on between recorded answers.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds a replay may take.")
 @as_json
 @click.pass_context

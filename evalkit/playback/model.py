@@ -22,7 +22,7 @@ Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "s
 - ``fork``: from one recorded model step on, with a live model and the built-in agent loop.
 """
 
-LAYERS = ("in-process: clock, random, uuid, sockets",)
+LAYERS = ("in-process: clock, random, uuid, sockets, credentials",)
 """What keeps a replay from the outside world, for the run's manifest."""
 
 OUTSIDE_LAYERS = ("gateway: model and tools only; the agent's clock, files and network are the machine's",)

@@ -29,11 +29,14 @@ from evalkit.playback.fixtures import FixtureIndex, Frozen
 from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
 from evalkit.playback.missing import Missing
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import AnyTarget, OutsideTarget, Target, TargetUnavailable
+from evalkit.playback.what_if import Supposing, WhatIf
+from evalkit.playback.workplace import workplace
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
 
@@ -62,6 +65,8 @@ class PreparedCase:
     on_miss: tuple[MissRule, ...] = ()
     caller: Caller | None = None
     sandbox: bool = False
+    what_if: tuple[WhatIf, ...] = ()
+    options: WorldOptions = PLAIN_WORLD
 
     def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -75,9 +80,9 @@ class PreparedCase:
         The frozen world is around this process. An agent in another one is out of its reach, and evalkit needs its own
         clock and sockets to serve that.
         """
-        endpoint = self.endpoint
+        endpoint, options = self.endpoint, self.options
         guard = Guard() if self.sandbox else Guard.for_endpoint(endpoint)
-        world = World(self.case.trace.trace.started_at or 0.0, guard)
+        world = World(self.case.trace.trace.started_at or 0.0, guard, moving=options.clock == "moving")
         deadline = Deadline(self.timeout_s)
         outside = isinstance(target, OutsideTarget)
         with ExitStack() as stack:
@@ -85,7 +90,14 @@ class PreparedCase:
             if caller is None and endpoint is not None:
                 known = Endpoint(endpoint)
                 caller = stack.enter_context(local_caller(known, stack.enter_context(account(known, NO_LIMITS))))
-            around = (http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered())
+            around = (
+                http_capture(),
+                carry_context(),
+                workplace(copied=options.working_copy),
+                environment_of(endpoint, options),
+                deadline.ready(),
+                world.entered(),
+            )
             for layer in () if outside else around:
                 stack.enter_context(layer)
             yield Day(self, world, deadline, caller if endpoint is not None else None)
@@ -118,6 +130,9 @@ class Day:
         answerer: Answerer = frozen
         if prepared.on_miss:
             answerer = Missing(frozen, prepared.on_miss, self._incident.steps)
+        supposing = None
+        if prepared.what_if:
+            answerer = supposing = Supposing(answerer, prepared.what_if, self._incident.steps)
         faulty = None
         if prepared.faults:
             name = f"{prepared.case.id}/{sample}"
@@ -136,6 +151,9 @@ class Day:
             status, results, reason = "errored", (), fault
         if faulty is not None and faulty.met and status != "passed":
             reason = f"{reason}; met {', '.join(faulty.met)}"
+        if supposing is not None:
+            told = ", ".join(f"{one} (x{count})" for one, count in supposing.met.items()) or "never asked"
+            reason = f"{reason}; what if: {told}".removeprefix("; ")
         return Replay(
             trace=trace,
             status=status,
@@ -252,6 +270,8 @@ def prepare(
     on_miss: Sequence[MissRule] = (),
     sandbox: bool = False,
     caller: Caller | None = None,
+    what_if: Sequence[WhatIf] = (),
+    options: WorldOptions = PLAIN_WORLD,
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -266,6 +286,8 @@ def prepare(
         on_miss: how misses are answered; the case's own rules come after a suite's and before the settings'.
         sandbox: whether the replays will be confined.
         caller: who asks the live model; one without budget and prices where it is None.
+        what_if: retrievals, policies and approvals that are answered otherwise than recorded.
+        options: what the project chooses about the frozen world.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
@@ -298,6 +320,8 @@ def prepare(
         on_miss=rules,
         caller=caller,
         sandbox=sandbox,
+        what_if=tuple(what_if),
+        options=options,
     )
 
 

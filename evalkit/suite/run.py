@@ -99,6 +99,7 @@ def execute(
     workers: int,
     on_progress: Callable[[Progress], None],
     sanitizing: Mapping[str, Any] | None = None,
+    world: Mapping[str, Any] | None = None,
 ) -> str:
     """Does what the journal does not hold yet, then writes samples and traces.
 
@@ -110,13 +111,14 @@ def execute(
         executor: name in the registry.
         on_progress: is called after each finished item.
         sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
+        world: the project's choices about the frozen world; see `suite.work.WORLD`.
 
     Raises:
         EvalkitError: what a worker raised on purpose.
         KeyboardInterrupt: stopped; the journal holds what was done.
     """
     progress = Progress(total=len(cases) * suite.samples)
-    plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing}
+    plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}
     with _sole_writer(folder):
         done = _journaled(folder, progress)
         items = plan_items(cases, suite.samples, workers, done)

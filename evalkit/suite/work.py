@@ -20,6 +20,7 @@ from evalkit.playback.endpoint.calls import LiveModel, check_headers
 from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.endpoint.local import local_caller
 from evalkit.playback.model import Replay
+from evalkit.playback.options import PLAIN_WORLD, world_from_json
 from evalkit.playback.overrides import NO_OVERRIDES
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
@@ -33,13 +34,16 @@ from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
 
-__all__ = ["LEDGER", "SANITIZING", "Worker"]
+__all__ = ["LEDGER", "SANITIZING", "WORLD", "Worker"]
 
 LEDGER = "ledger"
 """Where a worker's plan has the path of the run's account."""
 
 SANITIZING = "sanitizing"
 """Where a worker's plan has the sanitizer's policy and key file; without it outputs are kept as they are."""
+
+WORLD = "world"
+"""Where a worker's plan has the project's choices about the frozen world."""
 
 _PASSING_KEPT = 3
 
@@ -57,7 +61,8 @@ class Worker:
     """Replays items of one suite, in one process.
 
     Args:
-        suite: the suite as JSON (it crosses a process border), with the sanitizer's rules under `SANITIZING`.
+        suite: the suite as JSON (it crosses a process border), with the sanitizer's rules under `SANITIZING`
+            and the choices about the world under `WORLD`.
     """
 
     def __init__(self, suite: Mapping[str, Any]) -> None:
@@ -66,6 +71,9 @@ class Worker:
         self._sanitizer: Sanitizer | None = None
         ledger = body.pop(LEDGER, None)
         self._ledger = None if ledger is None else Ledger(Path(ledger))
+        self._key = os.environ.get("EVALKIT_PSEUDONYM_KEY")  # in a replay's world there is none
+        world = body.pop(WORLD, None)
+        self._options = PLAIN_WORLD if world is None else world_from_json(world)
         self._suite = suite_from_json(body, "the run's plan")
         self._targets: dict[str, AnyTarget] = {}
 
@@ -137,6 +145,7 @@ class Worker:
                 sandbox=self._suite.sandbox,
                 caller=caller,
                 timeout_s=self._suite.timeout_s,
+                options=self._options,
                 sanitizer=None if self._sanitizing is None else self._made,
             )
         except ReplayRefused as refused:  # one case that can't be replayed doesn't stop the others
@@ -166,7 +175,7 @@ class Worker:
         if self._sanitizer is None:
             rules = self._sanitizing or {}
             path = Path(rules["key_file"]) if rules.get("key_file") else None
-            key = key_at_hand(path, os.environ.get("EVALKIT_PSEUDONYM_KEY"))
+            key = key_at_hand(path, self._key)
             self._sanitizer = Sanitizer(Policy.from_json(rules["policy"]), key)
         return self._sanitizer
 
