@@ -10,7 +10,7 @@ keywords say which patterns are worth trying; those are then matched one by one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +24,7 @@ from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PA
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.ruleset import compiled
+from evalkit.sanitize.screen import worth_looking
 from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
 __all__ = ["Claim", "Detector", "Span", "child_scope"]
@@ -143,6 +144,19 @@ class Detector:
             telling = bool(self._keywords.met(key.encode("utf-8", "replace").lower()))
             self._secret_keys[key] = telling = telling and not _NO_SECRET_KEY.search(key)
         return telling
+
+    def worth_looking(self, texts: Iterable[str]) -> Iterator[str]:
+        """Those of some texts that may hold a value known by its form; `spans` finds none in the others."""
+        if self._recognisers or self._policy.patterns:
+            yield from texts
+            return
+        plain: list[str] = []
+        for text in texts:
+            if not text.isascii() and _WIDE.search(text):
+                yield text
+            elif len(text) >= 16 or not _PLAIN.fullmatch(text):
+                plain.append(text)
+        yield from worth_looking(plain, self._rules, self._keywords)
 
     def in_text(self, text: str) -> Iterator[Claim]:
         """The values in `text` that are known by their form.

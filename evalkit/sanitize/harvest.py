@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from evalkit.errors import InputError
@@ -33,6 +35,8 @@ HUGE_NUMBER = 10**20
 _GIVEN = frozenset({"firstname", "givenname", "forename"})
 _FAMILY = frozenset({"lastname", "familyname", "surname"})
 _REMEMBERED = 50_000
+_ONE_WORD = re.compile(r"[A-Za-z0-9_#.:-]{0,15}")
+"""Nothing is encoded in it: base64 and hex are longer, and all else has another sign."""
 
 
 class _Visited:
@@ -67,6 +71,7 @@ class Harvester:
         self.flat: set[str] = set()
         self._read: set[str] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
+        self._met: list[tuple[str, int, int]] = []
         self._nesting = 0
 
     def take(self) -> list[Claim]:
@@ -80,18 +85,37 @@ class Harvester:
         self._read.update(texts)
 
     def nodes(self, nodes: Iterable[Any]) -> None:
-        """Read several values; objects that they share are read once."""
+        """Read several values; objects that they share are read once.
+
+        Raises:
+            InputError: one is no JSON, or nested deeper than 200 levels.
+        """
         visited = _Visited()
-        for node in nodes:
-            self._node(node, None, "", 0, visited)
+        with self._reading():
+            for node in nodes:
+                self._node(node, None, "", 0, visited)
 
     def node(self, node: Any) -> None:
         """Read one value.
 
         Raises:
-            InputError: it is no JSON, or nested deeper than 200 levels.
+            InputError: as `nodes`.
         """
-        self._node(node, None, "", 0, None)
+        with self._reading():
+            self._node(node, None, "", 0, None)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Look at what is met meanwhile; after an error nothing passes for read that may not have been."""
+        try:
+            yield
+            self._read_texts()
+        except BaseException:
+            self._read.clear()
+            self._read_hinted.clear()
+            self._met.clear()
+            self._nesting = 0
+            raise
 
     def _node(self, node: Any, hint: Kind | None, scope: str, depth: int, visited: _Visited | None) -> None:
         kind = type(node)
@@ -141,27 +165,42 @@ class Harvester:
             self._read_hinted.add((hint, text))
             self._claim(hint, text)
         if text not in self._read:
-            check_text(text)
             self._bound()
             self._read.add(text)
-            self._plain(text, depth)
+            self._met.append((text, depth, self._nesting))
 
-    def _plain(self, text: str, depth: int) -> None:
+    def _read_texts(self) -> None:
+        """Look at the texts that were met, and at those that lie in them."""
+        while self._met:
+            met, self._met = self._met, []
+            plain: dict[str, None] = {}
+            for text, depth, self._nesting in met:
+                check_text(text)
+                seen = self._taken_apart(text, depth)
+                if seen is not None:
+                    plain[seen] = None
+            self._nesting = 0
+            for text in self._detector.worth_looking(plain):
+                self._found(text)
+
+    def _taken_apart(self, text: str, depth: int) -> str | None:
+        """Meet what `text` holds; the text to look at as a whole, None where it is nothing but another value's JSON."""
+        if _ONE_WORD.fullmatch(text):
+            self.flat.add(text)
+            return text
         nested = parse_nested(text) if self._nesting < MAX_NESTING else None
         self._nesting += 1
-        try:
-            if isinstance(nested, str):
-                self._plain(nested, depth)
-            elif nested is not None:
-                self._node(nested, None, "", depth + 1, None)
-            else:
-                folded = fold(text)
-                self._found(text if folded is None else folded.text)
-                self._inside(text, depth)
-                if folded is not None:
-                    self.flat.discard(text)
-        finally:
-            self._nesting -= 1
+        if isinstance(nested, str):
+            return self._taken_apart(nested, depth)
+        if nested is not None:
+            self._node(nested, None, "", depth + 1, None)
+            return None
+        folded = fold(text)
+        self._inside(text, depth)
+        if folded is None:
+            return text
+        self.flat.discard(text)
+        return folded.text
 
     def _inside(self, text: str, depth: int) -> None:
         """What lies in parts of a plain text; one that has no parts is noted."""

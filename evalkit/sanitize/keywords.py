@@ -44,6 +44,12 @@ class Keywords:
                 met[number] = (first, last) if other is None else (min(first, other[0]), max(last, other[1]))
         return met
 
+    def places(self, low: bytes) -> list[int]:
+        """Where keywords end in `low`, lower-case UTF-8; not all of those that overlap."""
+        if self._matcher is None:
+            return []
+        return [end - 1 for _, _, end in self._matcher.find_matches_as_indexes(low)]
+
 
 @lru_cache(maxsize=4)
 def keywords_of(rules: tuple[tuple[bytes, ...], ...]) -> Keywords:

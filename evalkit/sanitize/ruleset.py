@@ -17,15 +17,25 @@ from evalkit.sanitize.rules.rule import Rule
 __all__ = ["RuleSet", "compiled"]
 
 _DIGIT = re.compile(rb"[0-9]")
+_WHOLE_TEXT = re.compile(r"\\[Az]|\(\?[a-zA-Z]*-")
+"""What the start and end of a line can't stand for: ``\\A``, ``\\z``, and flags taken back."""
 
 
 class RuleSet:
-    """Rules, ready to be matched. The indexes that it gives are those of `rules`."""
+    """Rules, ready to be matched. The indexes that it gives are those of `rules`.
+
+    Attributes:
+        by_line: whether several texts can be asked for together, one a line (see `in_lines`): no pattern of a user's
+            speaks of the start or end of the whole text.
+    """
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self._compiled: list[Any] = [None] * len(rules)
-        self._any, self._digit, self._cjk = (_Gate(rules, gate) for gate in ("any", "digit", "cjk"))
+        self._any, self._digit, self._number, self._cjk = (
+            _Gate(rules, gate) for gate in ("any", "digit", "number", "cjk")
+        )
+        self.by_line = not any(_WHOLE_TEXT.search(rule.pattern) for rule in rules)
         around = {
             at: [sign.encode() for sign in rule.around[0]] for at, rule in enumerate(rules) if rule.gate == "around"
         }
@@ -34,19 +44,29 @@ class RuleSet:
         names = {rule.name: at for at, rule in enumerate(rules)}
         self._beside = [(names.get(rule.beside, -1), at) for at, rule in enumerate(rules) if rule.beside]
 
-    def worth(self, data: bytes) -> list[int]:
-        """The rules that match somewhere in `data`, UTF-8; those of the gate ``around`` where one of their signs is."""
+    def in_lines(self, data: bytes) -> list[int]:
+        """The rules that match in one of the lines of `data`, those of the gate ``around`` left aside."""
         found = self._any.match(data)
         if _DIGIT.search(data) is not None:
+            found += self._number.match(data)
             found += self._digit.match(data)
         if not data.isascii():
             found += self._cjk.match(data)
+        return found
+
+    def worth(self, data: bytes) -> list[int]:
+        """The rules that may match in `data`, UTF-8; those of the gate ``around`` where one of their signs is."""
+        found = self.in_lines(data)
         if self._any_sign.search(data) is not None:
             found += [at for at, sign in self._signs.items() if sign.search(data) is not None]
         for trigger, at in self._beside:
             if trigger in found:
                 found.append(at)
         return found
+
+    def signs(self, data: bytes) -> Iterator[int]:
+        """Where the signs of the gate ``around`` stand in `data`."""
+        return (sign.start() for sign in self._any_sign.finditer(data))
 
     def matches(self, index: int, data: bytes, at: int, stop: int) -> Any:
         """The first match of a rule between two offsets of `data`, None if there is none."""
@@ -90,7 +110,7 @@ class _Gate:
         self._indexes = [at for at, _ in kept]
         self._set: Any = re2.Set.SearchSet()
         for _, rule in kept:
-            self._set.Add(rule.pattern)
+            self._set.Add("(?m)" + rule.pattern)  # several texts may be asked for at once, one a line
         self._set.Compile()
 
     def match(self, data: bytes) -> list[int]:
