@@ -3,7 +3,7 @@
     python ci/gitleaks_rules.py path/to/gitleaks.toml
 
 Carried over: id, pattern, keywords, entropy, the group of the secret, and the allow lists over secrets, matches and
-lines. Left out: descriptions, and rules and allow lists that look at nothing but paths (a trace has none). The data is
+lines; beside them the length of the shortest text that the pattern can match. Left out: descriptions, and rules and allow lists that look at nothing but paths (a trace has none). The data is
 gitleaks' (MIT, Copyright Zachary Rice); its licence stands beside it in `gitleaks.LICENSE`.
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import re2
+from bench.sanitize_samples import parsed
 
 OUT = Path(__file__).resolve().parents[1] / "evalkit" / "sanitize" / "rules" / "gitleaks.json"
 
@@ -52,6 +53,7 @@ def compact(rule: dict[str, Any]) -> dict[str, Any]:
     """One rule, what is needed of it."""
     re2.compile(rule["regex"])  # a pattern that RE2 refuses must be seen here, not by a user
     made = {"id": rule["id"], "regex": rule["regex"], "keywords": [word.lower() for word in rule.get("keywords", [])]}
+    made["shortest"] = parsed(rule["regex"]).getwidth()[0]
     if rule.get("entropy"):
         made["entropy"] = rule["entropy"]
     if rule.get("secretGroup"):

@@ -221,7 +221,7 @@ def secrets(detector: Detector, source: Path | None, corpora: Path) -> dict[str,
 def left_alone(negatives: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The negatives of one rule that no other rule of gitleaks takes for a secret either."""
     rules = gitleaks_rules()
-    keywords = keywords_of(rules.keywords)
+    keywords = keywords_of(rules.keywords, rules.shortest)
     return [
         (name, text)
         for name, text in negatives

@@ -12,7 +12,7 @@ from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]  # the only parser of patterns at hand
 from typing import Any
 
-__all__ = ["literals", "made_from"]
+__all__ = ["literals", "made_from", "parsed"]
 
 _TRIES = 400
 _FOLDER = "cmd/generate/config/rules"
@@ -27,7 +27,7 @@ def made_from(toml: str, draw: random.Random, each: int = 3) -> Iterator[tuple[s
     for rule in tomllib.loads(toml)["rules"]:
         if "regex" not in rule:
             continue
-        pattern, compiled = _parsed(rule["regex"]), re2.compile(rule["regex"])
+        pattern, compiled = parsed(rule["regex"]), re2.compile(rule["regex"])
         made = 0
         for _ in range(_TRIES):
             text = "".join(_spelled(pattern, draw))
@@ -42,7 +42,7 @@ def made_from(toml: str, draw: random.Random, each: int = 3) -> Iterator[tuple[s
                     break
 
 
-def _parsed(pattern: str) -> Any:
+def parsed(pattern: str) -> Any:
     """The tree of a Go pattern: flags in its middle made groups of, RE2's own spellings changed."""
     pattern = re.sub(r"\(\?P?<\w+>", "(", pattern).replace(r"\z", r"\Z").replace("[[:alnum:]]", "[0-9A-Za-z]")
     at = pattern.find("(?i)", 1)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from evalkit.sanitize.claim import Claim, Span
 from evalkit.sanitize.forms import by_hint, judged
@@ -27,7 +27,7 @@ from evalkit.sanitize.ruleset import compiled
 from evalkit.sanitize.screen import worth_looking
 from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
-__all__ = ["Claim", "Detector", "Span", "child_scope"]
+__all__ = ["ASK", "Claim", "Detector", "Hint", "Span", "child_scope"]
 
 _SHORT = 64
 _PLAIN = re.compile(r"[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
@@ -46,6 +46,9 @@ _NO_SECRET_KEY = re.compile(
 )
 _CONTEXT_KEYS = frozenset({"name", "id", "value", "名称"})
 """Keys whose values are a person's or not by what stands around them."""
+ASK: Literal["ask"] = "ask"
+"""In place of a hint: it depends on the object."""
+Hint: TypeAlias = "Kind | Literal['ask'] | None"
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
 
@@ -75,13 +78,30 @@ class Detector:
         self._secret_keys: dict[str, bool] = {}
         self._secret_pairs: dict[tuple[str, str], bool] = {}
         self._silent: set[str] = set()
+        self._hints_of: dict[tuple[str, ...], tuple[Hint, ...]] = {}
         custom = tuple(
             Rule("custom", kind, "any", pattern if _has_group(pattern) else f"({pattern})", whole=False)
             for kind, pattern in policy.patterns
         )
         self._rules = compiled(tuple(rule for rule in (*custom, *RULES) if policy.action(rule.kind) != "keep"))
         self._gitleaks: GitleaksRules | None = gitleaks_rules() if policy.action("secret") != "keep" else None
-        self._keywords = keywords_of(self._gitleaks.keywords if self._gitleaks else ())
+        known = self._gitleaks
+        self._keywords = keywords_of(known.keywords, known.shortest) if known else keywords_of((), ())
+
+    def hints(self, keys: tuple[str, ...]) -> tuple[Hint, ...]:
+        """What the keys of an object say by themselves, one by one; `ASK` where `hint` has to see the object."""
+        known = self._hints_of.get(keys)
+        if known is None:
+            if len(self._hints_of) > 10_000:
+                self._hints_of.clear()
+            known = self._hints_of[keys] = tuple(map(self._plain_hint, keys))
+        return known
+
+    def _plain_hint(self, key: str) -> Hint:
+        kind = self._key_hint(key)
+        if kind is None:
+            return ASK if key in _CONTEXT_KEYS or self._tells_secret(key) else None
+        return ASK if kind == "secret" else kind
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""

@@ -10,7 +10,7 @@ from typing import Any
 from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.derived import named_by
-from evalkit.sanitize.detect import Detector, child_scope
+from evalkit.sanitize.detect import ASK, Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.origins import Origins
@@ -70,6 +70,7 @@ class Harvester:
         self.claimed = False
         self.flat: set[str] = set()
         self._read: set[str] = set()
+        self._read_keys: set[tuple[str, ...]] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
         self._met: list[tuple[str, int, int]] = []
         self._nesting = 0
@@ -107,15 +108,20 @@ class Harvester:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         """Look at what is met meanwhile; after an error nothing passes for read that may not have been."""
+        if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days
+            self._forget()
         try:
             yield
             self._read_texts()
         except BaseException:
-            self._read.clear()
-            self._read_hinted.clear()
+            self._forget()
             self._met.clear()
             self._nesting = 0
             raise
+
+    def _forget(self) -> None:
+        for read in (self._read, self._read_keys, self._read_hinted, self.flat):
+            read.clear()
 
     def _node(self, node: Any, hint: Kind | None, scope: str, depth: int, visited: _Visited | None) -> None:
         kind = type(node)
@@ -140,15 +146,22 @@ class Harvester:
             raise InputError(f"{kind.__name__} is not a JSON type", cure="pass JSON values only")
 
     def _object(self, node: dict[str, Any], scope: str, depth: int, visited: _Visited | None) -> None:
-        names = 0
-        for key, item in node.items():
-            if key not in self._read:
+        keys = tuple(node)
+        if keys not in self._read_keys:
+            for key in keys:
                 self._text(key, None, depth)
-            hint = self._detector.hint(key, node, scope)
+            self._read_keys.add(keys)
+        names = 0
+        for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys), strict=True):
+            hint = self._detector.hint(key, node, scope) if plain_hint == ASK else plain_hint
             names += hint == "name"
-            if type(item) is str:
-                self._text(item, hint, depth)
-            elif item is not None:
+            kind = type(item)
+            if kind is str:
+                if hint is not None or item not in self._read:
+                    self._text(item, hint, depth)
+            elif kind is int:
+                self._number(item, hint)
+            elif item is not None and kind is not float:
                 self._node(item, hint, child_scope(key, scope), depth + 1, visited)
         if names > 1:
             self._full_name(node)
@@ -161,11 +174,9 @@ class Harvester:
 
     def _text(self, text: str, hint: Kind | None, depth: int) -> None:
         if hint is not None and (hint, text) not in self._read_hinted:
-            self._bound()
             self._read_hinted.add((hint, text))
             self._claim(hint, text)
         if text not in self._read:
-            self._bound()
             self._read.add(text)
             self._met.append((text, depth, self._nesting))
 
@@ -249,12 +260,6 @@ class Harvester:
                 self._take(claim, "key")
         elif number >= LONG_NUMBER:
             self._found(str(number))
-
-    def _bound(self) -> None:
-        if len(self._read) + len(self._read_hinted) > _REMEMBERED:  # a recorder that runs for days
-            self._read.clear()
-            self._read_hinted.clear()
-            self.flat.clear()
 
 
 def check_text(text: str) -> None:

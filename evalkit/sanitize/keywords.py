@@ -14,9 +14,10 @@ class Keywords:
 
     Args:
         rules: lower-case keywords by rule.
+        shortest: by rule, the bytes of the shortest text that it can match.
     """
 
-    def __init__(self, rules: Sequence[tuple[bytes, ...]]) -> None:
+    def __init__(self, rules: Sequence[tuple[bytes, ...]], shortest: Sequence[int]) -> None:
         import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
 
         owners: dict[bytes, list[int]] = {}
@@ -24,6 +25,7 @@ class Keywords:
             for word in words:
                 owners.setdefault(word, []).append(number)
         self._owners = list(owners.values())
+        self._shortest = [min(shortest[number] for number in numbers) for numbers in self._owners]
         self._matcher: Any = ahocorasick_rs.BytesAhoCorasick(list(owners)) if owners else None
 
     def met(self, low: bytes) -> dict[int, tuple[int, int]]:
@@ -44,14 +46,15 @@ class Keywords:
                 met[number] = (first, last) if other is None else (min(first, other[0]), max(last, other[1]))
         return met
 
-    def places(self, low: bytes) -> list[int]:
-        """Where keywords end in `low`, lower-case UTF-8; not all of those that overlap."""
+    def places(self, low: bytes) -> list[tuple[int, int]]:
+        """Where keywords start in `low`, lower-case UTF-8, and how long a text must be for one of their rules."""
         if self._matcher is None:
             return []
-        return [end - 1 for _, _, end in self._matcher.find_matches_as_indexes(low)]
+        found = self._matcher.find_matches_as_indexes(low, overlapping=True)
+        return [(start, self._shortest[index]) for index, start, _ in found]
 
 
 @lru_cache(maxsize=4)
-def keywords_of(rules: tuple[tuple[bytes, ...], ...]) -> Keywords:
+def keywords_of(rules: tuple[tuple[bytes, ...], ...], shortest: tuple[int, ...]) -> Keywords:
     """The keywords of some rules; kept."""
-    return Keywords(rules)
+    return Keywords(rules, shortest)

@@ -7,7 +7,9 @@ then the longest wins (the other order loses a value that starts inside a reject
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from evalkit.canonical import Json
@@ -21,6 +23,7 @@ from evalkit.sanitize.surrogate import Mint
 __all__ = ["Entity", "Form", "Lexicon", "entity_of"]
 
 _MERGE_AT = 512
+_AT_ONCE = 4096
 _TELLING_DIGITS = 10
 """Surrogates of fewer digits are known by their signs only, which a JSON number has not."""
 _LAST_FOUR = frozenset("last4 lastfour last4digits lastfourdigits cardlast4 cardlastfour 后四位 尾号".split())
@@ -55,6 +58,11 @@ class _Automaton:
         if self._matcher is not None:
             for index, start, end in self._matcher.find_matches_as_indexes(text, overlapping=True):
                 yield start, end, self._texts[index]
+
+    def starts(self, text: str) -> Iterator[int]:
+        """Where forms start in `text`."""
+        if self._matcher is not None:
+            yield from (start for _, start, _ in self._matcher.find_matches_as_indexes(text, overlapping=True))
 
 
 class Lexicon:
@@ -92,9 +100,10 @@ class Lexicon:
         self._claims.update(fresh)
         before = len(self._forms)
         for claim in fresh:
+            entity = entity_of(claim)
             for spelling in spellings(claim, self._vocabulary):
                 if spelling.text not in self._forms and spelling.text not in self._policy.allow:
-                    form = Form(entity_of(claim), self.stand_in(claim, spelling.text), spelling.part)
+                    form = Form(entity, self.stand_in(claim, spelling.text), spelling.part)
                     if form.surrogate != spelling.text:
                         self._forms[spelling.text] = form
                         self._new.append(spelling.text)
@@ -150,6 +159,15 @@ class Lexicon:
             parts += (text[at:start], form.surrogate)
             at = end
         return "".join((*parts, text[at:])), frozenset(form.entity for _, _, form in taken)
+
+    def untouched(self, texts: Sequence[str]) -> Iterator[str]:
+        """Those of some texts in which no known value stands; others may have none, too."""
+        for first in range(0, len(texts), _AT_ONCE):
+            some = texts[first : first + _AT_ONCE]
+            ends = list(accumulate(len(text) + 1 for text in some))
+            joined = "\n".join(some)
+            met = {bisect_right(ends, at) for automaton in self._automata for at in automaton.starts(joined)}
+            yield from (text for number, text in enumerate(some) if number not in met)
 
     def spans(self, text: str) -> list[tuple[int, int, Form]]:
         """Start, end and form of every known value in `text`, left to right."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from operator import is_
 from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.detect import Detector, child_scope
+from evalkit.sanitize.detect import ASK, Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, parse_nested, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
@@ -41,6 +42,7 @@ class Rewriter:
         self._texts: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._hinted: dict[tuple[str, str], tuple[str, frozenset[Entity]]] = {}
         self._labels: dict[str, tuple[str, frozenset[Entity]]] = {}
+        self._keys: dict[tuple[str, ...], tuple[tuple[str, ...], frozenset[Entity]]] = {}
         self._found: set[Entity] | None = None
         self._memo: dict[tuple[int, Kind | None, str], tuple[Any, Json]] | None = None
         self._lists: Prefixes[list[Json]] = Prefixes()
@@ -51,10 +53,17 @@ class Rewriter:
         self._texts.clear()
         self._hinted.clear()
         self._labels.clear()
+        self._keys.clear()
+
+    def expect(self, texts: Iterable[str]) -> None:
+        """Look through many texts at once, so that those in which nothing is known needn't be looked at one by one."""
+        fresh = [text for text in texts if text in self._flat_texts and text not in self._texts]
+        self._texts.update((text, (text, _NOTHING)) for text in self._lexicon.untouched(fresh))
 
     @contextmanager
     def tallying(self) -> Iterator[set[Entity]]:
         """Gather what is replaced meanwhile. Objects that values share are rewritten once and stay shared."""
+        self._bound()
         self._found, self._memo, self._lists = set(), {}, Prefixes()
         try:
             yield self._found
@@ -86,18 +95,25 @@ class Rewriter:
         return new, entities
 
     def value(self, node: Any) -> Json:
-        """A JSON value, containers copied.
+        """A JSON value with everything replaced. What stays as it is, is shared with `node`.
 
         Raises:
             InputError: nested deeper than 200 levels.
             SanitizationFailed: two keys of an object would become one.
         """
+        if self._memo is None:
+            self._bound()
         return self._node(node, None, "", 0)
+
+    def _bound(self) -> None:
+        if len(self._texts) + len(self._hinted) + len(self._labels) + len(self._keys) > _REMEMBERED:
+            self.forget()
 
     def _node(self, node: Any, hint: Kind | None, scope: str, depth: int) -> Json:
         kind = type(node)
         if kind is str:
-            return self._string(node, hint)
+            new = self._string(node, hint)
+            return node if new == node else new
         if kind is int:
             return self._number(node, hint)
         if kind is not dict and kind is not list:
@@ -120,23 +136,49 @@ class Rewriter:
         made = [*(before or ()), *(self._node(item, hint, scope, depth + 1) for item in node[count:])]
         if self._memo is not None:
             self._lists.keep(node, made, (hint, scope))
-        return made
+        return node if all(map(is_, made, node)) else made
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
         made: dict[str, Json] = {}
-        hint_of, last_four = self._detector.hint, self._lexicon.last_four
-        for key, item in node.items():
-            label, hint = self.label(key), hint_of(key, node, scope)
-            if type(item) is str:
+        keys = tuple(node)
+        labels = self._labelled(keys)
+        last_four, texts = self._lexicon.last_four, self._texts
+        same = labels == keys
+        for key, label, item, plain_hint in zip(keys, labels, node.values(), self._detector.hints(keys), strict=True):
+            hint = self._detector.hint(key, node, scope) if plain_hint == ASK else plain_hint
+            kind = type(item)
+            if kind is str:
                 form = last_four(key, item) if hint is None and len(item) == 4 else None
-                made[label] = self._string(item, hint) if form is None else self._formed(form)
-            elif item is None or type(item) is float:
-                made[label] = item
+                if form is not None:
+                    new: Json = self._formed(form)
+                elif hint is None and (known := texts.get(item)) is not None and not known[1]:
+                    new = item  # most texts hold nothing
+                else:
+                    new = self._string(item, hint)
+                    if new == item:
+                        new = item
+            elif item is None or kind is float:
+                new = item
             else:
-                made[label] = self._node(item, hint, child_scope(key, scope), depth + 1)
+                new = self._node(item, hint, child_scope(key, scope), depth + 1)
+            made[label] = new
+            same = same and new is item
         if len(made) != len(node):
             raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
-        return made
+        return node if same else made
+
+    def _labelled(self, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """The keys of an object, as `label` gives them."""
+        known = self._keys.get(keys)
+        if known is None:
+            outer, self._found = self._found, set()
+            try:
+                known = tuple(map(self.label, keys)), frozenset(self._found)
+            finally:
+                self._found = outer
+            self._keys[keys] = known
+        self._tally(known[1])
+        return known[0]
 
     def _formed(self, form: Form) -> str:
         self._tally(frozenset((form.entity,)))
@@ -226,7 +268,8 @@ class Rewriter:
         memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share
         try:
             clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)
-            return text if clean == nested else serialize_like(clean, nested, text)
+            unchanged = clean is nested or clean == nested
+            return text if unchanged else serialize_like(clean, nested, text)
         except ValueError:  # an infinity: such a text is not taken apart
             return self._lexicon.replace(text)[0]
         finally:
@@ -251,7 +294,5 @@ class Rewriter:
             self._found.update(entities)
 
     def _remember(self, table: dict[Any, Any], key: Any, result: tuple[str, frozenset[Entity]]) -> Any:
-        if len(table) > _REMEMBERED:
-            table.clear()
         table[key] = result
         return result

@@ -64,9 +64,9 @@ class RuleSet:
                 found.append(at)
         return found
 
-    def signs(self, data: bytes) -> Iterator[int]:
+    def signs(self, data: bytes) -> list[int]:
         """Where the signs of the gate ``around`` stand in `data`."""
-        return (sign.start() for sign in self._any_sign.finditer(data))
+        return [sign.start() for sign in self._any_sign.finditer(data)]
 
     def matches(self, index: int, data: bytes, at: int, stop: int) -> Any:
         """The first match of a rule between two offsets of `data`, None if there is none."""

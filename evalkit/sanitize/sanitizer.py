@@ -80,6 +80,7 @@ class Sanitizer:
                 self._lexicon.exempt(_labels(trace))
             self._harvester.nodes(part for trace in traces for part in _parts(trace))
             self._learn()
+            self._rewriter.expect(self._harvester.flat)
             return [self._sanitized(trace) for trace in traces]
 
     def fresh(self, clean: Iterable[str] = ()) -> Sanitizer:
@@ -107,7 +108,9 @@ class Sanitizer:
             return self._cleaned(trace) if self._lexicon.forms or self._harvester.claimed else trace
 
     def value(self, value: Json) -> Json:
-        """A loose JSON value with everything replaced that is known so far or found in it. `value` is not changed.
+        """A loose JSON value with everything replaced that is known so far or found in it.
+
+        `value` is not changed; what of it stays as it is, is shared with the result.
 
         Raises:
             As `sanitize`.

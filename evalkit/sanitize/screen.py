@@ -57,8 +57,10 @@ def _in_lot(lot: list[str], rules: RuleSet, keywords: Keywords) -> list[str]:
     data = b"\n".join(lines)
     if rules.in_lines(data):
         return lot
-    places = [*rules.signs(data), *keywords.places(data.lower())]
-    if not places:
+    keys, signs = keywords.places(data.lower()), rules.signs(data)
+    if not keys and not signs:
         return []
     ends = list(accumulate(len(line) + 1 for line in lines))
-    return [lot[number] for number in sorted({bisect_right(ends, place) for place in places})]
+    met = {bisect_right(ends, place) for place in signs}
+    met.update(at for place, shortest in keys if len(lines[at := bisect_right(ends, place)]) >= shortest)
+    return [lot[at] for at in sorted(met)]

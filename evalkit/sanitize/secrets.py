@@ -70,6 +70,7 @@ class _Rule:
         self.id: str = body["id"]
         self.keywords = tuple(word.encode() for word in body["keywords"])
         self._pattern: str = body["regex"]
+        self.shortest: int = body["shortest"]
         self._entropy: float = body.get("entropy", 0)
         self._group: int = body.get("group", 0)
         self.allow = [_Allow(given) for given in body.get("allow", ())]
@@ -117,6 +118,11 @@ class GitleaksRules:
         """The keywords of every rule, lower case; one of them must stand in a text for the rule to be tried."""
         return tuple(rule.keywords for rule in self._rules)
 
+    @property
+    def shortest(self) -> tuple[int, ...]:
+        """The bytes of the shortest text that every rule can match."""
+        return tuple(rule.shortest for rule in self._rules)
+
     def find(self, data: bytes, met: dict[int, tuple[int, int]]) -> Iterator[SecretSpan]:
         """The secrets in `data`.
 
@@ -125,6 +131,8 @@ class GitleaksRules:
             met: the rules of which a keyword was met, by number, with the start of the first and the end of the last.
         """
         for number, (first, last) in met.items():
+            if len(data) < self._rules[number].shortest:
+                continue
             start, end = (0, len(data)) if len(data) <= _LONG else _window(data, first, last)
             yield from self._rules[number].find(data, start, end, self._allow)
 
