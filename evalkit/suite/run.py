@@ -22,7 +22,7 @@ from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, plan_items, split_item
 from evalkit.suite.results import write_results
 from evalkit.suite.select import CaseRef
-from evalkit.suite.work import LEDGER, SANITIZING
+from evalkit.suite.work import LEDGER, SANITIZING, WORLD
 
 __all__ = ["MANIFEST_NAME", "Progress", "execute", "read_manifest", "start_run", "suite_json"]
 

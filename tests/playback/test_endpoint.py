@@ -180,7 +180,7 @@ def test_tokens_that_nobody_tells_are_estimated(server: ScriptedServer, ledger: 
     ask(server.url, ledger, (), stream=True)
     spent, limits = ledger.told()
     assert (spent["estimated"], spent["unpriced"]) == (1, 1)
-    assert spent["output_tokens"] > 50
+    assert int(str(spent["output_tokens"])) > 50
     assert "cost unknown" in spent_text(spent, limits)
 
 
