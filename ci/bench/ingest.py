@@ -28,6 +28,13 @@ from evalkit.trace.read import load_traces
 _WORDS = (
     "order refund item return policy address payment gift card change cancel because please check total price".split()
 )
+_MAIL = "olivia.hartmann@fastmail.example"
+_CUSTOMER = {
+    "name": {"first_name": "Olivia", "last_name": "Hartmann"},
+    "email": _MAIL,
+    "phone": "+1 415 555 0142",
+    "address": {"street": "48 Larkspur Lane", "city": "Portland", "zip": "97205"},
+}
 _EXPECTED = "A sentence that no run says."
 
 
@@ -36,8 +43,8 @@ def prose(rng: random.Random, words: int) -> str:
     return " ".join(rng.choices(_WORDS, k=words))
 
 
-def chat(steps: int) -> Trace:
-    """A run with this many steps."""
+def chat(steps: int, *, personal: bool = False) -> Trace:
+    """A run with this many steps; `personal`: the customer's data are in it, at the start and in every third note."""
     rng = random.Random(steps)
     messages: list[Any] = [{"role": "system", "content": prose(rng, 1000)}, {"role": "user", "content": prose(rng, 40)}]
     found: list[Step] = []
@@ -46,10 +53,14 @@ def chat(steps: int) -> Trace:
         name = "get_order_details" if at + 2 < steps else "cancel_order"
         effect: Effect = "read" if at + 2 < steps else "write"
         arguments: dict[str, Any] = {"order_id": f"#W{rng.randrange(10**7):07d}", "note": prose(rng, 5)}
+        if personal and at % 6 == 0:
+            arguments["note"] += f" {_MAIL}"
         calls = [{"id": call, "name": name, "arguments": arguments}]
         asks: dict[str, Any] = {"role": "assistant", "content": prose(rng, 20), "tool_calls": calls}
         items = [{"id": rng.randrange(10**9), "name": prose(rng, 3)} for _ in range(6)]
         result: dict[str, Any] = {"status": "ok", "items": items}
+        if personal and not at:
+            result["customer"] = _CUSTOMER
         given: dict[str, Any] = {"messages": [*messages], "tools": [], "params": {"temperature": 0}}
         found.append(Step(at, "model", "chat", given, asks, model="m", started_at=1e9 + at, ended_at=1e9 + at + 0.5))
         found.append(Step(at + 1, "tool", name, arguments, result, effect=effect, effect_source="configured"))

@@ -24,6 +24,7 @@ from evalkit.case.store import find_case, prepare_case, read_with_digest, write_
 from evalkit.case.view import render_view, write_view
 from evalkit.check.model import CheckResult
 from evalkit.distil.expect import expected_checks
+from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.healthy import Search, healthy_runs, less_sure
 from evalkit.errors import InputError
 from evalkit.sanitize.verify import verify_strings
@@ -123,10 +124,12 @@ def ingest_trace(
     search = None if among is None else _search(raw, (configured(one, settings) for one in among), expect, given)
     taken = search.taken if search else ()
     incident, *healthy = sanitizer.sanitize([raw, *given, *(one.trace for one in taken)])
-    refuse_known(incident, settings.cases, decided=new or bool(into))
+    print_of = fingerprint(incident.trace)
+    refuse_known(incident, print_of, settings.cases, decided=new or bool(into))
     runs = target or settings.target or (before[0].target if before else "")
     made, results = make_case(
         incident,
+        print_of=print_of,
         expect=None if expect is None else sanitizer.value(expect),
         passing=healthy,
         at=at,

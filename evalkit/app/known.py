@@ -14,7 +14,6 @@ from pathlib import Path
 from evalkit.canonical import Json
 from evalkit.case.model import FIXTURE_OF, Case, LifeEvent
 from evalkit.case.store import case_versions, read_case
-from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.merge import merged_checks
 from evalkit.distil.recurrence import alike, identifiers, opening
 from evalkit.distil.strength import strength
@@ -28,16 +27,16 @@ __all__ = ["added_to", "refuse_known", "refuse_lookalike"]
 _BOTH_WAYS = "pass --into {} --reason WHY to make it a new version of that case, or --new to make a case of its own"
 
 
-def refuse_known(incident: SanitizedTrace, root: Path, *, decided: bool) -> None:
+def refuse_known(incident: SanitizedTrace, print_of: str, root: Path, *, decided: bool) -> None:
     """Refuses an incident that is a case, or a case's earlier version, already.
 
     Args:
+        print_of: its fingerprint.
         decided: somebody said what it is to be, so that a run that only does the same is welcome.
 
     Raises:
         CaseRefused: it is.
     """
-    print_of = fingerprint(incident.trace)
     for known in list_cases(root):
         for raw_hash, print_of_known in _incidents(known):
             cure = f"evalkit show {known.id}; evalkit edit {known.id} makes a new version"

@@ -11,7 +11,6 @@ from evalkit.canonical import Json, digest
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
-from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, prune, slice_trace
@@ -29,6 +28,7 @@ __all__ = ["make_case"]
 def make_case(
     incident: SanitizedTrace,
     *,
+    print_of: str,
     expect: Json = None,
     passing: Sequence[SanitizedTrace] = (),
     at: int | None = None,
@@ -42,6 +42,7 @@ def make_case(
     """The first version of a case from sanitized traces, with its checks' results on the incident.
 
     Args:
+        print_of: the incident's fingerprint.
         reproduces: replays a pruned case; says why it did not fail as the incident did, empty when it did.
         left_out: somebody said that pruning is not to be verified.
 
@@ -55,7 +56,7 @@ def make_case(
     failing = tuple(result for result in results if result.gating and not result.passed)
     if not failing:
         raise CaseRefused(_why_refused(checks, healthy), f"trace {trace.id}", _cure_refused(expect, healthy))
-    whole = _whole(incident, checks, healthy, signature(trace, failing))
+    whole = replace(_whole(incident, checks, healthy, signature(trace, failing)), fingerprint=print_of)
     whole = replace(whole, title=title or _title(whole.signature, trace), target=target)
     whole = replace(whole, id=check_case_id(case_id) if case_id else _slug(whole.signature, trace))
     further = _strangers(trace, healthy)
@@ -94,7 +95,6 @@ def _whole(incident: SanitizedTrace, checks: Sequence[Check], healthy: Sequence[
         evidence=found.score,
         closed=closed_modes(trace, lacks),
         strength={} if strong is None else strong.as_json(),
-        fingerprint=fingerprint(trace),
     )
 
 

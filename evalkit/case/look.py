@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 import pyarrow.parquet as pq
 
+from evalkit.case.begun import Begun, equal_items
 from evalkit.errors import EvalkitError, SanitizationFailed
-from evalkit.sanitize.verify import Harvested, verify_bytes, verify_strings
+from evalkit.sanitize.verify import Harvested, verify_bytes, verify_strings, verify_text
 
 __all__ = ["Look", "look_over"]
 
@@ -45,23 +46,33 @@ def look_over(path: Path, harvested: Harvested) -> None:
 def _look_inside(path: Path, harvested: Harvested) -> None:
     """Every text of a table as it stands, and everything that the strings in it can be decoded to.
 
-    Each string is decoded once, however many rows repeat it: a chat's requests each list all messages before. That is
-    as good as decoding the rows, as JSON has nothing outside of its strings that could be decoded, and no encoding
-    reaches over a quotation mark.
+    A chat's requests each list all messages before. So a text is looked at from where it goes on from an earlier one,
+    and each string is decoded once, however many rows repeat it. That is as good as decoding the rows, as JSON has
+    nothing outside of its strings that could be decoded, and no encoding reaches over a quotation mark.
     """
     strings: dict[str, None] = {}
+    begun, messages = Begun(), list[Any]()
     for number, text in enumerate(dict.fromkeys(_texts(path))):
-        verify_bytes(text.encode("utf-8", "surrogatepass"), harvested, f"{path.parent.name}, text {number}")
-        strings |= dict.fromkeys(_strings(text))
+        verify_text(text, harvested, f"{path.parent.name}, text {number}", known=begun.known(text))
+        value = _read(text)
+        if isinstance(value, dict) and isinstance(value.get("messages"), list):
+            given, known = value["messages"], messages
+            messages, value["messages"] = given, given[equal_items(given, known) :]
+        strings |= dict.fromkeys(_strings(value))
     verify_strings(strings, harvested, path.parent.name)
 
 
-def _strings(text: str) -> Iterator[str]:
-    """The strings and keys of a JSON text; of any other text itself."""
+def _read(text: str) -> Any:
+    """The value of a JSON object or list; any other text itself."""
     try:
-        level: list[Any] = [orjson.loads(text)] if text[:1] in ("{", "[") else [text]
+        return orjson.loads(text) if text[:1] in ("{", "[") else text
     except orjson.JSONDecodeError:
-        level = [text]
+        return text
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The strings and keys of a JSON value."""
+    level = [value]
     while level:
         yield from (item for item in level if type(item) is str)
         inner = [item for item in level if type(item) is dict or type(item) is list]

@@ -98,10 +98,7 @@ def request_key(step: Step) -> str | None:
 def _request_key(step: Step, keys: Repeats) -> str | None:
     if not step.is_dependency:
         return None
-    hasher = hashlib.sha256(b"[%b,%b," % (canonical(step.kind), canonical(step.name)))
-    for piece in (*keys.pieces(step.input), b"]"):
-        hasher.update(piece)
-    return hasher.hexdigest()[:32]
+    return keys.sha256(b"[%b,%b," % (canonical(step.kind), canonical(step.name)), step.input, b"]")[:32]
 
 
 def _row(step: Step, exact: Repeats, keys: Repeats) -> dict[str, Any]:

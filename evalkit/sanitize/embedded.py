@@ -33,7 +33,7 @@ def parse_nested(text: str) -> Any:
     if first not in ("{", "[", '"') or len(text) < 2:
         return None
     try:
-        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_with_doubles)
+        value = _DECODER.decode(text)
         if _SURROGATE.search(text):
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError):
@@ -75,3 +75,6 @@ def serialize_like(value: Any, original_value: Any, original: str) -> str:
 def refuse_constant(constant: str) -> NoReturn:
     """For a JSON decoder: NaN and the infinities are refused with ValueError."""
     raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=_with_doubles)

@@ -54,7 +54,10 @@ class Rewriter:
 
     @contextmanager
     def tallying(self) -> Iterator[set[Entity]]:
-        """Gather what is replaced meanwhile. Objects that values share are rewritten once and stay shared."""
+        """Gather what is replaced meanwhile.
+
+        Objects that values share are rewritten once and stay shared; one with nothing to replace in it is not copied.
+        """
         self._found, self._memo, self._lists = set(), {}, Prefixes()
         try:
             yield self._found
@@ -86,7 +89,7 @@ class Rewriter:
         return new, entities
 
     def value(self, node: Any) -> Json:
-        """A JSON value, containers copied.
+        """A JSON value, containers copied (see `tallying` for when they are not).
 
         Raises:
             InputError: nested deeper than 200 levels.
@@ -112,6 +115,7 @@ class Rewriter:
         else:
             made = self._list(node, hint, scope, depth)
         if self._memo is not None:
+            made = node if made == node else made  # a number is replaced by another one, never by its equal
             self._memo[mark] = (node, made)  # the node is kept, so that its identity is not given to another one
         return made
 

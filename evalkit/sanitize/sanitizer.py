@@ -104,7 +104,7 @@ class Sanitizer:
             self._lexicon.exempt(_labels(trace))
             self._harvester.nodes(_parts(trace))
             self._learn()
-            return self._cleaned(trace) if self._lexicon.forms or self._harvester.claimed else trace
+            return self._cleaned(trace)
 
     def value(self, value: Json) -> Json:
         """A loose JSON value with everything replaced that is known so far or found in it. `value` is not changed.
@@ -154,6 +154,8 @@ class Sanitizer:
         return SanitizedTrace(clean, self._record(trace, clean, found), SEAL)
 
     def _cleaned(self, trace: Trace) -> Trace:
+        if not (self._lexicon.forms or self._harvester.claimed):
+            return trace
         return replace(
             trace,
             id=self._rewriter.text(trace.id),
@@ -167,15 +169,14 @@ class Sanitizer:
         )
 
     def _step(self, step: Step) -> Step:
-        return replace(
-            step,
-            name=self._rewriter.label(step.name),
-            model=None if step.model is None else self._rewriter.label(step.model),
-            input=self._rewriter.value(step.input),
-            output=self._rewriter.value(step.output),
-            error=self._error(step.error),
-            attributes=self._attributes(step.attributes),
-        )
+        name = self._rewriter.label(step.name)
+        model = None if step.model is None else self._rewriter.label(step.model)
+        given, output = self._rewriter.value(step.input), self._rewriter.value(step.output)
+        error, attributes = self._error(step.error), self._attributes(step.attributes)
+        same = name == step.name and model == step.model and given is step.input and output is step.output
+        if same and error == step.error and attributes == step.attributes:
+            return step
+        return replace(step, name=name, model=model, input=given, output=output, error=error, attributes=attributes)
 
     def _error(self, error: StepError | None) -> StepError | None:
         if error is None:
@@ -192,12 +193,13 @@ class Sanitizer:
         return clean if isinstance(clean, dict) else {}
 
     def _record(self, raw: Trace, clean: Trace, found: set[Entity]) -> SanitizationRecord:
+        raw_hash, sanitized_hash = _hashes(raw, clean, self._key)
         return SanitizationRecord(
             policy_version=self.policy.version,
             rules_digest=self._rules_digest,
             key_id=key_id(self._key),
-            raw_hash=_hash_of(raw, hmac.new(self._key, digestmod="sha256")),
-            sanitized_hash=_hash_of(clean, hashlib.sha256()),
+            raw_hash=raw_hash,
+            sanitized_hash=sanitized_hash,
             counts=dict(sorted(Counter(entity.kind for entity in found).items())),
             rules=dict(sorted(Counter(map(self._harvester.origins.rule, found)).items())),
             paths=path_counts(raw, clean),
@@ -224,15 +226,25 @@ def rules_digest(policy: Policy) -> str:
     )
 
 
-def _hash_of(trace: Trace, hasher: Any) -> str:
-    """The hex digest of a trace's canonical lines."""
-    repeats = Repeats()
-    hasher.update(repeats.text(header_json(trace)))
-    for line in (*map(step_json, trace.steps), finish_json(trace)):
-        hasher.update(b"\n")
-        for piece in repeats.pieces(line):
-            hasher.update(piece)
-    return str(hasher.hexdigest())
+def _hashes(raw: Trace, clean: Trace, key: bytes) -> tuple[str, str]:
+    """The hex digests of a trace's canonical lines: keyed before sanitizing, plain after it.
+
+    What sanitizing left as it was is the same object in both, and is written once.
+    """
+    keyed, plain = hmac.new(key, digestmod="sha256"), hashlib.sha256()
+    write_raw = Repeats()
+    write_clean = Repeats(beside=write_raw)
+    keyed.update(write_raw.text(header_json(raw)))
+    plain.update(write_clean.text(header_json(clean)))
+    for before, after in zip(raw.steps, clean.steps, strict=True):
+        text = write_raw.text(step_json(before))
+        keyed.update(b"\n")
+        keyed.update(text)
+        plain.update(b"\n")
+        plain.update(text if after is before else write_clean.text(step_json(after)))
+    keyed.update(b"\n" + write_raw.text(finish_json(raw)))
+    plain.update(b"\n" + write_clean.text(finish_json(clean)))
+    return keyed.hexdigest(), plain.hexdigest()
 
 
 def _labels(trace: Trace) -> Iterator[str]:

@@ -26,8 +26,10 @@ from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.views import Budget, views
 
-__all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings"]
+__all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings", "verify_text"]
 
+_AROUND = 2
+"""So many characters before and behind a spelling say whether it stands alone."""
 _MIN_BYTES = 5
 _MIN_DIGITS = 7
 _MIN_PATTERN = 6
@@ -47,36 +49,48 @@ class Harvested:
     def __len__(self) -> int:
         return len(self.originals)
 
-    def plain(self, text: str) -> tuple[int, Kind] | None:
-        """Where an original stands in `text` in plain letters, and its kind."""
-        matcher, spelled = self._plain
+    def plain(self, text: str, known: int = 0) -> tuple[int, Kind] | None:
+        """Where an original stands in `text` in plain letters, and its kind.
+
+        Args:
+            known: so many characters at its start were looked through before, in another text.
+        """
+        matcher, spelled, longest = self._plain
         if matcher is None:
             return None
-        for index, start, end in matcher.find_matches_as_indexes(text, overlapping=True):
+        first = max(0, known - longest - _AROUND)
+        for index, start, end in matcher.find_matches_as_indexes(text[first:], overlapping=True):
             form, kind = spelled[index]
-            before, after = text[max(0, start - 2) : start], text[end : end + 2]
+            start, end = start + first, end + first
+            before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
             if stands_alone(form, before, after, kind):
                 return start, kind
         return None
 
     def encoded(self, data: bytes) -> tuple[int, Kind, str] | None:
         """Where an original stands in `data` in some encoding, its kind, and the encoding's name."""
-        matcher, patterns = self._encoded
+        matcher, patterns, _ = self._encoded
         if matcher is None:
             return None
         found = matcher.find_matches_as_indexes(data)
         return None if not found else (found[0][1], *patterns[found[0][0]])
 
+    @property
+    def longest(self) -> int:
+        """How many bytes the longest encoding of an original has."""
+        return self._encoded[2]
+
     @cached_property
-    def _plain(self) -> tuple[Any, list[tuple[str, Kind]]]:
+    def _plain(self) -> tuple[Any, list[tuple[str, Kind]], int]:
         import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
 
         forms = {form: kind for text, kind in self.originals for form in (text.lower(), text.upper(), text)}
         spelled = list(forms.items())
-        return (ahocorasick_rs.AhoCorasick([form for form, _ in spelled]) if spelled else None), spelled
+        longest = max(map(len, forms), default=0)
+        return (ahocorasick_rs.AhoCorasick([form for form, _ in spelled]) if spelled else None), spelled, longest
 
     @cached_property
-    def _encoded(self) -> tuple[Any, list[tuple[Kind, str]]]:
+    def _encoded(self) -> tuple[Any, list[tuple[Kind, str]], int]:
         import ahocorasick_rs  # lazy: see above
 
         patterns: dict[bytes, tuple[Kind, str]] = {}
@@ -85,7 +99,7 @@ class Harvested:
                 if len(pattern) >= _MIN_PATTERN:
                     patterns.setdefault(pattern, (kind, encoding))
         matcher = ahocorasick_rs.BytesAhoCorasick(list(patterns)) if patterns else None
-        return matcher, list(patterns.values())
+        return matcher, list(patterns.values()), max(map(len, patterns), default=0)
 
 
 def harvested_of(forms: Mapping[str, Form]) -> Harvested:
@@ -118,6 +132,24 @@ def verify_bytes(blob: bytes, harvested: Harvested, where: str = "") -> None:
     encoded = harvested.encoded(blob)
     if encoded is not None:
         raise _failure(encoded[1], encoded[2], f"byte {encoded[0]}", where)
+
+
+def verify_text(text: str, harvested: Harvested, where: str = "", *, known: int = 0) -> None:
+    """Look for originals in a text as it is, without decoding it.
+
+    Args:
+        known: so many characters at its start were looked through before, in another text that begins with them.
+
+    Raises:
+        SanitizationFailed: as `verify`.
+    """
+    plain = harvested.plain(text, known)
+    if plain is not None:
+        raise _failure(plain[1], "plain text", f"character {plain[0]}", where)
+    rest = text[max(0, known - harvested.longest) :]
+    encoded = harvested.encoded(rest.encode("utf-8", "surrogatepass"))
+    if encoded is not None:
+        raise _failure(encoded[1], encoded[2], "in its text", where)
 
 
 def verify_strings(strings: Iterable[str], harvested: Harvested, where: str = "") -> None:

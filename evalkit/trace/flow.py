@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import orjson
 
@@ -28,8 +28,7 @@ _MAX_DEPTH = 64
 _MAX_WORDS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where one value came from.
 
     Attributes:
@@ -138,6 +137,7 @@ class _Index:
         self._words: defaultdict[str, list[int]] = defaultdict(list)
         self._origin: dict[int, Origin] = {}
         self._prompts: set[str] = set()
+        self._keys: dict[str, tuple[str, ...]] = {}
 
     def add(self, step: Step) -> None:
         """What a step said or answered."""
@@ -149,7 +149,7 @@ class _Index:
         for _, leaf in leaves([_told(step.output), message]):
             if isinstance(leaf, str) and step.kind != "model":
                 words |= plain_words(leaf)
-            for token in value_keys(leaf):
+            for token in self._keys_of(leaf):
                 entry = self._seen[token]
                 if step.kind == "model":
                     entry.invented = step.seq if entry.invented is None else entry.invented
@@ -176,7 +176,7 @@ class _Index:
     def sources(self, value: Json, user: int) -> Iterator[Source]:
         """Where the leaves of a value stood."""
         for pointer, leaf in leaves(value):
-            places = {seq: origin for token in value_keys(leaf) for seq, origin in self._places(token)}
+            places = {seq: origin for token in self._keys_of(leaf) for seq, origin in self._places(token)}
             for seq in sorted(places):
                 if seq != user:
                     yield Source(pointer, leaf, seq, places[seq])
@@ -184,6 +184,14 @@ class _Index:
                 spoken = self._spoken(leaf)
                 if spoken is not None and spoken != user:
                     yield Source(pointer, leaf, spoken, self._origin[spoken])
+
+    def _keys_of(self, leaf: Json) -> tuple[str, ...]:
+        """The keys of a leaf; of a text, which is used as soon as it is said, worked out once."""
+        if not isinstance(leaf, str):
+            return tuple(value_keys(leaf))
+        if leaf not in self._keys:
+            self._keys[leaf] = tuple(value_keys(leaf))
+        return self._keys[leaf]
 
     def _places(self, token: str) -> Iterator[tuple[int, Origin]]:
         entry = self._seen.get(token)

@@ -6,8 +6,9 @@ A message is written once, and its text is copied wherever the same object stand
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 from evalkit.canonical import Json, canonical, exact_text
 from evalkit.trace.prefixes import Prefixes
@@ -15,6 +16,8 @@ from evalkit.trace.prefixes import Prefixes
 __all__ = ["Repeats"]
 
 _REPEATING = ("messages", "tools")
+_Part: TypeAlias = "bytes | list[Any]"
+"""A text, or a list whose items' texts stand here."""
 
 
 class Repeats:
@@ -22,13 +25,16 @@ class Repeats:
 
     Args:
         exact: write as `exact_text` does; else as `canonical`.
+        beside: another one that writes in the same way, of values that share most messages with these: a message that
+            either wrote is known to both.
     """
 
-    def __init__(self, *, exact: bool = False) -> None:
+    def __init__(self, *, exact: bool = False, beside: Repeats | None = None) -> None:
         self._write: Callable[[Json], bytes] = exact_text if exact else canonical
         self._exact = exact
         self._lists: Prefixes[bytes] = Prefixes()
-        self._known: dict[int, tuple[Any, bytes]] = {}
+        self._hashed: Prefixes[Any] = Prefixes()
+        self._known: dict[int, tuple[Any, bytes]] = {} if beside is None else beside._known
         self._keys: dict[str, bytes] = {}
 
     def text(self, value: Json) -> bytes:
@@ -37,24 +43,67 @@ class Repeats:
         Raises:
             InputError: `value` is no JSON.
         """
-        return b"".join(self.pieces(value))
+        return b"".join(self._written(part) for part in self._parts(value))
 
-    def pieces(self, value: Json) -> list[bytes]:
-        """As `text`, in pieces: to hash a long chat's requests they need not be put together."""
+    def sha256(self, before: bytes, value: Json, after: bytes) -> str:
+        """Hex SHA-256 of the text of `value` between two others.
+
+        Where its first list goes on from an earlier one, so does the hash: what stands before is not read again.
+
+        Raises:
+            InputError: `value` is no JSON.
+        """
+        rest = iter((before, *self._parts(value), after))
+        head = b""
+        for part in rest:
+            if type(part) is list:
+                hasher = self._hashed_with(head, part)
+                break
+            head += self._written(part)
+        else:
+            return hashlib.sha256(head).hexdigest()
+        hasher.update(b"".join(map(self._written, rest)))
+        return str(hasher.hexdigest())
+
+    def _hashed_with(self, head: bytes, items: list[Any]) -> Any:
+        """A hash that has read a text and a list's items."""
+        count, known = self._hashed.of(items, head)
+        hasher = hashlib.sha256(head) if known is None else known.copy()
+        for at, item in enumerate(items[count:], count):
+            hasher.update(b"," + self._once(item) if at else self._once(item))
+        self._hashed.keep(items, hasher.copy(), head)
+        return hasher
+
+    def _parts(self, value: Json) -> Iterator[_Part]:
+        """The text of a value, its repeating lists left to be written."""
         if type(value) is not dict or not (_repeats(value) or _repeats(value.get("input"))):
-            return [self._write(value)]
-        if not all(type(key) is str for key in value):  # it finds the words
-            return [self._write(value)]
-        found = [b"{"]
+            yield self._write(value)
+        elif not all(type(key) is str for key in value):
+            yield self._write(value)  # it finds the words
+        else:
+            yield from self._in_object(value)
+
+    def _in_object(self, value: dict[str, Any]) -> Iterator[_Part]:
+        opening, plain = b"{", dict[str, Any]()
         for key in value if self._exact else sorted(value):
-            found += (b"," if found[1:] else b"", self._key(key))
             item = value[key]
-            if type(item) is list and key in _REPEATING:
-                found += (b"[", self._items(item), b"]")
+            listed = type(item) is list and key in _REPEATING
+            if not (listed or (key == "input" and _repeats(item))):
+                plain[key] = item
+                continue
+            if plain:
+                yield opening + self._write(plain)[1:-1]
+                opening, plain = b",", {}
+            yield opening + self._key(key)
+            opening = b","
+            if listed:
+                yield from (b"[", item, b"]")
             else:
-                found += self.pieces(item) if key == "input" else [self._write(item)]
-        found.append(b"}")
-        return found
+                yield from self._parts(item)
+        yield opening + self._write(plain)[1:] if plain else b"}"
+
+    def _written(self, part: _Part) -> bytes:
+        return part if type(part) is bytes else self._items(part)  # type: ignore[arg-type]  # a list then
 
     def _items(self, items: list[Any]) -> bytes:
         count, before = self._lists.of(items)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalkit.canonical import Json
 from evalkit.errors import SanitizationFailed
@@ -134,3 +136,15 @@ def test_what_can_not_be_looked_through_is_refused() -> None:
     with pytest.raises(SanitizationFailed):
         list(views(bomb, Budget(1_000_000)))
     assert list(views(base64.b64encode(gzip.compress(b"hello hello hello")).decode(), Budget(1_000_000)))
+
+
+SNIPPETS = st.lists(st.sampled_from(["lena", "vogt", " ", "x", "@", "5", ". ", "lena vogt", "é"]), max_size=12)
+
+
+@given(SNIPPETS, SNIPPETS, SNIPPETS)
+def test_a_text_that_begins_like_a_clean_one_is_judged_as_any(start: list[str], one: list[str], two: list[str]) -> None:
+    """Only what is new in it is looked through; nothing is missed at the seam, and nothing is taken for a find."""
+    harvested = Harvested([("lena vogt", "name"), ("vogt5", "account")])
+    earlier, text = "".join(start + one), "".join(start + two)
+    if harvested.plain(earlier) is None:
+        assert harvested.plain(text, known=len("".join(start))) == harvested.plain(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -41,9 +42,11 @@ def test_shared_messages_are_written_as_any(
     lines = requests(talks, cuts)
     values: list[Any] = [*lines, *(line["input"] for line in lines), *others]
     shared, exact = Repeats(), Repeats(exact=True)
+    beside = Repeats(beside=shared)
     for value in values:
-        assert shared.text(value) == canonical(value)
+        assert shared.text(value) == beside.text(value) == canonical(value)
         assert exact.text(value) == exact_text(value)
+        assert shared.sha256(b"[1,", value, b"]") == sha256(b"[1,%b]" % canonical(value)).hexdigest()
 
 
 @pytest.mark.parametrize("wrong", [{"messages": [float("nan")]}, {"messages": ["\ud800"]}, {"messages": [], 1: 2}])
