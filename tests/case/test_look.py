@@ -61,16 +61,6 @@ def test_a_packed_value_in_a_message_leaves_no_file(tmp_path: Path, packed: str)
         assert not (tmp_path / "cases").exists()
 
 
-@pytest.mark.parametrize("spelled", [MAIL, base64.b64encode(f"write to {MAIL}!".encode()).decode()])
-def test_a_value_that_only_a_longer_text_completes_leaves_no_file(tmp_path: Path, spelled: str) -> None:
-    """Rows that go on where an earlier one ended are looked at from there, the seam included."""
-    start = "all is well so far. " * 100
-    for cut in (1, len(spelled) // 2, len(spelled) - 1):
-        steps = [tool_step(n, "get", {"n": n}, f"{start}{spelled[:end]}") for n, end in enumerate((cut, len(spelled)))]
-        with pytest.raises(SanitizationFailed):
-            write_case(a_case(a_trace(*steps)), tmp_path / "cases", look=look)
-
-
 def test_a_value_in_the_header_or_the_id_leaves_no_file(tmp_path: Path) -> None:
     """Titles stand in the file's metadata, ids in its path."""
     with pytest.raises(SanitizationFailed):
