@@ -19,7 +19,7 @@ from evalkit.app.proving import proving_replays
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.case.look import look_over
-from evalkit.case.model import Case, LifeEvent, State, check_case_id
+from evalkit.case.model import Case, LifeEvent, State, check_case_id, lost_gates
 from evalkit.case.store import case_versions, find_case, read_with_digest, write_case
 from evalkit.case.view import write_view
 from evalkit.check.judge import judge_checks
@@ -80,7 +80,9 @@ def review_case(
     checks: Sequence[Check] | None = None,
     passing: Sequence[Trace] = (),
 ) -> Path:
-    """Says that somebody read a case's checks and agrees to them. A permanent case stays permanent.
+    """Says that somebody read a case's checks and agrees to them.
+
+    A permanent case stays permanent: no check of it may stop gating, and a further one that gates wants a healthy run.
 
     Args:
         checks: those agreed to; None for all as they are.
@@ -88,14 +90,17 @@ def review_case(
 
     Raises:
         InputError: actor or reason is missing.
-        CaseRefused: with these checks the incident would pass, or a healthy run would fail.
+        CaseRefused: with these checks the incident would pass, or a healthy run would fail; or the case is permanent,
+            and they gate on less, or on what nothing healthy is shown to pass.
     """
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     state: State = "permanent" if case.permanent else "reviewed"
     event = LifeEvent(state, acting(actor, settings), reason, now_utc(), "the checks were read and agreed to")
     moved = _with_checks(case.moved(digest, event), case.checks if checks is None else checks)
     _must_fail_on_incident(moved)
-    return _write(_measured(moved, _healthy(passing, settings)), settings)
+    moved = _measured(moved, _healthy(passing, settings))
+    _must_gate_as_before(case, moved)
+    return _write(moved, settings)
 
 
 def promote_case(
@@ -152,7 +157,7 @@ def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reas
 
     Raises:
         InputError: `body` is no list of checks.
-        CaseRefused: with the new checks the incident would pass.
+        CaseRefused: with the new checks the incident would pass; or the case is permanent (see `review_case`).
     """
     checks = checks_from(body, case_id, where)
     case, digest = read_with_digest(find_case(case_id, settings.cases))
@@ -165,10 +170,11 @@ def write_decided(moved: Case, settings: Settings, *, checks: Sequence[Check], *
     """Writes a version with other checks and other fields; the incident must still fail.
 
     Raises:
-        CaseRefused: it would pass.
+        CaseRefused: it would pass, or a permanent case would gate on less.
     """
     changed = replace(_with_checks(moved, checks), **changes)
     _must_fail_on_incident(changed)
+    _must_gate_as_before(moved, changed)
     return _write(changed, settings)
 
 
@@ -188,14 +194,19 @@ def edit_misses(case_id: str, rules: Sequence[MissRule], settings: Settings, *, 
 
 
 def checks_from(body: Any, case_id: str, where: str) -> list[Check]:
-    """The checks in a JSON list.
+    """The checks in a JSON list, as `evalkit show --json` gives them: id and sentence follow from the rest.
 
     Raises:
         InputError: it is none, or one of them is no check.
     """
     if not isinstance(body, list):
         raise InputError("wanted a JSON list of checks", where, f"evalkit show {case_id} --json gives the present ones")
-    return [check_from_json(check, where) for check in body]
+    return [check_from_json(_stated(check), where) for check in body]
+
+
+def _stated(body: Any) -> Any:
+    """A check without what is worked out from it."""
+    return {key: body[key] for key in body if key not in ("id", "sentence")} if isinstance(body, dict) else body
 
 
 def checks_without(case: Case, drop: Sequence[str], observe: Sequence[str]) -> list[Check]:
@@ -300,6 +311,24 @@ def _must_fail_on_incident(case: Case) -> None:
             "no gating check fails on the incident: as a gate it would pass the very failure it is for",
             f"case {case.id}",
             f"evalkit edit {case.id} --checks FILE",
+        )
+
+
+def _must_gate_as_before(case: Case, moved: Case) -> None:
+    """Refuses what would weaken a permanent case, or let it gate on what nothing healthy has passed."""
+    if not case.permanent:
+        return
+    if lost := lost_gates(case, moved):
+        raise CaseRefused(
+            f"a permanent case can't gate on less: {', '.join(lost)} would not gate any more",
+            f"case {case.id}",
+            f"evalkit retire {case.id} --reason WHY, then review it with the new checks and promote it again",
+        )
+    if lost_gates(moved, case) and not moved.proof:
+        raise CaseRefused(
+            "nothing shows that a healthy agent passes the new checks",
+            f"case {case.id}",
+            f"evalkit review {case.id} --checks FILE --passing healthy.trace --reason WHY",
         )
 
 

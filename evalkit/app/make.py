@@ -12,6 +12,7 @@ from evalkit.canonical import Json, digest
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
+from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, prune, slice_trace
@@ -65,7 +66,9 @@ def make_case(
     results = judge_checks(checks, trace)
     failing = tuple(result for result in results if result.gating and not result.passed)
     if not failing:
-        raise CaseRefused(_why_refused(checks, healthy), f"trace {trace.id}", _cure_refused(expect, healthy))
+        same = next((run.id for run in healthy if print_of and fingerprint(run) == print_of), "")
+        why = f"the healthy run {same} did the very same" if same else _why_refused(checks, expect, healthy)
+        raise CaseRefused(why, f"trace {trace.id}", _cure_refused(expect, healthy))
     whole = _whole(incident, checks, bare_healthy, signature(trace, failing))
     told: list[Json] = [one.sentence() for one in learnt]
     source = {**whole.source, "volatile": told} if told else whole.source
@@ -165,7 +168,9 @@ def _asked(step: Step, volatile: Mapping[str, Sequence[str]]) -> str:
     return digest([step.kind, step.name, given])
 
 
-def _why_refused(checks: Sequence[Check], healthy: Sequence[Trace]) -> str:
+def _why_refused(checks: Sequence[Check], expect: Json, healthy: Sequence[Trace]) -> str:
+    if expect is not None:
+        return "all that was expected holds on the incident, so that no check would fail on it"
     if checks and healthy:
         return "no check tells the incident from the healthy run"
     return "nothing in the trace breaks a rule that evalkit knows, so no check would fail on it"
@@ -174,7 +179,7 @@ def _why_refused(checks: Sequence[Check], healthy: Sequence[Trace]) -> str:
 def _cure_refused(expect: Json, healthy: Sequence[Trace]) -> str:
     if expect is None and not healthy:
         return "say what should have happened: --expect expected.json, or --passing healthy.trace"
-    return "give another healthy run, or state the expected output and effects with --expect"
+    return "give another healthy run (--passing), or state with --expect what else should have come out or been done"
 
 
 def _slug(name: str, trace: Trace) -> str:

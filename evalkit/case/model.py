@@ -16,7 +16,7 @@ from evalkit.errors import InputError
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.trace.model import Trace
 
-__all__ = ["FIXTURE_OF", "STATES", "Case", "Dropped", "LifeEvent", "State", "check_case_id"]
+__all__ = ["FIXTURE_OF", "STATES", "Case", "Dropped", "LifeEvent", "State", "check_case_id", "lost_gates"]
 
 State: TypeAlias = Literal["proposed", "reviewed", "permanent", "retired"]
 
@@ -162,6 +162,11 @@ class Case:
             if not getattr(event, name).strip():
                 raise InputError(f"the {name} is empty", f"case {self.id}", f"pass --{name}")
         return self.revised(parent, life=(*self.life, event))
+
+
+def lost_gates(before: Case, after: Case) -> list[str]:
+    """The ids of the checks that gate in one version and not in another, sorted."""
+    return sorted({check.id for check in before.gating} - {check.id for check in after.gating})
 
 
 def check_case_id(case_id: str) -> str:

@@ -132,6 +132,7 @@ class Rewriter:
         else:
             made = self._list(node, hint, scope, depth)
         if self._memo is not None:
+            made = node if made == node else made  # a number is replaced by another one, never by its equal
             self._memo[mark] = (node, made)  # the node is kept, so that its identity is not given to another one
         return made
 
