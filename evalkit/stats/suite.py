@@ -18,7 +18,7 @@ from evalkit.stats.arguments import check_share
 from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.interval import wilson
 from evalkit.stats.lattice import lower_tail
-from evalkit.stats.two_sample import mover
+from evalkit.stats.mover import mover
 
 __all__ = ["cluster_t_interval", "cmh_p", "differences", "this_suite_interval"]
 
@@ -70,7 +70,7 @@ def this_suite_interval(
     """An interval for the mean difference of the cases' rates, the cases being fixed.
 
     Each arm's mean rate P gets Wilson's interval at its effective number of runs, P (1 - P) / (variance of the mean
-    over repeated runs), which is never below that of equal rates; the two are joined by `two_sample.mover`. By
+    over repeated runs), which is never below that of equal rates; the two are joined by `mover.mover`. By
     simulation, coverage at 0.95 was 0.943 or better.
 
     Raises:
