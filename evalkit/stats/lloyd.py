@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalkit.stats.binomial import binomial_pmf
+from evalkit.stats.orders import monotone
 from evalkit.stats.score import SAME_Z, score
 
 __all__ = ["cuts_of", "estimated_p"]
@@ -37,10 +38,7 @@ def estimated_p(n1: int, n2: int) -> Floats:
         own = np.flatnonzero(total == passes)
         tail = np.cumsum(mass1[passes, rows1] * mass2[passes, rows2])
         estimate[own] = tail[last[own]]
-    rising = np.maximum.accumulate(estimate.reshape(n1 + 1, n2 + 1), axis=1)
-    order: Floats = np.maximum.accumulate(rising[::-1], axis=0)[::-1]
-    order.flags.writeable = False
-    return order
+    return monotone(estimate.reshape(n1 + 1, n2 + 1))
 
 
 def cuts_of(order: Floats, value: float) -> NDArray[np.int64]:
