@@ -111,12 +111,10 @@ def comparison_plan(
     """
     for name, value in (("margin", margin), ("alpha", alpha), ("beta", beta)):
         check_share(name, value)
-    if (
-        not 1 <= batch <= runs_max <= _MOST_RUNS
-        or not 1 <= (batch if baseline_runs is None else baseline_runs) <= _MOST_RUNS
-    ):
+    known = runs_max if baseline_runs is None else baseline_runs
+    if not 1 <= batch <= runs_max <= _MOST_RUNS or not 1 <= known <= _MOST_RUNS:
         raise InputError(
-            f"batches of {batch} up to {runs_max} runs, against {baseline_runs or 'as many'} of the baseline",
+            f"batches of {batch} up to {runs_max} runs, against {known} of the baseline",
             cure=f"give 1 <= batch <= runs_max, and at most {_MOST_RUNS} runs an arm",
         )
     return _calibrated(float(margin), runs_max // batch, float(alpha), float(beta), batch, baseline_runs)

@@ -7,6 +7,7 @@ the null hypothesis P(p <= alpha) is at most alpha for every pair of sizes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +22,7 @@ from evalkit.stats.unconditional import largest_probability
 
 __all__ = [
     "fisher_p",
+    "fisher_p_many",
     "regression_cuts",
     "regression_p",
     "regression_p_many",
@@ -56,12 +58,7 @@ def regression_p_many(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike
     Raises:
         InputError: counts can't be, or the four differ in shape.
     """
-    columns = [np.asarray(column, dtype=np.int64) for column in (x1, n1, x2, n2)]
-    if len({column.shape for column in columns}) > 1:
-        raise InputError(f"counts of different shapes: {[c.shape for c in columns]}", cure="give one entry a case")
-    tables, where = np.unique(np.stack(columns, axis=-1).reshape(-1, 4), axis=0, return_inverse=True)
-    values = np.array([regression_p(*table) for table in tables.tolist()], dtype=np.float64)
-    return values[where.reshape(columns[0].shape)]
+    return _each_table_once(regression_p, x1, n1, x2, n2)
 
 
 def regression_cuts(n1: int, n2: int, alpha: float) -> Cuts:
@@ -92,6 +89,18 @@ def fisher_p(x1: int, n1: int, x2: int, n2: int) -> float:
     return float(tail[x2 - least])
 
 
+def fisher_p_many(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:
+    """`fisher_p` for many cases at once.
+
+    Returns:
+        One p-value a case, in order.
+
+    Raises:
+        InputError: counts can't be, or the four differ in shape.
+    """
+    return _each_table_once(fisher_p, x1, n1, x2, n2)
+
+
 @lru_cache(maxsize=1 << 16)
 def _regression_p(x1: int, n1: int, x2: int, n2: int) -> float:
     if n1 == 0 or n2 == 0:
@@ -120,6 +129,17 @@ def _widest(n1: int, n2: int, alpha: float) -> Cuts:
             outside = middle
     cuts.flags.writeable = False
     return cuts
+
+
+def _each_table_once(
+    function: Callable[[int, int, int, int], float], x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike
+) -> Floats:
+    columns = [np.asarray(column, dtype=np.int64) for column in (x1, n1, x2, n2)]
+    if len({column.shape for column in columns}) > 1:
+        raise InputError(f"counts of different shapes: {[c.shape for c in columns]}", cure="give one entry a case")
+    tables, where = np.unique(np.stack(columns, axis=-1).reshape(-1, 4), axis=0, return_inverse=True)
+    values = np.array([function(*table) for table in tables.tolist()], dtype=np.float64)
+    return values[where.reshape(columns[0].shape)]
 
 
 def _fits(n1: int, n2: int) -> bool:

@@ -51,8 +51,8 @@ def largest_probability(cuts: NDArray[np.int64], n_a: int, n_b: int, margin: flo
             for start in range(0, points, rows)
         ]
     )
-    theta = np.linspace(0.0, np.pi / 2, points)
-    return largest_along(theta, sizes, lambda near: _region(cuts, _block(n_a, n_b, margin, near)))
+    best = int(sizes.argmax())
+    return _bounded(float(sizes[best]), _region(cuts, _near_block(n_a, n_b, margin, points, best)))
 
 
 def largest_along(theta: Floats, values: Floats, evaluate: Callable[[Floats], Floats]) -> float:
@@ -64,8 +64,7 @@ def largest_along(theta: Floats, values: Floats, evaluate: Callable[[Floats], Fl
         evaluate: gives it at other points.
     """
     best = int(values.argmax())
-    near = np.linspace(theta[max(best - 1, 0)], theta[min(best + 1, len(theta) - 1)], _REFINED)
-    return min(1.0, max(float(values[best]), _peak(evaluate(near))) + SLACK)
+    return _bounded(float(values[best]), evaluate(_near(theta, best)))
 
 
 def rates_on_line(theta: Floats, margin: float) -> tuple[Floats, Floats]:
@@ -79,7 +78,7 @@ def _region(cuts: NDArray[np.int64], block: Block) -> Floats:
     """The region's probability at each point of the block."""
     mass_a, below_b = block
     first = int(np.searchsorted(cuts, 1))  # rows before it hold nothing
-    total: Floats = np.einsum("ij,ij->i", mass_a[:, first:], below_b[:, cuts[first:]])
+    total: Floats = np.einsum("ij,ij->j", mass_a[first:], below_b[cuts[first:]])
     return total
 
 
@@ -88,10 +87,24 @@ def _grid_block(n_a: int, n_b: int, margin: float, points: int, start: int, stop
     return _block(n_a, n_b, margin, np.linspace(0.0, np.pi / 2, points)[start:stop])
 
 
+@lru_cache(maxsize=512)
+def _near_block(n_a: int, n_b: int, margin: float, points: int, best: int) -> Block:
+    return _block(n_a, n_b, margin, _near(np.linspace(0.0, np.pi / 2, points), best))
+
+
 def _block(n_a: int, n_b: int, margin: float, theta: Floats) -> Block:
-    """Both arms' probabilities along the line: the pmf of arm a, the cdf of arm b."""
+    """Both arms' probabilities along the line, a row a count: the pmf of arm a, the cdf of arm b."""
     rate_a, rate_b = rates_on_line(theta, margin)
-    return binomial_pmf(n_a, rate_a), binomial_cdf(n_b, rate_b)
+    return binomial_pmf(n_a, rate_a).T.copy(), binomial_cdf(n_b, rate_b).T.copy()
+
+
+def _near(theta: Floats, best: int) -> Floats:
+    """Points of the two cells around a point of the grid."""
+    return np.linspace(theta[max(best - 1, 0)], theta[min(best + 1, len(theta) - 1)], _REFINED)
+
+
+def _bounded(on_grid: float, refined: Floats) -> float:
+    return min(1.0, max(on_grid, _peak(refined)) + SLACK)
 
 
 def _peak(values: Floats) -> float:

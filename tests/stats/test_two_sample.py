@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import InputError
-from evalkit.stats.two_sample import fisher_p, regression_cuts, regression_p, regression_p_many
+from evalkit.stats.two_sample import fisher_p, fisher_p_many, regression_cuts, regression_p, regression_p_many
 from tests.stats.tables import FINE, mass
 
 RUNS = st.integers(1, 25)
@@ -50,7 +50,7 @@ def test_nothing_lost_shows_nothing(table: tuple[int, int, int, int]) -> None:
 
 
 @given(RUNS, RUNS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_regression_test_never_exceeds_its_size(n1: int, n2: int) -> None:
     """Whatever the sizes and the common rate, P(p <= alpha) is at most alpha, by enumeration."""
     p = all_p(n1, n2)
@@ -59,7 +59,7 @@ def test_regression_test_never_exceeds_its_size(n1: int, n2: int) -> None:
 
 
 @given(RUNS, RUNS, st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_a_p_value_is_the_size_of_its_own_region(n1: int, n2: int, data: st.DataObject) -> None:
     """The region of all tables with at most this p has that size: the bound is reached, not only kept."""
     p = all_p(n1, n2)
@@ -68,7 +68,7 @@ def test_a_p_value_is_the_size_of_its_own_region(n1: int, n2: int, data: st.Data
 
 
 @given(RUNS, RUNS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_more_passes_of_the_candidate_never_look_worse(n1: int, n2: int) -> None:
     """p rises with the candidate's passes and falls with the baseline's."""
     p = all_p(n1, n2)
@@ -77,7 +77,7 @@ def test_more_passes_of_the_candidate_never_look_worse(n1: int, n2: int) -> None
 
 
 @given(st.integers(1, 15), st.integers(1, 15), st.sampled_from([0.2, 0.05, 0.01]))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_cuts_hold_exactly_the_tables_that_show_a_regression(n1: int, n2: int, alpha: float) -> None:
     """The region used for power is that of the p-value."""
     region = np.arange(n2 + 1) < regression_cuts(n1, n2, alpha)[:, None]
@@ -98,6 +98,8 @@ def test_many_cases_get_the_p_values_of_single_ones() -> None:
     tables = [(10, 10, 7, 10), (5, 5, 5, 5), (10, 10, 7, 10), (50, 50, 8, 10)]
     found = regression_p_many(*(list(column) for column in zip(*tables, strict=True)))
     assert found.tolist() == [regression_p(*table) for table in tables]
+    fisher = fisher_p_many(*(list(column) for column in zip(*tables, strict=True)))
+    assert fisher.tolist() == [fisher_p(*table) for table in tables]
     assert regression_p_many([], [], [], []).shape == (0,)
 
 
