@@ -28,6 +28,7 @@ __all__ = [
     "midp",
     "midp_table",
     "wilson",
+    "wilson_corrected",
 ]
 
 _LARGEST_TABLE = 1000
@@ -162,6 +163,24 @@ def wilson(x: float, n: float, level: float = 0.95) -> tuple[float, float]:
     return (0.0 if x == 0 else middle - half), (1.0 if x == n else middle + half)
 
 
+def wilson_corrected(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval with continuity correction, as R's ``prop.test`` gives it by default (Newcombe 1998).
+
+    It is about as wide as `clopper_pearson`. Here for comparison with other tools.
+
+    Raises:
+        InputError: the counts or `level` can't be.
+    """
+    check_counts(x, n)
+    check_share("level", level)
+    if n == 0:
+        return 0.0, 1.0
+    from scipy.special import ndtri
+
+    z = float(ndtri(0.5 + level / 2))
+    return _corrected_lower(x, n, z), 1.0 - _corrected_lower(n - x, n, z)
+
+
 def jeffreys(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """The equal-tailed interval of the Beta(x + 1/2, n - x + 1/2) posterior, with 0 at x = 0 and 1 at x = n.
 
@@ -178,6 +197,13 @@ def jeffreys(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
     low = 0.0 if x == 0 else float(betaincinv(x + 0.5, n - x + 0.5, tail))
     high = 1.0 if x == n else float(betaincinv(x + 0.5, n - x + 0.5, 1.0 - tail))
     return low, high
+
+
+def _corrected_lower(x: int, n: int, z: float) -> float:
+    if x == 0:
+        return 0.0
+    root = sqrt(max(z * z - 2 - 1 / n + 4 * (x / n) * (n - x + 1), 0.0))
+    return max(0.0, (2 * x + z * z - 1 - z * root) / (2 * (n + z * z)))
 
 
 def _midp_lower(x: NDArray[np.int64], n: int, level: float) -> NDArray[np.float64]:

@@ -18,7 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from evalkit.errors import InputError
 from evalkit.stats.hypergeometric import worse_tail
 
-__all__ = ["Attainable", "Dependence", "attainable_by_fisher", "discrete_bh", "holm", "step_down"]
+__all__ = [
+    "Attainable",
+    "Dependence",
+    "attainable_by_fisher",
+    "benjamini_hochberg",
+    "discrete_bh",
+    "holm",
+    "step_down",
+]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +59,25 @@ def holm(p: ArrayLike) -> Floats:
     order = np.argsort(values, kind="stable")
     raised = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
     return _in_place(np.minimum(raised, 1.0), order)
+
+
+def benjamini_hochberg(p: ArrayLike, *, dependence: Dependence = "independent") -> Floats:
+    """The adjusted p-values of Benjamini and Hochberg 1995: the false discovery rate, for p-values of any kind.
+
+    With "any" dependence those of Benjamini and Yekutieli 2001. For tables, `discrete_bh` shows far more.
+
+    Returns:
+        Adjusted p-values in the order given: entries up to q form a list with an expected false share of at most q.
+
+    Raises:
+        InputError: an entry is no probability.
+    """
+    values = _probabilities(p)
+    ranks = np.arange(len(values), 0, -1)
+    falling = np.argsort(-values, kind="stable")
+    price = 1.0 if dependence == "independent" else float((1 / ranks).sum())
+    raised = np.minimum.accumulate(values[falling] * price * len(values) / ranks)
+    return _in_place(np.minimum(raised, 1.0), falling)
 
 
 def step_down(p: ArrayLike, margins: ArrayLike | Attainable, *, dependence: Dependence = "independent") -> Floats:

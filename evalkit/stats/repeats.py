@@ -10,8 +10,9 @@ from typing import Literal
 
 from evalkit.errors import InputError
 from evalkit.stats.arguments import check_counts
+from evalkit.stats.interval import midp
 
-__all__ = ["Stability", "pass_at_k", "pass_hat_k", "stability"]
+__all__ = ["Stability", "pass_at_k", "pass_hat_k", "pass_hat_k_interval", "stability"]
 
 Stability = Literal["STABLE_PASS", "FLAKY", "STABLE_FAIL", "UNKNOWN"]
 
@@ -47,6 +48,19 @@ def pass_at_k(c: int, n: int, k: int) -> float:
     """
     _check(c, n, k)
     return 1 - comb(n - c, k) / comb(n, k) if n >= k else nan
+
+
+def pass_hat_k_interval(c: int, n: int, k: int, level: float = 0.95) -> tuple[float, float]:
+    """An interval for "all of k runs pass": the limits of the mid-P interval of the rate, to the power of k.
+
+    For a suite take the mean of the cases' `pass_hat_k`, with `suite.cluster_t_interval`.
+
+    Raises:
+        InputError: the counts or `level` can't be, or `k` is below 1.
+    """
+    _check(c, n, k)
+    low, high = midp(c, n, level)
+    return low**k, high**k
 
 
 def stability(x: int, n: int) -> Stability:

@@ -18,7 +18,8 @@ from evalkit.stats.arguments import check_share
 from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.interval import wilson
 from evalkit.stats.lattice import lower_tail
-from evalkit.stats.two_sample import mover
+from evalkit.stats.mover import mover
+from evalkit.stats.sign_flip import Alternative
 
 __all__ = ["cluster_t_interval", "cmh_p", "differences", "this_suite_interval"]
 
@@ -37,18 +38,21 @@ def differences(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> F
     return rates
 
 
-def cmh_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> float:
-    """The exact one-sided p-value for "the candidate is worse in this suite", stratified by case.
+def cmh_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, *, alternative: Alternative = "less") -> float:
+    """The exact p-value for "the candidate is worse in this suite" (or "differs"), stratified by case.
 
     The exact conditional Cochran-Mantel-Haenszel test (Birch 1964): given each case's total of passes, the sum of the
-    candidate's passes is a sum of hypergeometric counts. With one case it is Fisher's test.
+    candidate's passes is a sum of hypergeometric counts. With one case it is Fisher's test. It assumes independent runs
+    with one rate a case and arm.
 
     Returns:
-        P(sum <= the one seen); values below 1e-12 are given as 1e-12.
+        P(sum <= the one seen), or for "two-sided" twice the smaller tail; values below 1e-12 are given as 1e-12.
 
     Raises:
         InputError: counts can't be, or a case has no runs in one arm.
     """
+    if alternative == "two-sided":
+        return min(1.0, 2 * min(cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)))
     (passed1, runs1), (passed2, runs2) = _arms(x1, n1, x2, n2)
     margins, counts = np.unique(np.stack([runs1, runs2, passed1 + passed2], axis=1), axis=0, return_counts=True)
     parts, mean, variance, least, widest = [], 0.0, 0.0, 0, 1
@@ -70,7 +74,7 @@ def this_suite_interval(
     """An interval for the mean difference of the cases' rates, the cases being fixed.
 
     Each arm's mean rate P gets Wilson's interval at its effective number of runs, P (1 - P) / (variance of the mean
-    over repeated runs), which is never below that of equal rates; the two are joined by `two_sample.mover`. By
+    over repeated runs), which is never below that of equal rates; the two are joined by `mover.mover`. By
     simulation, coverage at 0.95 was 0.943 or better.
 
     Raises:

@@ -12,6 +12,7 @@ points and a parabola. What it may still miss is below 2e-7 (measured against gr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, sqrt
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 
-__all__ = ["SLACK", "largest_probability"]
+__all__ = ["SLACK", "largest_along", "largest_probability", "rates_on_line"]
 
 SLACK = 1e-6
 """Added to the largest probability found, so that it is never below the true one."""
@@ -29,7 +30,8 @@ _LEAST_POINTS = 256
 _BLOCK = 1 << 17
 _REFINED = 9
 
-Block = tuple[NDArray[np.float64], NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Block = tuple[Floats, Floats]
 
 
 def largest_probability(cuts: NDArray[np.int64], n_a: int, n_b: int, margin: float = 0.0) -> float:
@@ -50,17 +52,33 @@ def largest_probability(cuts: NDArray[np.int64], n_a: int, n_b: int, margin: flo
         ]
     )
     best = int(sizes.argmax())
-    theta = np.linspace(0.0, np.pi / 2, points)
-    near = np.linspace(theta[max(best - 1, 0)], theta[min(best + 1, points - 1)], _REFINED)
-    refined = _region(cuts, _block(n_a, n_b, margin, near))
-    return min(1.0, max(float(sizes[best]), _peak(refined)) + SLACK)
+    return _bounded(float(sizes[best]), _region(cuts, _near_block(n_a, n_b, margin, points, best)))
 
 
-def _region(cuts: NDArray[np.int64], block: Block) -> NDArray[np.float64]:
+def largest_along(theta: Floats, values: Floats, evaluate: Callable[[Floats], Floats]) -> float:
+    """The largest value of a smooth probability along the line, plus `SLACK`; at most 1.
+
+    Args:
+        theta: the points of the grid, rising.
+        values: the probability at each of them.
+        evaluate: gives it at other points.
+    """
+    best = int(values.argmax())
+    return _bounded(float(values[best]), evaluate(_near(theta, best)))
+
+
+def rates_on_line(theta: Floats, margin: float) -> tuple[Floats, Floats]:
+    """Rate a and rate b at points of the line rate a = rate b - `margin`, from one end (0) to the other (pi / 2)."""
+    low, high = max(0.0, margin), min(1.0, 1.0 + margin)
+    rate_b = low + (high - low) * np.sin(theta) ** 2
+    return np.clip(rate_b - margin, 0.0, 1.0), rate_b
+
+
+def _region(cuts: NDArray[np.int64], block: Block) -> Floats:
     """The region's probability at each point of the block."""
     mass_a, below_b = block
     first = int(np.searchsorted(cuts, 1))  # rows before it hold nothing
-    total: NDArray[np.float64] = np.einsum("ij,ij->i", mass_a[:, first:], below_b[:, cuts[first:]])
+    total: Floats = np.einsum("ij,ij->j", mass_a[first:], below_b[cuts[first:]])
     return total
 
 
@@ -69,15 +87,27 @@ def _grid_block(n_a: int, n_b: int, margin: float, points: int, start: int, stop
     return _block(n_a, n_b, margin, np.linspace(0.0, np.pi / 2, points)[start:stop])
 
 
-def _block(n_a: int, n_b: int, margin: float, theta: NDArray[np.float64]) -> Block:
-    """Both arms' probabilities along the line: the pmf of arm a, the cdf of arm b."""
-    low, high = max(0.0, margin), min(1.0, 1.0 + margin)
-    rate_b = low + (high - low) * np.sin(theta) ** 2
-    rate_a = np.clip(rate_b - margin, 0.0, 1.0)
-    return binomial_pmf(n_a, rate_a), binomial_cdf(n_b, rate_b)
+@lru_cache(maxsize=512)
+def _near_block(n_a: int, n_b: int, margin: float, points: int, best: int) -> Block:
+    return _block(n_a, n_b, margin, _near(np.linspace(0.0, np.pi / 2, points), best))
 
 
-def _peak(values: NDArray[np.float64]) -> float:
+def _block(n_a: int, n_b: int, margin: float, theta: Floats) -> Block:
+    """Both arms' probabilities along the line, a row a count: the pmf of arm a, the cdf of arm b."""
+    rate_a, rate_b = rates_on_line(theta, margin)
+    return binomial_pmf(n_a, rate_a).T.copy(), binomial_cdf(n_b, rate_b).T.copy()
+
+
+def _near(theta: Floats, best: int) -> Floats:
+    """Points of the two cells around a point of the grid."""
+    return np.linspace(theta[max(best - 1, 0)], theta[min(best + 1, len(theta) - 1)], _REFINED)
+
+
+def _bounded(on_grid: float, refined: Floats) -> float:
+    return min(1.0, max(on_grid, _peak(refined)) + SLACK)
+
+
+def _peak(values: Floats) -> float:
     """The largest value, or the top of the parabola through it and its neighbours."""
     at = int(values.argmax())
     if at in (0, len(values) - 1):

@@ -21,6 +21,7 @@ from evalkit.stats.interval import (
     midp,
     midp_table,
     wilson,
+    wilson_corrected,
 )
 
 COUNTS = st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -46,6 +47,14 @@ def test_wilson_gives_newcombes_table(x: int, n: int, low: float, high: float) -
 def test_wilson_gives_prop_test() -> None:
     """The score interval is that of R's prop.test without correction."""
     assert wilson(3, 10) == pytest.approx((0.1077913, 0.6032219), abs=1e-7)
+
+
+def test_corrected_wilson_gives_prop_test() -> None:
+    """R's prop.test as it is by default, with continuity correction; the ends are closed, and it is the wider one."""
+    assert wilson_corrected(3, 10) == pytest.approx((0.08094782, 0.64632928), abs=5e-9)
+    assert wilson_corrected(0, 10)[0] == 0.0
+    assert wilson_corrected(10, 10)[1] == 1.0
+    assert wilson_corrected(9, 10)[0] < wilson(9, 10)[0] < wilson(9, 10)[1] < wilson_corrected(9, 10)[1]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +123,7 @@ def test_midp_covers_nearly_its_level(n: int) -> None:
 def test_intervals_are_mirror_images(counts: tuple[int, int], level: float) -> None:
     """Counting failures instead of passes gives the same interval, mirrored, and it holds the seen rate."""
     x, n = counts
-    for interval in (midp, clopper_pearson, wilson, jeffreys):
+    for interval in (midp, clopper_pearson, wilson, wilson_corrected, jeffreys):
         low, high = interval(x, n, level)
         mirrored = interval(n - x, n, level)
         assert (1 - high, 1 - low) == pytest.approx(mirrored, abs=1e-9)
@@ -135,7 +144,7 @@ def test_tables_hold_what_single_calls_give(counts: tuple[int, int], level: floa
 
 def test_without_runs_nothing_is_known() -> None:
     """No runs: from 0 to 1, by every method."""
-    assert {interval(0, 0) for interval in (midp, clopper_pearson, wilson, jeffreys)} == {(0.0, 1.0)}
+    assert {interval(0, 0) for interval in (midp, clopper_pearson, wilson, wilson_corrected, jeffreys)} == {(0.0, 1.0)}
     assert (cp_lower(0, 0, 0.05), cp_upper(0, 0, 0.05)) == (0.0, 1.0)
 
 
@@ -149,7 +158,7 @@ def test_tables_are_read_only() -> None:
 @pytest.mark.parametrize(("x", "n"), [(-1, 3), (4, 3), (0, -1)])
 def test_impossible_counts_are_refused(x: int, n: int) -> None:
     """More passes than runs, or fewer than none, is an error and no interval."""
-    for interval in (midp, clopper_pearson, wilson, jeffreys):
+    for interval in (midp, clopper_pearson, wilson, wilson_corrected, jeffreys):
         with pytest.raises(InputError):
             interval(x, n)
 
@@ -157,7 +166,7 @@ def test_impossible_counts_are_refused(x: int, n: int) -> None:
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, float("nan")])
 def test_impossible_levels_are_refused(level: float) -> None:
     """A level of 95 instead of 0.95 is an error."""
-    for interval in (midp, clopper_pearson, wilson, jeffreys):
+    for interval in (midp, clopper_pearson, wilson, wilson_corrected, jeffreys):
         with pytest.raises(InputError, match="level"):
             interval(1, 3, level)
 

@@ -6,13 +6,14 @@ from itertools import combinations_with_replacement, pairwise, permutations
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import InputError
 from evalkit.stats.binomial import binomial_pmf
 from evalkit.stats.hypergeometric import passes_pmf
-from evalkit.stats.multiplicity import Attainable, discrete_bh, holm, step_down
+from evalkit.stats.multiplicity import Attainable, benjamini_hochberg, discrete_bh, holm, step_down
 from evalkit.stats.two_sample import fisher_p
 
 TABLE = st.tuples(st.integers(1, 12), st.integers(1, 12)).flatmap(
@@ -42,13 +43,34 @@ def test_holm_gives_p_adjust() -> None:
     assert holm(p[::-1])[::-1].tolist() == holm(p).tolist()
 
 
+def test_benjamini_hochberg_gives_p_adjust() -> None:
+    """The same 15 p-values, and the eight of a textbook example, adjusted as R's p.adjust does, in any order."""
+    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, *[1.0] * 10]
+    assert benjamini_hochberg(p)[:5] == pytest.approx([0.0015, 0.003, 0.0095, 0.035625, 0.0603])
+    assert benjamini_hochberg(p[::-1])[::-1].tolist() == benjamini_hochberg(p).tolist()
+    eight = [0.005, 0.009, 0.019, 0.022, 0.051, 0.101, 0.361, 0.387]
+    wanted = [0.036, 0.036, 0.044, 0.044, 0.082, 0.135, 0.387, 0.387]
+    assert benjamini_hochberg(eight) == pytest.approx(wanted, abs=6e-4)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+@settings(max_examples=40, deadline=None)
+def test_benjamini_hochberg_is_scipys(p: list[float]) -> None:
+    """For independent and for any dependence."""
+    assert benjamini_hochberg(p) == pytest.approx(scipy.stats.false_discovery_control(p))
+    by = scipy.stats.false_discovery_control(p, method="by")
+    assert benjamini_hochberg(p, dependence="any") == pytest.approx(by)
+
+
 def test_discrete_bh_gives_the_vignette_of_discretefdr() -> None:
-    """Nine tables with two-sided Fisher p-values: the adjusted values of DBH-SD, to eight digits."""
+    """Nine tables with two-sided Fisher p-values: the adjusted values of DBH-SD, to eight digits, and of plain BH."""
     pairs = [(4, 0), (2, 0), (2, 1), (14, 3), (6, 2), (9, 1), (4, 2), (0, 2), (1, 2)]
     found = [two_sided(x1, 148, x2, 132) for x1, x2 in pairs]
     adjusted = discrete_bh([p for p, _ in found], Attainable([values for _, values in found], np.arange(9)))
     wanted = [0.25630985, 1, 1, 0.03819796, 0.51482782, 0.03819796, 1, 0.47895996, 1]
     assert adjusted == pytest.approx(wanted, abs=6e-9)
+    plain = [0.37430072, 0.74976959, 1, 0.09570921, 0.51928737, 0.09570921, 0.77313633, 0.49804147, 0.77313633]
+    assert benjamini_hochberg([p for p, _ in found]) == pytest.approx(plain, abs=6e-9)
 
 
 def test_step_down_follows_its_formula() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.errors import InputError
-from evalkit.stats.repeats import pass_at_k, pass_hat_k, stability
+from evalkit.stats.interval import midp
+from evalkit.stats.repeats import pass_at_k, pass_hat_k, pass_hat_k_interval, stability
 
 
 def test_pass_k_gives_the_known_values() -> None:
@@ -29,6 +30,14 @@ def test_pass_k_is_unbiased(n: int, k: int, rate: float) -> None:
     mass = [comb(n, c) * rate**c * (1 - rate) ** (n - c) for c in range(n + 1)]
     assert sum(m * pass_hat_k(c, n, k) for c, m in enumerate(mass)) == pytest.approx(rate**k, abs=1e-9)
     assert sum(m * pass_at_k(c, n, k) for c, m in enumerate(mass)) == pytest.approx(1 - (1 - rate) ** k, abs=1e-9)
+
+
+def test_pass_k_intervals_are_those_of_the_rate() -> None:
+    """10 of 10 leave a rate of 0.7411 open, so that of 8 passes in a row may be as low as 0.091."""
+    assert pass_hat_k_interval(10, 10, 8) == pytest.approx((0.7411344**8, 1.0), abs=1e-6)
+    assert pass_hat_k_interval(7, 8, 1) == midp(7, 8)
+    with pytest.raises(InputError):
+        pass_hat_k_interval(7, 8, 0)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,23 @@ def test_darwins_maize() -> None:
     assert sign_flip_p(MAIZE, np.random.default_rng(7)) == pytest.approx(1726 / 32768, abs=0.01)
 
 
+def test_on_ranks_it_is_wilcoxons_test() -> None:
+    """Hollander and Wolfe's depression scores, as in R's wilcox.test: V = 40, p = 0.01953125."""
+    before = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
+    after = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
+    change = np.array(after) - np.array(before)
+    ranks = np.sign(change) * (np.abs(change).argsort().argsort() + 1)
+    assert -ranks[ranks < 0].sum() == 40
+    assert sign_flip_p_whole(ranks) == pytest.approx(0.01953125, abs=1e-12)
+
+
+def test_on_single_runs_it_is_mcnemars_test() -> None:
+    """Agresti's approval ratings, [[794, 150], [86, 570]]: the exact p; McNemar's chi-squared gives 4.115e-05."""
+    found = sign_flip_p_whole([1] * 86 + [-1] * 150 + [0] * (794 + 570), "two-sided")
+    assert found == pytest.approx(3.716e-05, abs=5e-9)
+    assert found == pytest.approx(4.115e-05, rel=0.1)
+
+
 @given(st.lists(st.integers(-9, 9), max_size=9))
 @settings(max_examples=60, deadline=None)
 def test_whole_numbers_are_counted_exactly(differences: list[int]) -> None:

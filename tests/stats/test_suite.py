@@ -40,6 +40,14 @@ def test_cmh_gives_the_rabbits_of_r() -> None:
     assert cmh_p(*columns(RABBITS)) == pytest.approx(0.01997245179, abs=1e-11)
 
 
+def test_cmh_of_either_direction() -> None:
+    """R's mantelhaen.test(Rabbits, exact = TRUE), two-sided; it doesn't matter which arm comes first."""
+    x1, n1, x2, n2 = columns(RABBITS)
+    assert cmh_p(x1, n1, x2, n2, alternative="two-sided") == pytest.approx(0.03994490358, abs=1e-11)
+    assert cmh_p(x2, n2, x1, n1, alternative="two-sided") == pytest.approx(0.03994490358, abs=1e-11)
+    assert cmh_p([5], [10], [5], [10], alternative="two-sided") == 1.0
+
+
 @given(TABLES)
 @settings(max_examples=60, deadline=None)
 def test_cmh_is_the_convolution(tables: Tables) -> None:

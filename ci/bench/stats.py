@@ -1,0 +1,114 @@
+"""How long the statistics of a large suite take, and what sequential plans save.
+
+    python ci/bench/stats.py [CASES] [RUNS] [ROUNDS]        (default: 10000 100 3)
+
+Printed as JSON. `seconds`: for two arms, from a matrix of outcomes to every statistic of a comparison, each round in a
+fresh process (caches cold; the imports, which any command pays, are counted apart). `plans`: mean runs of the sequential
+plans at a good and a bad rate, beside the fixed number of runs and Wald's bound.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+RATES = ((0.99, 0.9), (0.95, 0.8), (0.9, 0.7), (0.999, 0.97), (0.99, 0.95))
+
+
+def main() -> None:
+    """Prints the numbers."""
+    given = [int(text) for text in sys.argv[1:4]]
+    cases, runs, rounds = (given + [10_000, 100, 3][len(given) :])[:3]
+    print(json.dumps({"seconds": [fresh(cases, runs) for _ in range(rounds)], "plans": plans()}, indent=2))
+
+
+def fresh(cases: int, runs: int) -> dict[str, float]:
+    """One round in a process of its own."""
+    command = [sys.executable, __file__, "--round", str(cases), str(runs)]
+    found: dict[str, float] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def one_round(cases: int, runs: int) -> dict[str, float]:
+    """Wall seconds of each step, of all steps, and the CPU seconds of all."""
+    seconds: dict[str, float] = {}
+
+    def timed(name: str, step: Callable[[], Any]) -> Any:
+        start = time.perf_counter()
+        found = step()
+        seconds[name] = round(time.perf_counter() - start, 4)
+        return found
+
+    timed("imports", imports)
+    import numpy as np
+
+    from evalkit.stats.interval import clopper_pearson_table, midp_table
+    from evalkit.stats.multiplicity import attainable_by_fisher, discrete_bh, step_down
+    from evalkit.stats.sign_flip import sign_flip_p_whole
+    from evalkit.stats.suite import cluster_t_interval, cmh_p, differences, this_suite_interval
+    from evalkit.stats.two_sample import fisher_p_many, regression_p_many
+
+    source = np.random.default_rng(1)
+    before = np.where(source.random(cases) < 0.8, 0.995, source.beta(18, 2, cases))
+    after = np.where(source.random(cases) < 0.02, np.maximum(before - 0.3, 0.0), before)
+    outcomes = [source.random((cases, runs)) < rate[:, None] for rate in (before, after)]
+    cpu, wall = time.process_time(), time.perf_counter()
+    x1, x2 = timed("counts", lambda: [arm.sum(axis=1) for arm in outcomes])
+    n = np.full(cases, runs)
+    timed("intervals", lambda: (midp_table(runs)[x1], midp_table(runs)[x2], clopper_pearson_table(runs)[x2]))
+    timed("regression_p", lambda: regression_p_many(x1, n, x2, n))
+    p = timed("fisher_p", lambda: fisher_p_many(x1, n, x2, n))
+    margins = timed("attainable", lambda: attainable_by_fisher(np.stack([n, n, x1 + x2], axis=1)))
+    timed("step_down", lambda: step_down(p, margins))
+    timed("discrete_bh", lambda: discrete_bh(p, margins))
+    timed("cmh", lambda: cmh_p(x1, n, x2, n))
+    timed("sign_flip", lambda: sign_flip_p_whole(x2 - x1))
+    timed("suite_intervals", lambda: (this_suite_interval(x1, n, x2, n), cluster_t_interval(differences(x1, n, x2, n))))
+    return {
+        **seconds,
+        "all_but_imports": round(time.perf_counter() - wall, 4),
+        "cpu_all_but_imports": round(time.process_time() - cpu, 4),
+    }
+
+
+def imports() -> None:
+    """NumPy and the part of SciPy that is used."""
+    import numpy  # noqa: F401
+    import scipy.special  # noqa: F401
+
+
+def plans() -> list[dict[str, Any]]:
+    """What the sequential plans come to."""
+    from evalkit.stats.power import acceptance_plan
+    from evalkit.stats.sprt import sprt_plan, wald_bound
+    from evalkit.stats.stopping import characteristics
+
+    rows = []
+    for p_good, p_bad in RATES:
+        start = time.process_time()
+        plan = sprt_plan(p_good, p_bad)
+        cpu = time.process_time() - start
+        found = characteristics(plan, [1 - p_good, 1 - p_bad])
+        rows.append(
+            {
+                "p_good": p_good,
+                "p_bad": p_bad,
+                "fixed": acceptance_plan(p_good, p_bad)[0],
+                "mean_runs": found.expected_runs.round(1).tolist(),
+                "bound": [round(bound, 1) for bound in wald_bound(p_good, p_bad)],
+                "errors": [round(float(found.failed[0]), 4), round(float(found.passed[1]), 4)],
+                "search_cpu_s": round(cpu, 2),
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--round"]:
+        print(json.dumps(one_round(int(sys.argv[2]), int(sys.argv[3]))))
+    else:
+        main()

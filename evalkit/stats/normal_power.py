@@ -1,0 +1,56 @@
+"""Power by the normal formula: for a look ahead where tables are too many to enumerate.
+
+Near a rate of 1 it is off by a half; `power` is exact.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+
+from evalkit.errors import InputError
+from evalkit.stats.arguments import check_share
+
+__all__ = ["normal_n_for_drop", "normal_power"]
+
+
+def normal_power(p1: float, p2: float, n: float, alpha: float = 0.05) -> float:
+    """The power of the one-sided two-sample z test with `n` runs an arm (Fleiss 1981), for "`p2` is below `p1`".
+
+    It is R's ``power.prop.test`` with ``alternative = "one.sided"``.
+
+    Raises:
+        InputError: a rate is no probability, there are no runs, or `alpha` is no share.
+    """
+    own, pooled = _spreads(p1, p2)
+    check_share("alpha", alpha)
+    if not n > 0:
+        raise InputError(f"{n} runs an arm", cure="give a positive number")
+    from scipy.special import ndtr, ndtri
+
+    excess = sqrt(n) * (p1 - p2) - float(ndtri(1 - alpha)) * pooled
+    return float(ndtr(excess / own if own else inf * (1 if excess > 0 else -1)))
+
+
+def normal_n_for_drop(p: float, drop: float, alpha: float = 0.05, power: float = 0.8) -> float:
+    """The runs an arm, not rounded, at which `normal_power` is `power`.
+
+    Raises:
+        InputError: an argument is outside of its range.
+    """
+    if not 0.0 < drop <= p <= 1.0:
+        raise InputError(f"a drop of {drop} from {p} is no drop of a rate", cure="give 0 < drop <= p <= 1")
+    check_share("alpha", alpha)
+    check_share("power", power)
+    own, pooled = _spreads(p, p - drop)
+    from scipy.special import ndtri
+
+    return ((float(ndtri(1 - alpha)) * pooled + float(ndtri(power)) * own) / drop) ** 2
+
+
+def _spreads(p1: float, p2: float) -> tuple[float, float]:
+    """The standard deviation of a difference of two single runs, at their own rates and at the mean of both."""
+    for rate in (p1, p2):
+        if not 0.0 <= rate <= 1.0:
+            raise InputError(f"a pass rate of {rate}", cure="give rates from 0 to 1")
+    mean = (p1 + p2) / 2
+    return sqrt(p1 * (1 - p1) + p2 * (1 - p2)), sqrt(2 * mean * (1 - mean))
