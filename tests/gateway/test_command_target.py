@@ -114,6 +114,13 @@ def test_what_it_prints_is_the_answer(case: Case, said: str, keys: dict[str, Any
     assert done.trace.output == answer
 
 
+def test_an_answer_that_no_file_can_hold(case: Case) -> None:
+    """Is cut as a recording cuts it."""
+    done = evalkit.replay(case, program("print('[' * 900 + ']' * 900)"))
+    assert done.trace.error is None
+    assert b'"type":"list"' in done.text
+
+
 def test_an_answer_that_should_be_json(case: Case) -> None:
     """Is the agent's failure when it is not."""
     assert "the answer is not JSON" in error_of(evalkit.replay(case, program("print('x')", output="json")))
