@@ -28,7 +28,7 @@ from evalkit.wire.registry import find_wire
 
 __all__ = ["Gateway"]
 
-_UNKNOWN = "serves POST /v1/chat/completions, /v1/responses, /v1/messages and /mcp"
+_SERVED = "serves POST /v1/chat/completions, /v1/responses, /v1/messages and /mcp"
 
 
 class Gateway:
@@ -124,7 +124,7 @@ class Gateway:
             return self._mcp(request)
         wire = find_wire("POST", path)
         if wire is None and path != "/output":
-            return json_response(404, _error(f"there is no {path[:200]!r}; the gateway {_UNKNOWN}"))
+            return json_response(404, _error(f"there is no {path[:200]!r}; the gateway {_SERVED}"))
         if request.method != "POST":
             return json_response(405, _error(f"{path} takes POST, got {request.method}"), allow="POST")
         if wire is None:
