@@ -46,8 +46,12 @@ class KnownTools:
 
     def _learn(self, tools: Any) -> None:
         for tool in tools if isinstance(tools, list) else ():
-            if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                self._defined.setdefault(tool["name"], tool)
+            if (
+                isinstance(tool, dict)
+                and isinstance(tool.get("name"), str)
+                and tool.get("type", "function") == "function"
+            ):
+                self._defined.setdefault(tool["name"], tool)  # another type is run by the model's provider
 
 
 def _defaults(step: Step) -> dict[str, Json]:

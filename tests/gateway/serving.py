@@ -125,3 +125,5 @@ def serving(case: Case, *, token: str = "t0k", **options: Any) -> Iterator[Serve
     finally:
         over.set()
         thread.join()
+    if raised:
+        raise raised[0]

@@ -15,6 +15,7 @@ from tests.gateway.serving import Served, serving
 from tests.gateway.test_model_apis import case_of
 
 CHAT = "/v1/chat/completions"
+DEEP = b"[" * 600 + b"]" * 600
 HOST = b"Host: 127.0.0.1:%d\r\n"
 
 
@@ -52,6 +53,26 @@ def test_a_wrong_request_is_told_what_is_wrong(
         assert words in said["error"]["message"]
         assert_alive(served)
     assert (served.done.misses, len(served.done.trace.steps)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, b'{"model": "m", "messages": [{"role": "user", "content": "\\ud800"}]}'),
+        (CHAT, b'{"model": "m\\ud800", "messages": [null, 7, [], {"role": {}}]}'),
+        (CHAT, b'{"model": "m", "messages": [{"role": "user", "content": ' + DEEP + b"}]}"),
+        ("/v1/messages", b'{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": ' + DEEP + b"}]}"),
+        ("/mcp", b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "tools/call", "params": {"name": "a\\udfff"}}'),
+    ],
+    ids=["surrogate", "no messages", "deep", "deep messages", "surrogate tool"],
+)
+def test_what_no_file_can_hold_is_kept_as_a_recording_keeps_it(path: str, body: bytes) -> None:
+    """Such calls are misses like others, and the trace can be written."""
+    with serving(case_of("openai_chat")) as served:
+        served.caller.ask(path, body)
+        assert_alive(served)
+    assert (served.done.status, served.gateway.faults) == ("missed", [])
+    assert json.loads(served.done.text)["steps"][1]["kind"] == "model"
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def shop_case() -> Case:
     """Tools that were no MCP tools; the model saw their results as Python spells them."""
     body: dict[str, Any] = {
         "model": "m-1",
-        "tools": [SHOWN],
+        "tools": [SHOWN, {"type": "web_search", "name": "web_search"}],
         "messages": [
             {"role": "user", "content": "refund 7"},
             {"role": "assistant", "content": None, "tool_calls": [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from evalkit.case.model import Case
 from evalkit.check.model import Check
-from tests.build import a_case, a_trace, tool_step
+from tests.build import a_case, a_trace, sanitized, tool_step
 from tests.gateway.conversations import model_step
 from tests.gateway.serving import Caller, serving
 
@@ -75,6 +76,19 @@ def test_tools_that_were_served_are_counted_once() -> None:
                 if turn < 2:
                     served.caller.rpc("tools/call", {"name": "refund", "arguments": REFUND})
         assert (served.done.counts.tool_bodies, served.done.counts.substituted) == (0, 5)
+
+
+def test_another_tool_that_was_served_hides_nothing() -> None:
+    """Neither one with the same arguments, nor one whose name is the end of this one's."""
+    for name in ("lookup", "fund"):
+        step = tool_step(9, name, REFUND, {"amount": 5.0})
+        case = refund_case()
+        incident = replace(case.trace.trace, steps=(*case.trace.trace.steps, step))
+        with serving(replace(case, trace=sanitized(incident))) as served:
+            ask(served.caller, 0)
+            assert "result" in served.caller.rpc("tools/call", {"name": name, "arguments": REFUND})
+            ask(served.caller, 1)
+        assert (served.done.counts.tool_bodies, served.done.counts.substituted) == (1, 3)
 
 
 def test_a_history_that_the_agent_began_with_is_not_its_doing() -> None:

@@ -79,6 +79,18 @@ def test_a_sandbox_refuses_them(project: Project, case_id: str) -> None:
     assert "without a sandbox" in done.err
 
 
+def test_a_mended_program_proves_a_case(project: Project) -> None:
+    """`ingest` verifies the pruning with the program as it was, `promote` wants one of the mended one's replays."""
+    broken = json.dumps({"type": "command", "argv": [sys.executable, "-c", CALL + REFUNDS], "env": {"REFUNDS": "2"}})
+    assert project.ingested("twice", "--target", broken) == "twice"
+    assert "pruning: verified by replay of" in project.run("show", "twice").out
+    assert project.run("review", "twice", "--accept-all", "--reason", "read them").code == 0
+    mended = json.dumps({"type": "command", "argv": [sys.executable, "-c", CALL + REFUNDS]})
+    for target, code in ((broken, 2), (mended, 0)):
+        done = project.run("promote", "twice", "--reason", "paid twice", "--replay", "1", "--target", target)
+        assert done.code == code, done.err
+
+
 def test_a_program_that_is_not_there_stops_the_run(project: Project, case_id: str) -> None:
     """It is no sample's outcome: nothing of it could be measured."""
     done = project.run("run", suite(project, '"command: no-such-program"'), "-n", "1")

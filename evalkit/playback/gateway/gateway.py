@@ -8,24 +8,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from urllib.parse import unquote
 
 from evalkit.canonical import Json
 from evalkit.capture.seam import Session
 from evalkit.playback.gateway.address import Address
+from evalkit.playback.gateway.body import read_body
 from evalkit.playback.gateway.http_server import Request, Response, json_response, serve_loopback
 from evalkit.playback.gateway.mcp_server import McpServer
 from evalkit.playback.gateway.model_calls import ModelCalls, api_error
 from evalkit.playback.gateway.self_run import SelfRun
 from evalkit.playback.known_tools import KnownTools
 from evalkit.trace.model import Trace
-from evalkit.wire.body import dump_json, parse_json
+from evalkit.wire.body import dump_json
 from evalkit.wire.mcp import PARSE_ERROR, error_reply
 from evalkit.wire.registry import find_wire
 
 __all__ = ["Gateway"]
 
-_UNKNOWN = "serves POST /v1/chat/completions, /v1/responses, /v1/messages and /mcp"
+_SERVED = "serves POST /v1/chat/completions, /v1/responses, /v1/messages and /mcp"
 
 
 class Gateway:
@@ -112,7 +114,7 @@ class Gateway:
     def reply(self, line: bytes) -> bytes | None:
         """The answer to one MCP message, as JSON; None where none is due."""
         try:
-            message = parse_json(line)
+            message, _ = read_body(line)
         except ValueError as error:
             return dump_json(error_reply(None, PARSE_ERROR, f"not JSON: {error}"))
         found = self._tools.reply(message)
@@ -122,21 +124,21 @@ class Gateway:
         path = self._own_path(request.path)
         if path is None:
             return json_response(404, _error("the path lacks this session's token; use the printed base URLs"))
-        request = Request(request.method, path, request.query, request.headers, request.body)
+        request = replace(request, path=path)
         if path == "/mcp":
             return self._mcp(request)
         wire = find_wire("POST", path)
         if wire is None and path != "/output":
-            return json_response(404, _error(f"there is no {path[:200]!r}; the gateway {_UNKNOWN}"))
+            return json_response(404, _error(f"there is no {path[:200]!r}; the gateway {_SERVED}"))
         if request.method != "POST":
             return json_response(405, _error(f"{path} takes POST, got {request.method}"), allow="POST")
         if wire is None:
             return self._told(request)
         try:
-            parse_json(request.body)
+            value, as_sent = read_body(request.body)
         except ValueError as error:
             return api_error(wire, 400, f"the body is not JSON: {error}")
-        return self._model.answer(wire, request)
+        return self._model.answer(wire, request if as_sent else replace(request, body=dump_json(value)))
 
     def _own_path(self, path: str) -> str | None:
         if not self._token:
@@ -156,7 +158,7 @@ class Gateway:
 
     def _told(self, request: Request) -> Response:
         try:
-            self._output.append(parse_json(request.body))
+            self._output.append(read_body(request.body)[0])
         except ValueError as error:
             return json_response(400, _error(f"the agent's answer is told as JSON: {error}"))
         return Response(204)

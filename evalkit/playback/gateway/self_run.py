@@ -62,18 +62,19 @@ class SelfRun:
         return found
 
     def _was_served(self, name: str, arguments: Json) -> bool:
-        """Takes the served call that this is; agents put the server's name before the tool's, or fill in arguments."""
-        text = _text(arguments)
-        fits = [
-            (same_name + (given == text), at)
-            for at, (own, given) in enumerate(self._served)
-            if (same_name := 2 * name.endswith(own)) or given == text
-        ]
+        """Takes the served call that this is: of the same tool, and with the same arguments if there is such a one."""
+        fits = [call for call in self._served if _is_named(name, call[0])]
         if not fits:
             return False
-        best = max(fits, key=lambda fit: (fit[0], -fit[1]))
-        del self._served[best[1]]
+        text = _text(arguments)
+        self._served.remove(next((call for call in fits if call[1] == text), fits[0]))  # agents fill arguments in
         return True
+
+
+def _is_named(name: str, tool: str) -> bool:
+    """Whether the model's name of a tool means it: agents put the server's name before the tool's."""
+    before = name.removesuffix(tool)
+    return name.endswith(tool) and not before[-1:].isalnum()
 
 
 def _calls(message: Any) -> Iterable[dict[str, Any]]:

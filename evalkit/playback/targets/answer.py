@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from evalkit.canonical import Json, parse_exact
+from evalkit.capture.encodable import encodable
 
 __all__ = ["answer_of"]
 
@@ -21,8 +22,7 @@ def answer_of(said: bytes, form: Literal["auto", "text", "json"]) -> Json:
     text = said.decode("utf-8", "replace")
     if form != "text":
         try:
-            value: Json = parse_exact(text)
-            return value
+            return encodable(parse_exact(text))
         except ValueError as error:
             if form == "json":
                 raise ValueError(f"the answer is not JSON: {error}") from None
