@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalkit.app.run import UNSAFE, Run
+from evalkit.app.run import Run
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
-from evalkit.playback.model import Replay
+from evalkit.playback.model import UNSAFE, Replay
 from evalkit.suite.account import Account
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
@@ -21,6 +21,7 @@ __all__ = [
     "comparison_line",
     "decision_json",
     "decision_lines",
+    "layer_lines",
     "replay_json",
     "replay_lines",
     "result_json",
@@ -78,6 +79,15 @@ def replay_lines(replay: Replay) -> Iterator[str]:
         yield f"  {line}"
     for miss in replay.misses:
         yield f"  missed: {visible(miss.sentence())}"
+
+
+def layer_lines(replays: Sequence[Replay]) -> Iterator[str]:
+    """What kept sandboxed replays from the world."""
+    for replay in replays[:1]:
+        manifest = replay.trace.attributes.get("replay")
+        layers = manifest.get("layers") if isinstance(manifest, dict) else None
+        if isinstance(layers, list) and len(layers) > 1:
+            yield f"kept from the world by {', '.join(visible(str(layer)) for layer in layers)}"
 
 
 def comparison_json(found: Comparison | None) -> dict[str, Any]:

@@ -73,7 +73,14 @@ def replay(
     from evalkit.app.replay import check_free, compared, run_plan, write_traces
     from evalkit.app.replay_options import read_overrides
     from evalkit.app.replay_plan import dry_json, dry_lines, plan_replay
-    from evalkit.app.show_runs import account_lines, comparison_json, comparison_line, replay_json, replay_lines
+    from evalkit.app.show_runs import (
+        account_lines,
+        comparison_json,
+        comparison_line,
+        layer_lines,
+        replay_json,
+        replay_lines,
+    )
     from evalkit.playback.endpoint.budget import NO_LIMITS, parse_budget
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
@@ -108,7 +115,7 @@ def replay(
         for one, each in zip(replays, shown, strict=True):
             for line in [*replay_lines(one), *comparison_line(each)]:
                 say(line)
-    for line in account_lines(done.account):
+    for line in [*layer_lines(replays), *account_lines(done.account)]:
         say(line, err=as_json)
     if out is not None:
         write_traces(replays, out)

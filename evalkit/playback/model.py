@@ -10,7 +10,7 @@ from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
 from evalkit.trace.model import Trace
 
-__all__ = ["LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
+__all__ = ["LAYERS", "RELAYED", "UNSAFE", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
 
 Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork"]
 """What answers: tools always do so from fixtures.
@@ -23,6 +23,12 @@ Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "s
 
 LAYERS = ("in-process: clock, random, uuid, sockets",)
 """What keeps a replay from the outside world, for the run's manifest."""
+
+RELAYED = "the model's endpoint alone, asked by a process outside"
+"""What a sandbox with a live model reaches."""
+
+UNSAFE = "unsafe replay: too few kernel layers"
+"""How a manifest says that a sandbox could not hold an attack."""
 
 ReplayStatus: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 

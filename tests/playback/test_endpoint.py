@@ -178,6 +178,7 @@ def test_tokens_that_nobody_tells_are_estimated(server: ScriptedServer, ledger: 
     """A budget must not be had for nothing."""
     server.will(stream_reply({"content": "hello"}))
     ask(server.url, ledger, (), stream=True)
+    spent: Any
     spent, limits = ledger.told()
     assert (spent["estimated"], spent["unpriced"]) == (1, 1)
     assert spent["output_tokens"] > 50

@@ -25,7 +25,7 @@ from evalkit.trace.model import Usage
 from evalkit.wire.protocol import Wire, WireAnswer, WireRequest
 from evalkit.wire.registry import find_wire
 
-__all__ = ["LiveModel", "check_headers"]
+__all__ = ["LiveModel", "check_headers", "load_client"]
 
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _TOO_MUCH = frozenset({429, 503, 529})
@@ -239,6 +239,11 @@ def _said(met: _Met, answer: WireAnswer | None) -> str:
 def _is_over_quota(answer: WireAnswer | None) -> bool:
     """Whether waiting won't help."""
     return answer is not None and answer.error is not None and "insufficient_quota" in answer.error.type
+
+
+def load_client() -> None:
+    """Loads the HTTP library here: processes that are forked from this one need not do it anew."""
+    _library()
 
 
 def _library() -> Any:

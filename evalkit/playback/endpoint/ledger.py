@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -222,7 +223,7 @@ def _alone(file: int) -> Iterator[None]:
 
 def _alive(process: int) -> bool:
     """Whether a process that has a place is there; one that died gives it back."""
-    if process == os.getpid():
+    if process == os.getpid() or sys.platform == "win32":  # where signal 0 is no question
         return True
     with contextlib.suppress(PermissionError):
         try:
