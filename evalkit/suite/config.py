@@ -4,7 +4,7 @@ name = "release"
 target = "agent:run"          # without it, each case's own
 samples = 20
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
-sandbox = true                # in forks that the kernel confines; exact mode on Linux only
+sandbox = true                # in forks that the kernel confines, on Linux
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
 [policy]
