@@ -8,7 +8,14 @@ from evalkit.capture.caller import Caller, ModelRequest, ModelResponse
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.endpoint.model import EndpointHalt
 
-__all__ = ["WatchedCaller"]
+__all__ = ["MOST_CALLS", "TooManyCalls", "WatchedCaller"]
+
+MOST_CALLS = 200
+"""Model calls of one replay: waiting for them is not the agent's time, so no time limit ends an agent in circles."""
+
+
+class TooManyCalls(BaseException):
+    """Stops an agent that goes in circles; no `Exception`, as `deadline.ReplayTimeout`."""
 
 
 class WatchedCaller:
@@ -21,6 +28,7 @@ class WatchedCaller:
     def __init__(self, inner: Caller, deadline: Deadline) -> None:
         self._inner = inner
         self._deadline = deadline
+        self._count = 0
         self.halt: EndpointHalt | None = None
 
     def takes(self, url: str) -> bool:
@@ -28,7 +36,14 @@ class WatchedCaller:
         return self._inner.takes(url)
 
     def submit(self, request: ModelRequest) -> Future[ModelResponse]:
-        """Begins a call."""
+        """Begins a call.
+
+        Raises:
+            TooManyCalls: the replay made `MOST_CALLS`.
+        """
+        self._count += 1
+        if self._count > MOST_CALLS:
+            raise TooManyCalls(f"stopped after {MOST_CALLS} model calls")
         told: Future[ModelResponse] = Future()
         told.set_running_or_notify_cancel()
         self._deadline.waits()
