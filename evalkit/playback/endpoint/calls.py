@@ -83,6 +83,7 @@ class LiveModel:
         self._secrets = [text.encode() for text in (self._key, *self._secret_values()) if len(text) >= 8]
         self._draw = random.Random(time.perf_counter_ns())  # not the process' own: that belongs to the replay
         self._lock = threading.Lock()
+        self._stopped = threading.Event()
         self._client: Any = None
 
     def takes(self, url: str) -> bool:
@@ -103,7 +104,7 @@ class LiveModel:
         self._check_price(asked.model)
         headers = headers_for(request.url, request.headers, self._own, self._key)
         for tried in range(1, self._endpoint.tries + 1):
-            entry = self._ledger.enter(again=tried > 1)
+            entry = self._ledger.enter(again=tried > 1, given_up=self._stopped.is_set)
             met = _Met(broken="interrupted")
             try:
                 met = self._once(request, headers)
@@ -117,11 +118,15 @@ class LiveModel:
                     met.status or 502, self._masked_headers(met.headers or {}), self._masked(met.pieces), tried, priced
                 )
             if tried < self._endpoint.tries and not _is_over_quota(answer):
-                time.sleep(delay_s(tried, met.headers or {}, self._draw))
+                self._stopped.wait(delay_s(tried, met.headers or {}, self._draw))
             else:
                 break
         tries = f" (tried {tried} times)" if tried > 1 else ""
         raise EndpointHalt("outage", f"the model endpoint failed: {_said(met, answer)}{tries}")
+
+    def stop(self) -> None:
+        """Lets no further try begin."""
+        self._stopped.set()
 
     def close(self) -> None:
         """Lets go of connections."""

@@ -46,10 +46,10 @@ class WatchedCaller:
             raise TooManyCalls(f"stopped after {MOST_CALLS} model calls")
         told: Future[ModelResponse] = Future()
         told.set_running_or_notify_cancel()
-        self._deadline.waits()
+        replay = self._deadline.waits()
 
         def done(found: Future[ModelResponse]) -> None:
-            self._deadline.goes_on()
+            self._deadline.goes_on(replay)
             error = found.exception()
             if isinstance(error, EndpointHalt) and self.halt is None:
                 self.halt = error  # before the one who waits goes on
