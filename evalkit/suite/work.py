@@ -90,6 +90,8 @@ class Worker:
         if self._sanitizing is not None:
             self._made()
         import_module("time_machine")
+        if self._suite.live:
+            import_module("openai")  # a second of work, which most agents with a live model would do in each fork
 
     def do(self, item: Item, caller: Caller | None = None) -> bytes:
         """The item's samples and kept traces as a journal line.
