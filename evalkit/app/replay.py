@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.keys import output_sanitizer
+from evalkit.app.replay_log import log_replay
 from evalkit.app.replay_plan import Plan, plan_replay
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
@@ -72,6 +73,7 @@ def run_plan(
         options=plan.options,
     )
     target = _target(plan, max_turns)
+    log_replay(plan, settings)
     with prepared.entered() as day:
         return [_stamped(day.replay(target, sample), manifest, sample) for sample in range(repeat)]
 
