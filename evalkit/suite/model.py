@@ -81,6 +81,7 @@ class Suite:
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
+        strict: calls must come in the recorded order.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
     """
@@ -97,6 +98,7 @@ class Suite:
     model: ModelEndpoint | None = None
     baseline: str = ""
     faults: tuple[Fault, ...] = ()
+    strict: bool = False
     sandbox: bool = False
     unsafe_replay: bool = False
 
