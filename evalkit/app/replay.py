@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.keys import output_sanitizer
+from evalkit.app.replay_log import log_replay
 from evalkit.app.replay_plan import Plan, plan_replay
 from evalkit.app.replay_sandbox import replay_confined
 from evalkit.app.settings import Settings
@@ -91,10 +92,12 @@ def run_plan(
     Raises:
         ReplayRefused: Landlock or seccomp does not hold here.
         InputError: the sandboxed agent's process died.
+        IntegrityError: the replay asks a live model, and can't be logged.
     """
     with account(plan.asked, plan.budget) as ledger:
         sanitizer = output_sanitizer(settings)
         runs = target or _target(plan, max_turns)
+        log_replay(plan, settings)
         work = functools.partial(_replays, plan, runs, sanitizer, strict, timeout_s, sandbox)
         manifest = plan.manifest
         if sandbox:

@@ -4,6 +4,7 @@ name = "release"
 target = "agent:run"          # without it, each case's own; a program or service as docs/gateway.md says
 samples = 20
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
+strict = false                # true: calls must come in the recorded order
 sandbox = true                # in forks that the kernel confines, on Linux
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
@@ -109,6 +110,7 @@ class _SuiteFile(_Strict):
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int = 0
+    strict: bool = False
     baseline: str = ""
     sandbox: bool = False
     unsafe_replay: bool = False
@@ -182,6 +184,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
         seed=file.seed,
+        strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
         baseline=file.baseline,
         faults=declared,

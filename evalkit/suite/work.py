@@ -142,6 +142,7 @@ class Worker:
                 mode=self._suite.mode,
                 endpoint=None if self._suite.model is None else self._suite.model.base_url,
                 seed=self._suite.seed,
+                strict=self._suite.strict,
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
                 on_miss=self._suite.on_miss,
