@@ -22,7 +22,9 @@ HINTS: dict[Kind, tuple[str, ...]] = {
     "national_id": tuple(
         "nationalid nationalidnumber idcard idcardno idcardnumber identitycard idnumber passport passportno "
         "passportnumber driverlicense driverslicense driverlicensenumber driverslicensenumber licensenumber taxid "
-        "taxnumber nino nationalinsurancenumber 身份证 身份证号 身份证号码 证件号 证件号码 护照 护照号 护照号码".split()
+        "taxnumber nino nationalinsurancenumber imei iccid imsi mrn medicalrecordnumber patientid memberid membernumber "
+        "membershipnumber policynumber policyno insurancenumber subscriberid accountnumber accountno bankaccount "
+        "bankaccountnumber frequentflyernumber 病历号 住院号 就诊卡号 医保号 医保卡号 社保号 保单号 会员号 银行账号 账户号 身份证 身份证号 身份证号码 证件号 证件号码 护照 护照号 护照号码".split()
     ),
     "card": tuple(
         "cardnumber creditcard creditcardnumber debitcard debitcardnumber ccnumber pan 卡号 银行卡 银行卡号 "
@@ -41,7 +43,9 @@ HINTS: dict[Kind, tuple[str, ...]] = {
     "plate": tuple(
         "licenseplate licenceplate numberplate platenumber plateno vehicleplate registrationplate 车牌 车牌号 车牌号码".split()
     ),
-    "account": tuple("userid username login loginname screenname userhandle accountname 用户名 登录名 账号".split()),
+    "account": tuple(
+        "userid username login loginname screenname userhandle accountname wechat wechatid qq telegram instagram twitter 微信 微信号 用户名 登录名 账号".split()
+    ),
     "payment": tuple("paymentid paymentmethodid paymentmethodtoken cardid instrumentid".split()),
     "address": tuple(
         "address address1 address2 address3 addressline addressline1 addressline2 addressline3 addr addr1 addr2 street "
@@ -58,6 +62,9 @@ HINTS: dict[Kind, tuple[str, ...]] = {
         "membername ownername buyername payername payeename recipient recipientname receiver receivername consignee "
         "cardholder cardholdername nameoncard accountholder accountholdername beneficiaryname approver approvername "
         "approvedby "
+        "开户人 户名 收款人 付款人 投保人 被保险人 受益人 就诊人 监护人 车主 机主 旅客姓名 病人姓名 学生姓名 员工姓名 "
+        "policyholder insuredname drivername callername tenantname studentname doctorname nursename physician "
+        "beneficiary emergencycontact nextofkin accountholdername sendername "
         "姓名 名字 收货人 收件人 联系人 持卡人 客户姓名 真实姓名 乘客姓名 患者姓名 户主 收货人姓名".split()
     ),
     "postcode": tuple("zip zipcode postcode postalcode postal zipplus4 邮编 邮政编码".split()),
