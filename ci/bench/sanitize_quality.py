@@ -203,7 +203,7 @@ def secrets(detector: Detector, source: Path | None, corpora: Path) -> dict[str,
     """How many of gitleaks' positives are found, and how many negatives are taken for a secret."""
     rules = corpora / "sanitization" / "gitleaks" / "gitleaks.toml"
     made = list(made_from(rules.read_text("utf-8"), random.Random(5)))
-    found = {"made from the rules": share(made, detector)}
+    found: dict[str, Any] = {"made from the rules": share(made, detector)}
     if source is not None:
         revision = subprocess.run(
             ["git", "-C", source, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
