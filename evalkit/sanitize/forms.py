@@ -29,10 +29,11 @@ from evalkit.sanitize.ranges import is_name_surrogate, is_surrogate
 from evalkit.sanitize.rules.given import NO_FAMILY, PLACE_WORDS, THING_WORDS
 from evalkit.sanitize.rules.issued import CARD_ISSUERS, IBAN_LENGTH, TOP_DOMAINS
 from evalkit.sanitize.rules.rule import Rule
+from evalkit.sanitize.rules.said import PLAIN_SURNAMES
 from evalkit.sanitize.rules.words import COMMON, GENERIC, NAME_FRAMES, NO_NAMES, PLACEHOLDERS, TITLES
 from evalkit.sanitize.secrets import entropy, gitleaks_rules
 
-__all__ = ["by_hint", "judged"]
+__all__ = ["by_hint", "judged", "looks_like_a_name"]
 
 _NOT_BEFORE_PHONE = {
     "nanp": tuple("#.-_="), "local_phone": tuple("-/._"), "cn_mobile": ("+",), "eight_pairs": tuple("-/._+:,#="),
@@ -46,6 +47,8 @@ _CARD_WORD = re.compile(r"(?i)card|maestro|visa|amex|卡")
 _PLACEHOLDER = re.compile(
     r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop"
 )
+_FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
+_FULL_NAME_ZH = re.compile(rf"(?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}")
 _NO_PART = NO_FAMILY | NO_NAMES | GENERIC | PLACEHOLDERS | TITLES
 _IN_PLACE = re.compile(rf"(?:^|[^A-Za-z])(?:{'|'.join(map(re.escape, PLACE_WORDS))})[ -]$")
 _THINGS = tuple(f" {word}" for word in THING_WORDS)
@@ -363,6 +366,13 @@ def _name_of_two(rule: str, value: str, before: str, after: str) -> Claim | None
         return None
     name = re.sub(r"['’]s$", "", " ".join(words)).rstrip("'’-.")
     return _name(name)
+
+
+def looks_like_a_name(value: str) -> bool:
+    """Whether a whole text is two or three capitalised words, or a Chinese family name and one or two characters."""
+    if _FULL_NAME_ZH.fullmatch(value):
+        return value not in NO_NAMES and value not in COMMON
+    return _FULL_NAME.fullmatch(value) is not None and _name_of_two("", value, "", "") is not None
 
 
 def _account_named(rule: str, value: str, before: str, after: str) -> Claim | None:

@@ -1,8 +1,8 @@
 """Which of many texts may hold a value at all: asked of many at once, as most texts of a trace are short and hold none.
 
 Texts are put together one a line, and the patterns and keywords are tried on such a lot as a whole. Where none matches,
-none of its texts holds a value; else it is tried in four parts, and texts of a small part are left to be looked at one by
-one. Texts of one length stand together: they are often of one make (ids, digests, times), so that what holds values
+none of its texts holds a value; else it is tried in parts, and the texts of a small part are left to be looked at one
+by one. Texts of one length stand together: they are often of one make (ids, digests, times), so that what holds values
 doesn't stand in every lot.
 """
 

@@ -21,6 +21,9 @@ KEY = bytes(32)
         ("Caller verified: Radomir Volkov, DOB 1984-07-19", "Radomir Volkov"),
         ("emergency contact Rosalba Delgado +34 612 345 678", "Rosalba Delgado"),
         ("cc: Hjalmar Sørensen <desk@example.org>", "Hjalmar Sørensen"),
+        ("Hello, this is Ottoline Brackwater, my line is dead.", "Ottoline Brackwater"),
+        ('{"owner": "Ottoline Brackwater", "n": 1}', "Ottoline Brackwater"),
+        ('{"机主": "李建国", "n": 1}', "李建国"),
         ("Later Marcus Oyelaran phoned again.", "Marcus Oyelaran"),
         ("乘客王丽娜的订单已取消。", "王丽娜"),
         ("患者赵国强，男，四十五岁。", "赵国强"),
@@ -46,6 +49,7 @@ def test_what_the_words_around_it_tell_is_replaced(text: str, personal: str) -> 
     "text",
     [
         "Passenger Name Record",
+        '{"owner": "Platform Support Team", "to": "Los Angeles", "from": "New York", "member": "gold"}',
         "Patient Protection Act",
         "the Customer Success Team",
         "Member Services",

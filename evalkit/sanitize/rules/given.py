@@ -71,6 +71,7 @@ NO_FAMILY: frozenset[str] = frozenset(
     tickets time to tools total tower trail transaction transactions transfer transport travel treatment trust type
     unit university update upgrade user value verification version view village visa warranty website window with
     workflow zone has was will had did does can asked said says called wants wrote paid booked
+    city kingdom states republic zealand africa korea arabia rico lanka town valley heights hills falls bot llm
     arbor baba dynasty optimizer package springs fir stream era empire ruins giants side rendering loan loans
     forgiveness onboarding lifecycle segmentation retention churn lifetime acquisition engagement two three four five six
     adult adults child children kids infants economy business jr sr

@@ -9,7 +9,16 @@ from functools import lru_cache
 
 from evalkit.sanitize.policy import Kind
 
-__all__ = ["HINTS", "PERSON_KEYS", "PERSON_PARENTS", "PAYMENT_PARENTS", "SECRET_ENDINGS", "bare_key", "hint_of"]
+__all__ = [
+    "HINTS",
+    "PERSON_KEYS",
+    "PERSON_PARENTS",
+    "PERSON_ROLES",
+    "PAYMENT_PARENTS",
+    "SECRET_ENDINGS",
+    "bare_key",
+    "hint_of",
+]
 
 HINTS: dict[Kind, tuple[str, ...]] = {
     "secret": tuple(
@@ -92,6 +101,14 @@ PERSON_PARENTS: frozenset[str] = frozenset(
     "客户 用户 乘客 患者 联系人 收件人".split()
 )
 """``name`` in the object under one of these keys is a person's."""
+
+PERSON_ROLES: frozenset[str] = PERSON_PARENTS | frozenset(
+    "owner holder author assignee reporter requester requestor manager supervisor doctor nurse physician provider reviewer "
+    "signer signedby createdby updatedby submittedby requestedby approvedby bookedby cancelledby from to cc sentby caller "
+    "callee host landlord student teacher instructor resident spouse parent child dependent "
+    "开户人 机主 车主 医生 护士 申请人 经办人 负责人 寄件人 签收人 预订人 入住人 会员 员工 学生 司机".split()
+)
+"""A text under one of these keys is a name where it looks like one: two capitalised words, a Chinese family name first."""
 
 PAYMENT_PARENTS: frozenset[str] = frozenset(
     "paymentmethods paymentmethod savedpaymentmethods instruments wallet paymentoptions".split()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from evalkit.sanitize.rules.given import GIVEN_NAMES
 from evalkit.sanitize.rules.rule import LEFT, Rule
 
-__all__ = ["SAID_RULES"]
+__all__ = ["PLAIN_SURNAMES", "SAID_RULES"]
 
 _UPPER = "[A-ZÀ-ӿ]"
 _LETTER = "[A-Za-zÀ-ӿ]"
@@ -46,7 +46,7 @@ _SURNAMES = (
     "谷曲盛冉翁蓝路游辛靳管柴蒙鲍华喻祁蒲房滕屈饶解牟艾尤阳穆农司卓古吉缪简车项连芦麦褚娄窦戚岑景党宫费卜冷晏席卫米柏宗瞿桂全"
     "佟应臧闵苟邬边卞姬和仇栾隋商刁沙荣巫寇桑郎甄丛仲虞敖巩明佘池查麻苑迟邝]"
 )
-_PLAIN_SURNAMES = (
+PLAIN_SURNAMES = (
     "欧阳|上官|司马|诸葛|司徒|夏侯|皇甫|尉迟|慕容|令狐|宇文|"
     "[王李张刘陈杨黄赵吴徐孙朱胡郭林梁郑罗宋谢唐韩曹邓萧冯蔡彭潘袁董苏吕魏蒋杜丁沈傅卢汪崔陆廖姚邱谭韦贾邹熊秦阎薛侯陶黎贺郝龚邵覃莫孔樊葛邢]"
 )
@@ -115,7 +115,7 @@ SAID_RULES: tuple[Rule, ...] = (
     Rule(
         "name_after_verb",
         "name", "any",
-        r"\b(?i:spoke with|spoken with|speaking with|talked to|talked with|chatted with|met with|on behalf of|belongs to|registered to|"
+        r"\b(?i:(?:hello|hi|hey|good (?:morning|afternoon|evening)|yes),? (?:this is|it is|it's)|spoke with|spoken with|speaking with|talked to|talked with|chatted with|met with|on behalf of|belongs to|registered to|"
         r"registered under|issued to|addressed to|reservation for|reservation of|booking for|booking of|booked for|booked by|"
         r"booked under|account of|account for|profile of|profile for|signed by|in the name of|owned by|submitted by|requested by|"
         r"appointment for|appointment with|prescribed to|referred by|emergency contact:?|contact person:?|next of kin:?|"
@@ -157,7 +157,7 @@ SAID_RULES: tuple[Rule, ...] = (
         "name", "cjk",
         r"(?:乘客|旅客|患者|病人|客户|会员|用户|机主|车主|收件人|收货人|寄件人|开户人|持卡人|收款人|付款人|投保人|被保险人|受益人|签收人|"
         r"预订人|入住人|联系人|学生|员工|司机|请联系|致电|转账给|汇款给|医生|护士)"
-        rf"((?:{_PLAIN_SURNAMES})[一-鿿]{{1,2}}?)(?:[的已于在将，,。、；;！!（(\s:：男女]|先生|女士|来电|反映|申请|预订|投诉|要求|表示|$)",
+        rf"((?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}?)(?:[的已于在将，,。、；;！!（(\s:：男女]|先生|女士|来电|反映|申请|预订|投诉|要求|表示|$)",
         whole=False,
         sure=False,
     ),
