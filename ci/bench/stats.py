@@ -3,7 +3,7 @@
     python ci/bench/stats.py [CASES] [RUNS] [ROUNDS]        (default: 10000 100 3)
 
 Printed as JSON. `seconds`: for two arms, from a matrix of outcomes to every statistic of a comparison, each round in a
-fresh process (caches cold; the imports, which any command pays, are counted apart). `plans`: mean runs of the sequential
+fresh process (caches cold; the imports, which any command pays, are apart). `plans`: mean runs of the sequential
 plans at a good and a bad rate, beside the fixed number of runs and Wald's bound.
 """
 
