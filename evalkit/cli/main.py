@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "forget": ("evalkit.cli.evidence:forget", "Remove a person, account or number everywhere."),
     "retention": ("evalkit.cli.evidence:retention", "Destroy the evidence whose time is over."),
+    "power": ("evalkit.cli.planning:power", "What so many samples can tell, before they are run."),
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
     "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
