@@ -2,11 +2,11 @@
 
     python ci/bench/stats.py [CASES] [RUNS] [ROUNDS]        (default: 10000 100 3)
 
-Printed as JSON. `seconds`: for two arms, from a matrix of outcomes to every statistic of a comparison, each round in a
-fresh process (caches cold; the imports, which any command pays, are apart). `plans`: mean runs of the sequential plans at
-a good and a bad rate, beside the fixed number of runs and Wald's bound. `family`: over simulated suites of 100 cases and
-ten runs an arm, how often any unchanged case is called worse (alpha 0.05), and how often each of five cases that fell by
-0.5 is.
+Printed as JSON. `seconds`: for two arms, from a matrix of outcomes to every statistic of a comparison, each round in
+a fresh process (caches cold; the imports, which any command pays, are apart). `plans`: mean runs of the sequential
+plans at a good and a bad rate, beside the fixed number of runs and Wald's bound. `family`: over simulated suites of
+100 cases and ten runs an arm, how often any unchanged case is called worse (alpha 0.05), and how often each of five
+cases that fell by 0.5 is.
 """
 
 from __future__ import annotations

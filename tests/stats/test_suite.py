@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.special import chdtrc
 
 from evalkit.errors import InputError
 from evalkit.stats.hypergeometric import passes_pmf
@@ -38,6 +39,17 @@ def convolved(tables: Tables) -> float:
 def test_cmh_gives_the_rabbits_of_r() -> None:
     """R's mantelhaen.test(Rabbits, exact = TRUE, alternative = "greater")."""
     assert cmh_p(*columns(RABBITS)) == pytest.approx(0.01997245179, abs=1e-11)
+
+
+def test_margins_give_the_asymptotic_cmh_too() -> None:
+    """R's mantelhaen.test(Rabbits), with continuity correction: from the means and variances of the margins."""
+    off, variance = -0.5, 0.0
+    for x1, n1, x2, n2 in RABBITS:
+        least, mass = passes_pmf(n1, n2, x1 + x2)
+        count = least + np.arange(len(mass))
+        off += float(mass @ count) - x2
+        variance += float(mass @ (count - mass @ count) ** 2)
+    assert chdtrc(1, off**2 / variance) == pytest.approx(0.04747225514, abs=1e-11)
 
 
 def test_cmh_of_either_direction() -> None:
