@@ -105,7 +105,7 @@ def test_rates_that_cannot_be_told_apart_are_refused() -> None:
 
 @pytest.mark.parametrize(("p_good", "p_bad"), [(0.95, 0.0095), (0.99, 0.9), (0.9, 0.7)])
 def test_no_more_runs_than_at_once_are_enough(p_good: float, p_bad: float) -> None:
-    """Truncated at the fixed plan's number of runs there is a plan, down to a single run whose error is alpha itself."""
+    """Truncated at the fixed plan's number of runs there is a plan, even of a single run whose error is alpha."""
     runs, _ = acceptance_plan(p_good, p_bad, 0.05, 0.3)
     plan = sprt_plan(p_good, p_bad, 0.05, 0.3, batch=1, runs_max=runs)
     assert plan.looks[-1] == runs
