@@ -3,8 +3,9 @@
     python ci/gitleaks_rules.py path/to/gitleaks.toml
 
 Carried over: id, pattern, keywords, entropy, the group of the secret, and the allow lists over secrets, matches and
-lines; beside them the length of the shortest text that the pattern can match. Left out: descriptions, and rules and allow lists that look at nothing but paths (a trace has none). The data is
-gitleaks' (MIT, Copyright Zachary Rice); its licence stands beside it in `gitleaks.LICENSE`.
+lines; beside them the length of the shortest text that the pattern can match. Left out: descriptions, and rules and
+allow lists that look at nothing but paths (a trace has none). The data is gitleaks' (MIT, Copyright Zachary Rice); its
+licence stands beside it in `gitleaks.LICENSE`.
 """
 
 from __future__ import annotations

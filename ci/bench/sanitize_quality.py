@@ -203,7 +203,7 @@ def secrets(detector: Detector, source: Path | None, corpora: Path) -> dict[str,
     """How many of gitleaks' positives are found, and how many negatives are taken for a secret."""
     rules = corpora / "sanitization" / "gitleaks" / "gitleaks.toml"
     made = list(made_from(rules.read_text("utf-8"), random.Random(5)))
-    found = {"made from the rules": share(made, detector)}
+    found: dict[str, Any] = {"made from the rules": share(made, detector)}
     if source is not None:
         revision = subprocess.run(
             ["git", "-C", source, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
@@ -214,19 +214,26 @@ def secrets(detector: Detector, source: Path | None, corpora: Path) -> dict[str,
             "literal positives found": share(positives, detector),
             "literal negatives taken": share(negatives, detector),
             "of those that gitleaks' rules together leave alone": share(left_alone(negatives), detector),
+            "the others, by the rule of gitleaks that takes them": dict(taken_by(negatives).most_common()),
         }
     return found
 
 
 def left_alone(negatives: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The negatives of one rule that no other rule of gitleaks takes for a secret either."""
+    return [(name, text) for name, text in negatives if gitleaks_rule(text) is None]
+
+
+def taken_by(negatives: Sequence[tuple[str, str]]) -> Counter[str]:
+    """The negatives of one rule that another one of gitleaks takes for a secret, by that one."""
+    return Counter(rule for _, text in negatives if (rule := gitleaks_rule(text)) is not None)
+
+
+def gitleaks_rule(text: str) -> str | None:
+    """The first of gitleaks' rules that finds a secret in a text."""
     rules = gitleaks_rules()
     keywords = keywords_of(rules.keywords, rules.shortest)
-    return [
-        (name, text)
-        for name, text in negatives
-        if not any(rules.find(text.encode(), keywords.met(text.lower().encode())))
-    ]
+    return next((span.rule for span in rules.find(text.encode(), keywords.met(text.lower().encode()))), None)
 
 
 def share(texts: Sequence[tuple[str, str]], detector: Detector) -> str:

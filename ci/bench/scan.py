@@ -92,7 +92,10 @@ def found(cases: Sequence[Watched], runs: Sequence[Run]) -> dict[str, int]:
     watchlist = Watchlist(cases)
     tasks = {case.case_id for case in cases}
     tally = dict.fromkeys(("failing runs", "found", "healthy runs", "taken for the incident", "of other cases"), 0)
+    tally["healthy runs of any task that any case takes"] = 0
     for run in runs:
+        if run.healthy:
+            tally["healthy runs of any task that any case takes"] += bool(watchlist.find(run.trace))
         if run.task not in tasks:
             continue
         ids = {one.case_id for one in watchlist.find(run.trace)}

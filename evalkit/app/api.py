@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evalkit.app import run as running
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.keys import output_sanitizer
-from evalkit.app.replay_plan import check_together
+from evalkit.app.replay_plan import check_together, endpoint_of
 from evalkit.app.run import Run
 from evalkit.app.settings import Settings, load_settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
+from evalkit.playback.endpoint.budget import NO_LIMITS
+from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.faults import Fault
+from evalkit.playback.miss_rules import parse_rule
 from evalkit.playback.model import Mode, Replay
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.make import make_target
+from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.what_if import parse_what_if
 from evalkit.trace.model import Trace
 
 __all__ = ["ingest", "judge", "replay", "run_suite"]
@@ -72,24 +79,30 @@ def replay(
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
     max_turns: int = 20,
+    on_miss: Sequence[str] = (),
+    what_if: Sequence[str] = (),
     settings: Settings | None = None,
 ) -> Replay:
     """One replay of a case. What the agent says and calls is sanitized as in a recording.
 
     Args:
-        target: ``module:function``, or the function itself; the case's own by default. A fork runs none.
+        target: a function, or what names a target (see `playback.targets.reference`); the case's own by default. A fork
+            runs none.
         base_url: the endpoint that a live model may be reached at.
         overrides: what a live model is asked otherwise than by the agent.
         faults: what goes wrong on purpose, in mode ``simulation``.
         from_step: the model step that mode ``fork`` goes on from.
         max_turns: model calls of a fork at most.
+        on_miss: rules for calls that the case holds no answer for, as ``search_*=error`` (`--on-miss`).
+        what_if: counterfactuals, in mode ``simulation``, as `playback.what_if` reads them: ``confirm=refused``.
         settings: the project's, for its sanitizer; those of the current folder by default.
 
     Raises:
         ConfigError: there is no such target, arguments don't go together, or the settings can't be used.
         ReplayRefused: the incident lacks what the mode needs.
     """
-    check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    supposed = [parse_what_if(text) for text in what_if]
+    check_together(mode, base_url, overrides, (*faults, *supposed), from_step, f"case {case.id}")
     project = settings or _here()
     prepared = prepare(
         case,
@@ -100,15 +113,22 @@ def replay(
         overrides=overrides,
         faults=faults,
         from_step=from_step,
+        on_miss=(*map(parse_rule, on_miss), *project.on_miss),
+        what_if=supposed,
+        options=project.world,
         sanitizer=lambda: output_sanitizer(project),
     )
-    runnable: Target
+    runnable: AnyTarget
     if from_step is not None and base_url is not None:
-        key = os.environ.get("OPENAI_API_KEY", "")
-        runnable = AgentLoop(case.trace.trace, from_step, base_url, key=key, max_turns=max_turns)
+        runnable = AgentLoop(case.trace.trace, from_step, base_url, max_turns=max_turns)
     else:
-        runnable = TARGETS.get("python")(target or case.target)
-    return prepared.replay(runnable, sample)
+        runnable = make_target(target or case.target)
+    with ExitStack() as stack:
+        if base_url is not None and mode != "exact":
+            asked = endpoint_of(base_url, project)
+            opened = local_caller(asked, stack.enter_context(account(asked, NO_LIMITS)), project.prices)
+            prepared = replace(prepared, caller=stack.enter_context(opened))
+        return prepared.replay(runnable, sample)
 
 
 def run_suite(suite: str | Path, *, settings: Settings | None = None, **options: Any) -> Run:

@@ -8,6 +8,7 @@ from evalkit.app.environment import acting, now_utc
 from evalkit.app.run import baseline_path, load_run
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
+from evalkit.suite.account import read_account
 from evalkit.verdict.baseline import Baseline, BaselineInfo, make_baseline, read_baseline, write_baseline
 
 __all__ = ["set_baseline", "show_baseline"]
@@ -23,6 +24,8 @@ def set_baseline(folder: Path, settings: Settings, *, actor: str, reason: str, o
     if not reason.strip():
         raise InputError("the reason is empty", str(folder), "pass --reason")
     manifest, suite, cases, samples = load_run(folder, settings)
+    if stopped := read_account(folder).stopped:
+        raise InputError(f"the run is not whole: {stopped}", str(folder), f"evalkit run --resume {folder} --budget ...")
     info = BaselineInfo(manifest.run_id, suite.name, actor, reason, now_utc())
     path = out or baseline_path(settings.suites / f"{suite.name}.toml")
     return write_baseline(make_baseline(info, samples, cases), path)

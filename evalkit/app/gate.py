@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from evalkit.app.locks import base_lock_problems, current_lock_problems
-from evalkit.app.run import Run, load_run, suite_baseline
+from evalkit.app.run import Run, judged, load_run
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
 from evalkit.errors import ExitCode
-from evalkit.verdict.compare import case_verdicts
+from evalkit.suite.account import read_account
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import Decision
 
@@ -29,12 +29,13 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
         IntegrityError: run, case or lock was changed after writing.
     """
     manifest, suite, cases, samples = load_run(folder, settings)
-    verdicts = case_verdicts(cases, samples, suite.policy, suite_baseline(suite), frozen=suite.mode == "exact")
+    account = read_account(folder)
+    verdicts = judged(suite, cases, samples, account)
     problems = current_lock_problems(settings.cases)
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
     decision = decide(verdicts, read_lock(settings.cases), problems)
-    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision)
+    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:

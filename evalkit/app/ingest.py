@@ -5,7 +5,7 @@ Sanitizing comes before anything is derived, so that what is proposed, verified 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,6 +95,8 @@ def ingest_trace(
     keep: RetentionClass | None = None,
     source: str = "",
     agree: Callable[[Case], bool] = lambda _: True,
+    volatile: Mapping[str, Sequence[str]] | None = None,
+    learn: bool = True,
 ) -> Ingested:
     """Makes a case of an incident and writes it.
 
@@ -107,6 +109,8 @@ def ingest_trace(
         keep: also keep the raw traces as evidence, in this retention class; None to do as the settings say.
         source: where the trace comes from; it and the tags decide which of the project's sanitization rules hold.
         agree: is asked, when the case is ready, whether to write it.
+        volatile: argument paths, by tool, that are new in every run.
+        learn: whether further ones are learnt from the incident and the healthy runs.
 
     Raises:
         ConfigError, MissingExtra: raw evidence is to be kept, and can't be.
@@ -137,8 +141,10 @@ def ingest_trace(
         case_id=case_id,
         title=str(sanitizer.value(title)),
         target=runs,
-        reproduces=(lambda case: failure_reproduces(case, runs)) if verify and runs else None,
+        reproduces=(lambda case: failure_reproduces(case, runs, settings.world)) if verify and runs else None,
         left_out=not verify,
+        volatile=volatile,
+        learn=learn,
     )
     # a run that was found, not given, is nobody's word that it is healthy: it proves nothing
     proof = tuple(f"passes the healthy run {one.trace.id}, given at ingest" for one in healthy[: len(given)])

@@ -9,7 +9,7 @@ __all__ = ["init_project"]
 
 _SETTINGS = """\
 # evalkit: see docs/files.md
-# target = "agent:run"            # what a replay runs, module:function
+# target = "agent:run"            # what a replay runs; a program or service: see docs/gateway.md
 # owner = "payments-team"
 
 # What tools do to the world; without it, effects are guessed from names.

@@ -21,6 +21,7 @@ from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.suite.select import CaseRef, list_cases
 from evalkit.trace.model import Step, Trace
+from evalkit.trace.paths import united
 
 __all__ = ["added_to", "refuse_known", "refuse_lookalike"]
 
@@ -115,6 +116,7 @@ def added_to(before: Case, digest: str, made: Case, healthy: Sequence[Trace], ac
         pruning=made.pruning,
         fingerprint=made.fingerprint,
         proof=made.proof,
+        volatile=united(before.volatile, made.volatile),
     )
 
 

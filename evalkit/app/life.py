@@ -13,19 +13,20 @@ from typing import Any
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.ingest import configured
-from evalkit.app.keys import make_sanitizer
+from evalkit.app.keys import make_sanitizer, output_sanitizer
 from evalkit.app.locks import refresh_lock
 from evalkit.app.proving import proving_replays
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.case.look import look_over
-from evalkit.case.model import Case, LifeEvent, State, check_case_id
+from evalkit.case.model import Case, LifeEvent, State, check_case_id, lost_gates
 from evalkit.case.store import case_versions, find_case, read_with_digest, write_case
 from evalkit.case.view import write_view
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult, check_from_json
 from evalkit.distil.strength import strength
 from evalkit.errors import CaseRefused, ConfigError, InputError
+from evalkit.playback.miss_rules import MissRule, check_rules, table_of
 from evalkit.playback.model import Mode
 from evalkit.trace.model import Trace
 
@@ -35,11 +36,13 @@ __all__ = [
     "checks_from",
     "checks_without",
     "edit_checks",
+    "edit_misses",
     "history",
     "on_incident",
     "promote_case",
     "retire_case",
     "review_case",
+    "write_decided",
 ]
 
 
@@ -77,7 +80,9 @@ def review_case(
     checks: Sequence[Check] | None = None,
     passing: Sequence[Trace] = (),
 ) -> Path:
-    """Says that somebody read a case's checks and agrees to them. A permanent case stays permanent.
+    """Says that somebody read a case's checks and agrees to them.
+
+    A permanent case stays permanent: no check of it may stop gating, and a further one that gates wants a healthy run.
 
     Args:
         checks: those agreed to; None for all as they are.
@@ -85,14 +90,17 @@ def review_case(
 
     Raises:
         InputError: actor or reason is missing.
-        CaseRefused: with these checks the incident would pass, or a healthy run would fail.
+        CaseRefused: with these checks the incident would pass, or a healthy run would fail; or the case is permanent,
+            and they gate on less, or on what nothing healthy is shown to pass.
     """
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     state: State = "permanent" if case.permanent else "reviewed"
     event = LifeEvent(state, acting(actor, settings), reason, now_utc(), "the checks were read and agreed to")
     moved = _with_checks(case.moved(digest, event), case.checks if checks is None else checks)
     _must_fail_on_incident(moved)
-    return _write(_measured(moved, _healthy(passing, settings)), settings)
+    moved = _measured(moved, _healthy(passing, settings))
+    _must_gate_as_before(case, moved)
+    return _write(moved, settings)
 
 
 def promote_case(
@@ -149,25 +157,56 @@ def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reas
 
     Raises:
         InputError: `body` is no list of checks.
-        CaseRefused: with the new checks the incident would pass.
+        CaseRefused: with the new checks the incident would pass; or the case is permanent (see `review_case`).
     """
     checks = checks_from(body, case_id, where)
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     state: State = "permanent" if case.permanent else "proposed"
-    edited = _with_checks(case.moved(digest, LifeEvent(state, acting(actor, settings), reason, now_utc())), checks)
-    _must_fail_on_incident(edited)
-    return _write(edited, settings)
+    moved = case.moved(digest, LifeEvent(state, acting(actor, settings), reason, now_utc()))
+    return write_decided(moved, settings, checks=checks)
+
+
+def write_decided(moved: Case, settings: Settings, *, checks: Sequence[Check], **changes: Any) -> Path:
+    """Writes a version with other checks and other fields; the incident must still fail.
+
+    Raises:
+        CaseRefused: it would pass, or a permanent case would gate on less.
+    """
+    changed = replace(_with_checks(moved, checks), **changes)
+    _must_fail_on_incident(changed)
+    _must_gate_as_before(moved, changed)
+    return _write(changed, settings)
+
+
+def edit_misses(case_id: str, rules: Sequence[MissRule], settings: Settings, *, actor: str, reason: str) -> Path:
+    """Replaces a case's rules for calls that it holds no answer for; its state stays, for a miss is never a pass.
+
+    Raises:
+        ConfigError: a rule makes a tool live that must not be.
+    """
+    case, digest = read_with_digest(find_case(case_id, settings.cases))
+    check_rules(rules, case.trace.trace.steps)
+    table: Any = table_of(rules)
+    if any(rule.given for rule in rules):
+        table = output_sanitizer(settings).value(table)
+    event = LifeEvent(case.state, acting(actor, settings), reason, now_utc())
+    return _write(replace(case.moved(digest, event), on_miss=table), settings)
 
 
 def checks_from(body: Any, case_id: str, where: str) -> list[Check]:
-    """The checks in a JSON list.
+    """The checks in a JSON list, as `evalkit show --json` gives them: id and sentence follow from the rest.
 
     Raises:
         InputError: it is none, or one of them is no check.
     """
     if not isinstance(body, list):
         raise InputError("wanted a JSON list of checks", where, f"evalkit show {case_id} --json gives the present ones")
-    return [check_from_json(check, where) for check in body]
+    return [check_from_json(_stated(check), where) for check in body]
+
+
+def _stated(body: Any) -> Any:
+    """A check without what is worked out from it."""
+    return {key: body[key] for key in body if key not in ("id", "sentence")} if isinstance(body, dict) else body
 
 
 def checks_without(case: Case, drop: Sequence[str], observe: Sequence[str]) -> list[Check]:
@@ -253,7 +292,9 @@ def _replayed(case: Case, wanted: Replays, settings: Settings) -> str:
     target = wanted.target or settings.target or case.target
     if not target:
         raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
-    done = proving_replays(case, target, count=wanted.count, mode=wanted.mode, base_url=wanted.base_url)
+    done = proving_replays(
+        case, target, count=wanted.count, mode=wanted.mode, base_url=wanted.base_url, options=settings.world
+    )
     passed = sum(one.status == "passed" for one in done)
     if not passed:
         raise CaseRefused(
@@ -270,6 +311,24 @@ def _must_fail_on_incident(case: Case) -> None:
             "no gating check fails on the incident: as a gate it would pass the very failure it is for",
             f"case {case.id}",
             f"evalkit edit {case.id} --checks FILE",
+        )
+
+
+def _must_gate_as_before(case: Case, moved: Case) -> None:
+    """Refuses what would weaken a permanent case, or let it gate on what nothing healthy has passed."""
+    if not case.permanent:
+        return
+    if lost := lost_gates(case, moved):
+        raise CaseRefused(
+            f"a permanent case can't gate on less: {', '.join(lost)} would not gate any more",
+            f"case {case.id}",
+            f"evalkit retire {case.id} --reason WHY, then review it with the new checks and promote it again",
+        )
+    if lost_gates(moved, case) and not moved.proof:
+        raise CaseRefused(
+            "nothing shows that a healthy agent passes the new checks",
+            f"case {case.id}",
+            f"evalkit review {case.id} --checks FILE --passing healthy.trace --reason WHY",
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evalkit.app.environment import now_utc
@@ -11,16 +12,19 @@ from evalkit.canonical import Json, digest
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
+from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, prune, slice_trace
 from evalkit.distil.strength import strength
+from evalkit.distil.volatile import ignoring, volatile_paths
 from evalkit.distil.widen import Widened, once_a_world, widen
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.trace.evidence import evidence, find_lacks
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.modes import closed_modes
+from evalkit.trace.paths import trace_without, united, without
 
 __all__ = ["make_case"]
 
@@ -38,6 +42,8 @@ def make_case(
     target: str = "",
     reproduces: Callable[[Case], str] | None = None,
     left_out: bool = False,
+    volatile: Mapping[str, Sequence[str]] | None = None,
+    learn: bool = True,
 ) -> tuple[Case, tuple[CheckResult, ...]]:
     """The first version of a case from sanitized traces, with its checks' results on the incident.
 
@@ -45,21 +51,31 @@ def make_case(
         print_of: the incident's fingerprint.
         reproduces: replays a pruned case; says why it did not fail as the incident did, empty when it did.
         left_out: somebody said that pruning is not to be verified.
+        volatile: argument paths, by tool, that matching leaves out.
+        learn: whether further ones are learnt from the runs.
 
     Raises:
         CaseRefused: no gating check fails on the incident.
     """
     trace = incident.trace
     healthy = [one.trace for one in passing]
-    checks = propose(trace, expect=expect, passing=healthy)
+    learnt = volatile_paths([trace, *healthy]) if learn else []
+    paths = functools.reduce(united, ({one.name: (one.path,)} for one in learnt), united(volatile or {}, {}))
+    bare, *bare_healthy = [trace_without(run, paths) for run in (trace, *healthy)]
+    checks = ignoring(propose(bare, expect=expect, passing=bare_healthy), paths)
     results = judge_checks(checks, trace)
     failing = tuple(result for result in results if result.gating and not result.passed)
     if not failing:
-        raise CaseRefused(_why_refused(checks, healthy), f"trace {trace.id}", _cure_refused(expect, healthy))
-    whole = replace(_whole(incident, checks, healthy, signature(trace, failing)), fingerprint=print_of)
+        same = next((run.id for run in healthy if print_of and fingerprint(run) == print_of), "")
+        why = f"the healthy run {same} did the very same" if same else _why_refused(checks, expect, healthy)
+        raise CaseRefused(why, f"trace {trace.id}", _cure_refused(expect, healthy))
+    whole = _whole(incident, checks, bare_healthy, signature(trace, failing))
+    told: list[Json] = [one.sentence() for one in learnt]
+    source = {**whole.source, "volatile": told} if told else whole.source
+    whole = replace(whole, fingerprint=print_of, volatile=paths, source=source)
     whole = replace(whole, title=title or _title(whole.signature, trace), target=target)
     whole = replace(whole, id=check_case_id(case_id) if case_id else _slug(whole.signature, trace))
-    further = _strangers(trace, healthy)
+    further = _strangers(trace, healthy, paths)
 
     def still_fails(sliced: Slice) -> str:
         left = judge_checks(checks, prune(trace, sliced))
@@ -130,26 +146,31 @@ def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None
     return sorted({seq for result in failing for seq in result.steps})
 
 
-def _strangers(trace: Trace, healthy: Sequence[Trace]) -> list[Step]:
+def _strangers(trace: Trace, healthy: Sequence[Trace], volatile: Mapping[str, Sequence[str]]) -> list[Step]:
     """Answers that only a healthy run was given, as further fixtures: a mended agent may ask what this one did not."""
-    known = {_asked(step) for step in trace.steps if step.is_dependency} if healthy else set()
+    known = {_asked(step, volatile) for step in trace.steps if step.is_dependency} if healthy else set()
     number = max((step.seq for step in trace.steps), default=-1)
     found: list[Step] = []
     for run in healthy:
         for step in run.steps:
-            if step.kind == "tool" and _asked(step) not in known:
-                known.add(_asked(step))
+            if step.kind == "tool" and _asked(step, volatile) not in known:
+                known.add(_asked(step, volatile))
                 number += 1
                 attributes = {**step.attributes, FIXTURE_OF: run.id}
                 found.append(replace(step, seq=number, parent=None, attributes=attributes))
     return found
 
 
-def _asked(step: Step) -> str:
-    return digest([step.kind, step.name, step.input])
+def _asked(step: Step, volatile: Mapping[str, Sequence[str]]) -> str:
+    given = step.input
+    for path in volatile.get(step.name, ()):
+        given = without(given, path)
+    return digest([step.kind, step.name, given])
 
 
-def _why_refused(checks: Sequence[Check], healthy: Sequence[Trace]) -> str:
+def _why_refused(checks: Sequence[Check], expect: Json, healthy: Sequence[Trace]) -> str:
+    if expect is not None:
+        return "all that was expected holds on the incident, so that no check would fail on it"
     if checks and healthy:
         return "no check tells the incident from the healthy run"
     return "nothing in the trace breaks a rule that evalkit knows, so no check would fail on it"
@@ -158,7 +179,7 @@ def _why_refused(checks: Sequence[Check], healthy: Sequence[Trace]) -> str:
 def _cure_refused(expect: Json, healthy: Sequence[Trace]) -> str:
     if expect is None and not healthy:
         return "say what should have happened: --expect expected.json, or --passing healthy.trace"
-    return "give another healthy run, or state the expected output and effects with --expect"
+    return "give another healthy run (--passing), or state with --expect what else should have come out or been done"
 
 
 def _slug(name: str, trace: Trace) -> str:

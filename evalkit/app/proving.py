@@ -13,14 +13,21 @@ from evalkit.case.model import Case
 from evalkit.distil.signature import signature
 from evalkit.errors import ConfigError, EvalkitError
 from evalkit.playback.model import Mode, Replay
+from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.replay import prepare
-from evalkit.playback.targets.protocol import TARGETS
+from evalkit.playback.targets.make import make_target
 
 __all__ = ["failure_reproduces", "proving_replays"]
 
 
 def proving_replays(
-    case: Case, target: str, *, count: int = 1, mode: Mode = "exact", base_url: str | None = None
+    case: Case,
+    target: str,
+    *,
+    count: int = 1,
+    mode: Mode = "exact",
+    base_url: str | None = None,
+    options: WorldOptions = PLAIN_WORLD,
 ) -> list[Replay]:
     """Replays of a target, `count` times.
 
@@ -29,18 +36,19 @@ def proving_replays(
     """
     if mode != "exact" and base_url is None:
         raise ConfigError(f"mode {mode} needs an endpoint", f"case {case.id}", "pass --base-url http://...")
-    runnable = TARGETS.get("python")(target)
-    with redirect_stdout(sys.stderr), prepare(case, mode=mode, endpoint=base_url).entered() as day:
+    runnable = make_target(target)
+    prepared = prepare(case, mode=mode, endpoint=base_url, options=options)
+    with redirect_stdout(sys.stderr), prepared.entered(runnable) as day:
         return [day.replay(runnable, sample) for sample in range(count)]
 
 
-def failure_reproduces(case: Case, target: str) -> str:
+def failure_reproduces(case: Case, target: str, options: WorldOptions = PLAIN_WORLD) -> str:
     """Why an exact replay of a case does not fail as its incident did, in words; empty when it does.
 
     A target that can't be run is a reason, too: a case can be made where the agent is not installed.
     """
     try:
-        (replay,) = proving_replays(case, target)
+        (replay,) = proving_replays(case, target, options=options)
     except EvalkitError as error:
         return error.what
     if replay.status == "passed":

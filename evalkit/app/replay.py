@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from evalkit.app.keys import output_sanitizer
 from evalkit.app.replay_plan import Plan, plan_replay
+from evalkit.app.replay_sandbox import replay_confined
 from evalkit.app.settings import Settings
+from evalkit.capture.caller import Caller
 from evalkit.errors import InputError
+from evalkit.playback.endpoint.calls import LiveModel, check_headers
+from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.make import make_target
+from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.sanitize.sanitizer import Sanitizer
+from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace
 
-__all__ = ["check_free", "compared", "replay_case", "run_plan", "write_traces"]
+__all__ = ["Replayed", "check_free", "compared", "replay_case", "run_plan", "write_traces"]
 
 MANIFEST = "replay"
 """The attribute of a replay's trace that holds its manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Replays that were done, and what they spent together.
+
+    Attributes:
+        account: `stopped` says why there are fewer than were asked for.
+    """
+
+    replays: list[Replay]
+    account: Account = NOTHING_SPENT
 
 
 def replay_case(
@@ -46,37 +68,101 @@ def replay_case(
         what `plan_replay` raises.
     """
     plan = plan_replay(reference, settings, seed=seed, repeat=repeat, **wanted)
-    return run_plan(plan, settings, strict=strict, timeout_s=timeout_s, max_turns=max_turns)
+    return run_plan(plan, settings, strict=strict, timeout_s=timeout_s, max_turns=max_turns).replays
 
 
 def run_plan(
-    plan: Plan, settings: Settings, *, strict: bool = False, timeout_s: float = 60.0, max_turns: int = 20
+    plan: Plan,
+    settings: Settings,
+    *,
+    strict: bool = False,
+    timeout_s: float = 60.0,
+    max_turns: int = 20,
+    sandbox: bool = False,
+    unsafe: bool = False,
+    target: AnyTarget | None = None,
+) -> Replayed:
+    """The replays that were planned; each one's trace holds the manifest, with the number of its sample.
+
+    Args:
+        sandbox: in a fork that the kernel confines; `unsafe`: also where layers are missing.
+        target: None for the one that the plan names.
+
+    Raises:
+        ReplayRefused: Landlock or seccomp does not hold here.
+        InputError: the sandboxed agent's process died.
+    """
+    with account(plan.asked, plan.budget) as ledger:
+        sanitizer = output_sanitizer(settings)
+        runs = target or _target(plan, max_turns)
+        work = functools.partial(_replays, plan, runs, sanitizer, strict, timeout_s, sandbox)
+        manifest = plan.manifest
+        if sandbox:
+            model = None
+            if plan.asked is not None:
+                check_headers(plan.asked, os.environ)
+                model = functools.partial(LiveModel, plan.asked, ledger, plan.prices)
+            repeat = int(str(manifest["repeat"]))
+            import_module("time_machine")  # here: a confined process may not be able to read all that it needs
+            replays, layers = replay_confined(
+                functools.partial(work, lambda: ""), plan.case, base_url=plan.endpoint, model=model,
+                without=settings.cases, timeout_s=timeout_s * repeat, unsafe=unsafe,
+            )  # fmt: skip
+            manifest = {**manifest, "layers": layers}
+        else:
+            with ExitStack() as stack:
+                asked = plan.asked
+                caller = None if asked is None else stack.enter_context(local_caller(asked, ledger, plan.prices))
+                replays = work(ledger.stopped, caller)
+        spent, limits = ledger.told()
+        stopped = ledger.stopped() if len(replays) < int(str(manifest["repeat"])) else ""
+    done = [_stamped(replay, manifest, sample) for sample, replay in enumerate(replays)]
+    return Replayed(done, Account(spent, limits, stopped) if plan.asked is not None or limits else NOTHING_SPENT)
+
+
+def _replays(
+    plan: Plan,
+    target: AnyTarget,
+    sanitizer: Sanitizer,
+    strict: bool,
+    timeout_s: float,
+    sandbox: bool,
+    stopped: Callable[[], str],
+    caller: Caller | None,
 ) -> list[Replay]:
-    """The replays that were planned; each one's trace holds the manifest, with the number of its sample."""
-    case, manifest = plan.case, plan.manifest
-    seed, repeat = manifest["seed"], manifest["repeat"]
-    assert isinstance(seed, int)
-    assert isinstance(repeat, int)
+    """The replays, one after the other, until the budget is spent."""
     prepared = prepare(
-        case,
+        plan.case,
         mode=plan.mode,
         endpoint=plan.endpoint,
         strict=strict,
-        seed=seed,
+        seed=int(str(plan.manifest["seed"])),
         timeout_s=timeout_s,
-        sanitizer=lambda: output_sanitizer(settings),
+        sanitizer=lambda: sanitizer,
         overrides=plan.overrides,
         faults=plan.faults,
         from_step=plan.from_step,
+        on_miss=plan.on_miss,
+        sandbox=sandbox,
+        caller=caller,
+        what_if=plan.what_if,
+        options=plan.options,
     )
-    target = _target(plan, max_turns)
-    with prepared.entered() as day:
-        return [_stamped(day.replay(target, sample), manifest, sample) for sample in range(repeat)]
+    replays: list[Replay] = []
+    with prepared.entered(target) as day:
+        for sample in range(int(str(plan.manifest["repeat"]))):
+            if stopped():
+                break
+            replay = day.replay(target, sample)
+            if replay.stopped:
+                break
+            replays.append(replay)
+    return replays
 
 
 def compared(plan: Plan, replay: Replay) -> Comparison:
     """The incident, left, and a replay of it, right."""
-    return compare(plan.case.trace.trace, replay.trace)
+    return compare(plan.case.incident, replay.trace)
 
 
 def check_free(path: Path) -> None:
@@ -104,12 +190,11 @@ def write_traces(replays: Sequence[Replay], path: Path) -> None:
         raise InputError(f"can't be written: {error.strerror}", str(path), "choose another --out") from None
 
 
-def _target(plan: Plan, max_turns: int) -> Target:
+def _target(plan: Plan, max_turns: int) -> AnyTarget:
     if plan.from_step is None:
-        return TARGETS.get("python")(plan.target)
+        return make_target(plan.target)
     assert plan.endpoint is not None, "a fork was planned with an endpoint"
-    key = os.environ.get("OPENAI_API_KEY", "")
-    return AgentLoop(plan.case.trace.trace, plan.from_step, plan.endpoint, key=key, max_turns=max_turns)
+    return AgentLoop(plan.case.trace.trace, plan.from_step, plan.endpoint, max_turns=max_turns)
 
 
 def _stamped(replay: Replay, manifest: dict[str, Any], sample: int) -> Replay:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from evalkit.app.environment import acting, now_utc
@@ -14,15 +14,25 @@ from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError, UsageError
+from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
+from evalkit.playback.endpoint.model import Endpoint
+from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault
-from evalkit.playback.model import LAYERS, Mode
+from evalkit.playback.keys import requested_model
+from evalkit.playback.miss_rules import MissRule
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Mode
+from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import first_request
+from evalkit.playback.targets.reference import is_outside
+from evalkit.playback.what_if import WhatIf
 from evalkit.suite.select import reference as case_reference
 from evalkit.trace.model import Step
 
-__all__ = ["Plan", "check_together", "dry_json", "dry_lines", "plan_replay"]
+__all__ = ["Plan", "check_together", "dry_json", "dry_lines", "endpoint_of", "plan_replay"]
+
+_LIVE = ("live-model", "model-swap", "prompt-swap", "fork")
 
 LOOP = "the built-in agent loop"
 
@@ -32,8 +42,11 @@ class Plan:
     """A replay that is allowed.
 
     Attributes:
-        target: ``module:function``; empty for the built-in loop of a fork.
-        endpoint: of the live model; None where none is asked.
+        target: see `playback.targets.reference`; empty for the built-in loop of a fork.
+        endpoint: base URL of the live model; None where none is asked.
+        asked: how it is asked.
+        budget: what may be spent on it.
+        on_miss: how misses are answered.
         manifest: what is written of the replay, as JSON.
     """
 
@@ -41,10 +54,16 @@ class Plan:
     mode: Mode
     target: str
     endpoint: str | None
+    asked: Endpoint | None
+    budget: Budget
+    prices: tuple[Price, ...]
     overrides: Overrides
     faults: tuple[Fault, ...]
     from_step: int | None
+    on_miss: tuple[MissRule, ...]
     manifest: dict[str, Json]
+    what_if: tuple[WhatIf, ...] = ()
+    options: WorldOptions = PLAIN_WORLD
 
     @property
     def live(self) -> bool:
@@ -62,16 +81,26 @@ def plan_replay(
     overrides: Overrides = NO_OVERRIDES,
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
+    on_miss: Sequence[MissRule] = (),
+    budget: Budget = NO_LIMITS,
+    sandbox: bool = False,
     seed: int = 0,
     repeat: int = 1,
     actor: str = "",
     reason: str = "",
     needs_reason: bool = True,
+    what_if: Sequence[WhatIf] = (),
+    clock: ClockKind | None = None,
 ) -> Plan:
     """Settles a replay.
 
     Args:
+        base_url: None takes the settings', where a live model is asked for.
+        budget: what the replays may spend together.
+        sandbox: whether they will be confined.
+        on_miss: rules given by flag; the case's and the settings' come after them.
         mode: None takes the one that the other arguments ask for.
+        clock: None takes the settings' one.
         needs_reason: whether a live model is asked only with actor and reason.
 
     Raises:
@@ -82,16 +111,34 @@ def plan_replay(
     """
     path = find_case(reference, settings.cases)
     case = read_case(path)
-    chosen = check_together(mode, base_url, overrides, faults, from_step, f"case {case.id}")
+    on_miss = (*on_miss, *settings.on_miss)
+    if base_url is None and (mode in _LIVE or overrides.json() or from_step is not None):
+        base_url = settings.model.get("base_url")
+    chosen = check_together(mode, base_url, overrides, (*faults, *what_if), from_step, f"case {case.id}")
     runs = "" if chosen == "fork" else target or settings.target or case.target
     if chosen != "fork" and not runs:
         raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
     endpoint = None if chosen == "exact" else base_url
-    prepare(case, mode=chosen, endpoint=endpoint, overrides=overrides, faults=faults, from_step=from_step)
+    if endpoint is not None and settings.model.get("extra_body"):
+        overrides = replace(overrides, extra_body={**settings.model["extra_body"], **overrides.extra_body})
+    if sandbox and is_outside(runs):
+        why = "a program or a service runs outside the sandbox of a replay"
+        raise ConfigError(why, f"target {runs}", "leave --sandbox out, or replay a Python entrypoint")
+    ready = prepare(
+        case,
+        mode=chosen,
+        endpoint=endpoint,
+        overrides=overrides,
+        faults=faults,
+        from_step=from_step,
+        on_miss=on_miss,
+        sandbox=sandbox,
+    )
     who = acting(actor, settings)
     if endpoint is not None and needs_reason and not (who and reason.strip()):
         missing = "--reason" if who else "--actor and --reason"
         raise UsageError(f"mode {chosen} asks a live model: say why", f"case {case.id}", f"pass {missing}")
+    options = settings.world if clock is None else replace(settings.world, clock=clock)
     manifest: dict[str, Json] = {
         "replay_id": f"r-{secrets.token_hex(8)}",
         "mode": chosen,
@@ -100,17 +147,55 @@ def plan_replay(
         "endpoint": endpoint,
         "overrides": overrides.json(),
         "faults": [asdict(fault) for fault in faults],
+        "what_if": [one.json() for one in what_if],
         "from_step": from_step,
+        "budget": budget.json(),
+        "on_miss": [rule.json() for rule in ready.on_miss],
         "seed": seed,
         "repeat": repeat,
         "actor": who if endpoint is not None else actor,
         "reason": reason,
         "started_at": now_utc(),
-        "layers": list(LAYERS),
+        "layers": list(OUTSIDE_LAYERS if is_outside(runs) else LAYERS),
+        "world": options.json(),
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
-    return Plan(case, chosen, runs, endpoint, overrides, tuple(faults), from_step, manifest)
+    asked = None if endpoint is None else endpoint_of(endpoint, settings)
+    if endpoint is not None:
+        check_prices(budget, settings.prices, _models(case, overrides, from_step))
+    return Plan(
+        case,
+        chosen,
+        runs,
+        endpoint,
+        asked,
+        budget,
+        settings.prices,
+        overrides,
+        tuple(faults),
+        from_step,
+        on_miss,
+        manifest,
+        tuple(what_if),
+        options,
+    )
+
+
+def endpoint_of(base_url: str, settings: Settings) -> Endpoint:
+    """The endpoint at a URL, asked as the settings say."""
+    names = {field.name for field in fields(Endpoint)}
+    known = {name: value for name, value in settings.model.items() if name in names}
+    return Endpoint(**{**known, "base_url": base_url})
+
+
+def _models(case: Case, overrides: Overrides, from_step: int | None) -> list[str]:
+    """The models that the live calls will name, as far as the recording tells."""
+    if overrides.model is not None:
+        return [overrides.model]
+    incident = case.trace.trace
+    steps = incident.of_kind("model") if from_step is None else [incident.step(from_step)]
+    return sorted({requested_model(step) or "" for step in steps})
 
 
 def dry_json(plan: Plan) -> dict[str, Any]:
@@ -147,6 +232,8 @@ def dry_lines(plan: Plan) -> Iterator[str]:
         yield f"  would change {name}: {str(value)[:80]!r}"
     for fault in plan.faults:
         yield f"  would inject {fault.kind} in {fault.tool}, rate {fault.rate:g}, seed {fault.seed}"
+    for one in plan.what_if:
+        yield f"  would answer {one.name} by {one.then}"
 
 
 def _counted(steps: Sequence[Step], live: bool) -> dict[str, int]:
@@ -158,7 +245,7 @@ def check_together(
     mode: str | None,
     base_url: str | None,
     overrides: Overrides,
-    faults: Sequence[Fault],
+    faults: Sequence[Fault | WhatIf],
     from_step: int | None,
     where: str,
 ) -> Mode:
@@ -177,7 +264,7 @@ def _mode(
     mode: str | None,
     base_url: str | None,
     overrides: Overrides,
-    faults: Sequence[Fault],
+    faults: Sequence[Fault | WhatIf],
     from_step: int | None,
     where: str,
 ) -> Mode:
@@ -190,9 +277,10 @@ def _mode(
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
         raise ConfigError(f"{flags} is for a live model", where, "pass --base-url http://...")
     if faults:
-        return _only(mode, "simulation", "--fault", where)
+        return _only(mode, "simulation", "--fault" if isinstance(faults[0], Fault) else "--what-if", where)
     if mode == "simulation":
-        raise ConfigError("mode simulation needs a fault", where, "pass --fault tool=NAME,kind=error,rate=0.5")
+        cure = "pass --fault tool=NAME,kind=error,rate=0.5, or --what-if NAME=refused"
+        raise ConfigError("mode simulation needs a fault or a counterfactual", where, cure)
     needed = {"prompt-swap": "system_prompt", "model-swap": "model"}
     if mode in needed and needed[mode] not in changed:
         flag = needed[mode].replace("_", "-")

@@ -12,6 +12,7 @@ from evalkit.report.html import render_html
 from evalkit.report.junit import render_junit
 from evalkit.report.markdown import render_markdown
 from evalkit.report.model import build_report
+from evalkit.suite.account import Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
 from evalkit.verdict.model import CaseVerdict, Decision
@@ -29,9 +30,10 @@ def write_reports(
     samples: Mapping[str, Sequence[Sample]],
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
+    account: Account,
 ) -> None:
     """Writes all of a run's reports into its folder."""
-    model = build_report(manifest, verdicts, decision, samples, cases, traces)
+    model = build_report(manifest, verdicts, decision, samples, cases, traces, account)
     files = {
         "verdicts.json": verdicts_json(verdicts, decision),
         REPORT_NAME: render_html(model),

@@ -19,9 +19,14 @@ from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
-from evalkit.playback.model import LAYERS
+from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
+from evalkit.playback.keys import requested_model
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
+from evalkit.playback.targets.reference import is_alone, is_outside
+from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.executors.forked import can_fork
+from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
 from evalkit.suite.run import Progress, execute, read_manifest, start_run, suite_json
@@ -37,6 +42,7 @@ __all__ = [
     "baseline_path",
     "exit_code",
     "finish",
+    "judged",
     "load_run",
     "resume_suite",
     "run_suite",
@@ -57,6 +63,7 @@ class Run:
     Attributes:
         folder: where its files are.
         samples: by case id, in index order.
+        account: what it spent, and whether its budget stopped it.
     """
 
     folder: Path
@@ -65,6 +72,7 @@ class Run:
     cases: tuple[CaseRef, ...]
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision
+    account: Account = NOTHING_SPENT
 
 
 def run_suite(
@@ -92,10 +100,17 @@ def run_suite(
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
         Interrupted: stopped; the message says how to continue.
     """
-    suite = load_suite(path, overrides)
-    suite = replace(suite, target=suite.target or settings.target, baseline=baseline or suite.baseline or _beside(path))
+    suite = load_suite(path, overrides, settings.model)
+    suite = replace(
+        suite,
+        target=suite.target or settings.target,
+        baseline=baseline or suite.baseline or _beside(path),
+        on_miss=(*suite.on_miss, *settings.on_miss),
+        prices=settings.prices,
+    )
     cases = select_cases(settings.cases, suite.select)
-    layers = _layers(suite)
+    _check_prices(suite, cases)
+    layers = _layers(suite, cases)
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
@@ -117,17 +132,28 @@ def resume_suite(
     *,
     workers: int | None = None,
     executor: str = "",
+    budget: Budget = NO_LIMITS,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Finishes a run that was stopped; a finished one is only judged and reported again.
 
+    Args:
+        budget: limits that take the place of those that stopped it; the account says both.
+
     Raises:
         InputError: there is no run, or a case of it changed since.
+        ConfigError: a cost budget is set, and a model has no price.
     """
     manifest = read_manifest(folder)
     suite = suite_from_json(manifest.suite, str(folder))
+    known = Budget(**read_account(folder).limits)  # type: ignore[arg-type]  # limits that `json` made
+    limits = suite.budget.with_limits(known).with_limits(budget)
+    suite = replace(suite, budget=limits, prices=settings.prices or suite.prices)
     cases = _cases_of(manifest, settings.cases, folder)
-    if (folder / SAMPLES_NAME).exists():
+    whole = (folder / SAMPLES_NAME).exists() and not (folder / JOURNAL_NAME).exists()
+    if not whole:
+        _check_prices(suite, cases)
+    if whole:
         return finish(folder, manifest, suite, cases, settings)
     return _do(folder, manifest, suite, cases, settings, workers, executor, on_progress)
 
@@ -155,13 +181,28 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     """Judges a whole run's samples, decides, and writes verdicts and report."""
     from evalkit.app.reporting import write_reports
 
-    samples = read_samples(folder)
-    verdicts = case_verdicts(cases, samples, suite.policy, suite_baseline(suite), frozen=suite.mode == "exact")
+    samples, account = read_samples(folder), read_account(folder)
+    verdicts = judged(suite, cases, samples, account)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision)
-    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder))
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
+    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account)
     return run
+
+
+def judged(
+    suite: Suite, cases: list[CaseRef], samples: Mapping[str, list[Sample]], account: Account
+) -> list[CaseVerdict]:
+    """The verdicts on a run's samples."""
+    return case_verdicts(
+        cases,
+        samples,
+        suite.policy,
+        suite_baseline(suite),
+        frozen=suite.mode == "exact",
+        planned=suite.samples,
+        stopped=account.stopped,
+    )
 
 
 def baseline_path(suite_path: Path) -> Path:
@@ -187,7 +228,7 @@ def _do(
     count = workers or os.cpu_count() or 1
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    chosen = executor or _executor(suite, len(cases) * suite.samples, workers, count)
+    chosen = executor or _executor(suite, cases, workers, count)
     try:
         execute(
             folder,
@@ -198,20 +239,43 @@ def _do(
             workers=1 if chosen == "serial" else count,
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
+            world=settings.world.json(),
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
     return finish(folder, manifest, suite, cases, settings)
 
 
-def _layers(suite: Suite) -> tuple[str, ...]:
+def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:
+    """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
+    if suite.budget.cost_usd is None or suite.model is None or not suite.live:
+        return
+    if suite.model.name is not None:
+        check_prices(suite.budget, suite.prices, [suite.model.name])
+        return
+    for case in cases:
+        steps = read_case(case.path).trace.trace.of_kind("model")
+        check_prices(suite.budget, suite.prices, sorted({requested_model(step) or "" for step in steps}))
+
+
+def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
+    """Whether the agents that a suite starts are in other processes, case by case."""
+    return [is_outside(suite.target or case.target) for case in cases]
+
+
+def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     """What will keep the run's replays from the world; said in the manifest and the report.
 
     Raises:
         ReplayRefused: a sandbox is asked for, and Landlock or seccomp does not hold.
     """
     if not suite.sandbox:
-        return LAYERS
+        outside = _outside(suite, cases)
+        return (*(() if outside and all(outside) else LAYERS), *(OUTSIDE_LAYERS if any(outside) else ()))
+    there = next((runs for case in cases if is_outside(runs := suite.target or case.target)), None)
+    if there is not None:
+        why = "a program or a service runs outside the sandbox of a replay"
+        raise ConfigError(why, f"target {there}", "leave the sandbox out, or run a Python entrypoint")
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
     held = probe_layers()
@@ -224,14 +288,14 @@ def _layers(suite: Suite) -> tuple[str, ...]:
     return (*LAYERS, *held.names, f"{UNSAFE} ({why})")
 
 
-def _executor(suite: Suite, samples: int, workers: int | None, count: int) -> str:
+def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
     """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox"
-    if count == 1:
+    if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
         return "serial"
-    if workers is None and suite.mode == "exact":
-        if samples <= _SMALL_RUN:
+    if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
+        if len(cases) * suite.samples <= _SMALL_RUN:
             return "serial"
         if can_fork():
             return "fork"

@@ -13,9 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
+from evalkit.playback.endpoint.prices import Price
+from evalkit.playback.miss_rules import MissRule, rules_of_table
+from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions, world_from_json
+from evalkit.playback.targets.reference import reference_text
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
@@ -34,6 +38,9 @@ _OTHER_VARIABLES = {
     "EVALKIT_RECORD_OUT",
     "EVALKIT_RECORD_NAME",
     "EVALKIT_RECORD_POLICY",
+    "EVALKIT_MCP_URL",
+    "EVALKIT_TIME",
+    "EVALKIT_SEED",
 }
 
 
@@ -84,15 +91,19 @@ class Settings:
 
     Attributes:
         cases, suites, reports: folders.
-        target: what is replayed where neither suite nor case says, ``module:function``.
+        target: what is replayed where neither suite nor case says; see `playback.targets.reference`.
         owner: who answers for new cases.
         key_file: the pseudonym key; None for the user's own (outside of any repository).
         pseudonym_key: the key itself, from the environment; wins over the file.
         effects: tool-name patterns to effects, first match wins.
+        model: the live model's endpoint, where neither suite nor flag says: keys as a suite's ``[model]`` has them.
+        prices: of models, in dollars a million tokens.
+        on_miss: how calls that a case holds no answer for are answered, by tool pattern.
         policies: the sanitizer's rules: the project's first, then those for some sources or tags on top of it.
         ner: recognisers that look for names by a model as well: spacy, presidio, jieba.
         evidence: whether and how raw traces are kept.
         actor: who acts, where a command does not say.
+        world: what replays' frozen world is like.
     """
 
     root: Path = Path()
@@ -104,10 +115,14 @@ class Settings:
     key_file: Path | None = None
     pseudonym_key: str = ""
     effects: tuple[tuple[str, Effect], ...] = ()
+    model: Mapping[str, Any] = field(default_factory=dict)
+    prices: tuple[Price, ...] = ()
+    on_miss: tuple[MissRule, ...] = ()
     policies: tuple[PolicyRule, ...] = ()
     ner: tuple[str, ...] = ()
     evidence: EvidenceSettings = EvidenceSettings()
     actor: str = ""
+    world: WorldOptions = PLAIN_WORLD
     source: str = field(default="defaults")
 
     def effect_of(self, tool: str) -> Effect | None:
@@ -121,6 +136,23 @@ class _Strict(BaseModel):
 
 class _Tool(_Strict):
     effect: Literal["read", "write", "pure"]
+
+
+class _Model(_Strict):
+    base_url: str | None = Field(default=None, pattern=r"^https?://")
+    headers: dict[str, str] | None = None
+    key_env: str | None = None
+    tries: int | None = Field(default=None, ge=1, le=50)
+    timeout_s: float | None = Field(default=None, gt=0)
+    concurrency: int | None = Field(default=None, ge=1, le=10_000)
+    extra_body: dict[str, Any] | None = None
+
+
+class _Price(_Strict):
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    reasoning: float | None = Field(default=None, ge=0)
 
 
 class _Rules(_Strict):
@@ -165,15 +197,25 @@ class _Evidence(_Strict):
     keep: bool = False
 
 
+class _World(_Strict):
+    clock: ClockKind = "still"
+    keep_env: list[str] | None = None
+    working_copy: bool = False
+
+
 class _File(_Strict):
     cases: str = "cases"
     suites: str = "suites"
     reports: str = "reports"
-    target: str = ""
+    target: str | dict[str, Any] = ""
     owner: str = ""
     tools: dict[str, _Tool] = {}
+    model: _Model = _Model()
+    prices: dict[str, _Price] = {}
+    on_miss: dict[str, Any] = {}
     sanitize: _Sanitize = _Sanitize()
     evidence: _Evidence = _Evidence()
+    world: _World = _World()
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -201,15 +243,19 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         cases=root / file.cases,
         suites=root / file.suites,
         reports=root / file.reports,
-        target=file.target,
+        target=reference_text(file.target),
         owner=file.owner,
-        key_file=Path(key_file).expanduser() if key_file else None,
+        key_file=Path(key_file).expanduser().absolute() if key_file else None,
         pseudonym_key=environment.get("EVALKIT_PSEUDONYM_KEY", ""),
         effects=tuple((pattern, tool.effect) for pattern, tool in file.tools.items()),
+        model=file.model.model_dump(exclude_none=True),
+        prices=tuple(Price(models, **dict(price)) for models, price in file.prices.items()),
+        on_miss=rules_of_table(file.on_miss, "settings", f"{source} [on_miss]"),
         policies=(file.sanitize.rule(), *(sub.rule(sub.path, sub.tag) for sub in file.sanitize.policies)),
         ner=tuple(file.sanitize.ner),
         evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),
         actor=environment.get("EVALKIT_ACTOR", ""),
+        world=world_from_json(file.world.model_dump()),
         source=source,
     )
 

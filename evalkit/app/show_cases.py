@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
-from evalkit.case.view import pruning_words, render_view
+from evalkit.case.view import pruning_words, render_view, volatile_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
@@ -71,6 +72,7 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     yield f"  signature {case.signature}; evidence {case.evidence:.2f}; sanitized: {hidden or 'nothing left to hide'}"
     yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; pruning {visible(pruning_words(case))}"
     yield from _search_lines(done)
+    yield from _volatile_lines(case)
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
         sure = "" if check.confidence >= _SURE else f", {check.confidence:.0%} sure: review it"
@@ -100,6 +102,7 @@ def review_lines(case: Case) -> Iterator[str]:
     pruning = visible(pruning_words(case)) or "not verified"
     yield f"  signature {case.signature}; evidence {case.evidence:.2f}; pruning {pruning}"
     yield from _strength_lines(case)
+    yield from _volatile_lines(case)
     for sentence in case.proof:
         yield f"  {visible(sentence)}"
 
@@ -117,6 +120,11 @@ def check_lines(case: Case, result: CheckResult) -> Iterator[str]:
     yield f"  {'holds' if result.passed else 'fails'} on the incident: {visible(result.reason)}"
     if check.note:
         yield f"  note: {visible(check.note)}"
+
+
+def _volatile_lines(case: Case) -> Iterator[str]:
+    for sentence in volatile_words(case):
+        yield f"  volatile: {visible(sentence)}"
 
 
 def _search_lines(done: Ingested) -> Iterator[str]:
@@ -158,37 +166,51 @@ def diff_lines(left: str, right: str, settings: Settings) -> Iterator[str]:
         )
         yield from difflib.unified_diff(ours, theirs, left, right, lineterm="", n=2)
         return
-    found = difference_json(left, right, settings)
-    for key, value in found.items():
-        if not isinstance(value, list):
-            yield f"{key.replace('_', ' ')}: {value}"
-    for entry in found["differences"]:
-        yield f"  {entry['kind']}: {visible(str(entry['sentence']))}"
+    every = difference_json(left, right, settings)
+    for found in every:
+        if len(every) > 1:
+            yield f"{visible(found['right'])}:"
+        for key in ("same_outcome", "same_tools", "same_effects"):
+            yield f"{key.replace('_', ' ')}: {found[key]}"
+        yield f"answers alike: {found['similarity']:.0%}"
+        yield f"took: {_spent_words(found['spent'][0])} against {_spent_words(found['spent'][1])}"
+        for entry in found["differences"]:
+            steps = [f"step {entry[side]}" for side in ("left", "right") if entry[side] is not None]
+            at = f" ({' and '.join(dict.fromkeys(steps))})" if steps else ""
+            yield f"  {entry['kind']}: {visible(str(entry['sentence']))}{at}"
 
 
-def difference_json(left: str, right: str, settings: Settings) -> dict[str, Any]:
-    """What differs between the traces of two references."""
-    return comparison_json(_trace_of(left, settings), _trace_of(right, settings))
+def difference_json(left: str, right: str, settings: Settings) -> list[dict[str, Any]]:
+    """How one run differs from others: one comparison for each trace on the right side."""
+    one, others = _traces_of(left, settings), _traces_of(right, settings)
+    if len(one) != 1:
+        raise InputError(
+            f"{len(one)} traces, one wanted on the left side", left, "pass a file with one trace, or a case"
+        )
+    if not others:
+        raise InputError("no trace", right, f"evalkit inspect {right}")
+    return [{"right": other.id, **comparison_json(one[0], other)} for other in others]
 
 
 def comparison_json(left: Trace, right: Trace) -> dict[str, Any]:
     """A comparison of two traces."""
-    found = compare(left, right)
-    return {
-        "same_outcome": found.same_outcome,
-        "same_tools": found.same_tools,
-        "same_effects": found.same_effects,
-        "differences": [{"kind": d.kind, "sentence": d.sentence} for d in found.differences],
-    }
+    found = asdict(compare(left, right))
+    return {key: value for key, value in found.items() if key not in ("pairs", "first")}
 
 
-def _trace_of(reference: str, settings: Settings) -> Trace:
+def _spent_words(found: dict[str, Any]) -> str:
+    calls = found["model_calls"]
+    parts = [f"{calls} model {'call' if calls == 1 else 'calls'}"]
+    parts += [f"{found['tokens']:,} tokens"] if found["tokens"] is not None else []
+    parts += [f"${found['cost_usd']:.4g}"] if found["cost_usd"] is not None else []
+    parts += [f"{found['duration_s']:.3g} s"] if found["duration_s"] is not None else []
+    return ", ".join(parts)
+
+
+def _traces_of(reference: str, settings: Settings) -> list[Trace]:
     if _is_case(reference):
-        return read_case(find_case(reference, settings.cases)).incident
-    found = list(load_traces(reference))
-    if len(found) != 1:
-        raise InputError(f"{len(found)} traces, one wanted", reference, "pass a file with one trace")
-    return found[0]
+        return [read_case(find_case(reference, settings.cases)).incident]
+    return list(load_traces(reference))
 
 
 def _is_case(reference: str) -> bool:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from evalkit.app.run import UNSAFE, Run
+from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
-from evalkit.playback.model import Replay
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Replay
+from evalkit.suite.account import Account
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = [
+    "account_lines",
     "comparison_json",
     "comparison_line",
     "decision_json",
     "decision_lines",
     "replay_json",
+    "repeat_lines",
     "replay_lines",
     "result_json",
     "result_lines",
@@ -70,34 +75,57 @@ def replay_lines(replay: Replay) -> Iterator[str]:
         f"  tool bodies executed {counts.tool_bodies}, live model attempts {counts.live_model}, "
         f"recorded {replay.recorded}, substituted {counts.substituted}, missed {len(replay.misses)}"
     )
+    if replay.status == "missed" and replay.results:
+        yield "  distorted: the misses were answered, the run went on, and its checks say nothing of the agent"
     for line in result_lines(replay.results):
         yield f"  {line}"
     for miss in replay.misses:
         yield f"  missed: {visible(miss.sentence())}"
+    manifest = replay.trace.attributes.get("replay")
+    for line in volatile_hint(replay.misses, manifest["case"]["id"]) if manifest else ():
+        yield f"  {visible(line)}"
 
 
-def comparison_json(found: Comparison | None) -> dict[str, Any]:
-    """How a replay and the incident compare; nothing where they were not compared."""
-    if found is None:
-        return {}
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """How a replay and the incident compare."""
     body = asdict(found)
     del body["pairs"]
     return {"comparison": body}
 
 
-def comparison_line(found: Comparison | None) -> Iterator[str]:
+def comparison_line(found: Comparison) -> str:
     """The same in a line."""
-    if found is not None:
-        same = [
-            f"{'same' if is_same else 'other'} {what}"
-            for what, is_same in (
-                ("outcome", found.same_outcome),
-                ("tools", found.same_tools),
-                ("effects", found.same_effects),
-            )
-        ]
-        first = f"; first: {visible(found.first.sentence)}" if found.first else ""
-        yield f"  against the incident: {', '.join(same)}, answers {found.similarity:.0%} alike{first}"
+    same = [
+        f"{'same' if is_same else 'other'} {what}"
+        for what, is_same in (
+            ("outcome", found.same_outcome),
+            ("tools", found.same_tools),
+            ("effects", found.same_effects),
+        )
+    ]
+    first = f"; first: {found.first.kind}: {visible(found.first.sentence)}" if found.first else ""
+    return f"  against the incident: {', '.join(same)}, answers {found.similarity:.0%} alike{first}"
+
+
+def repeat_lines(replays: Sequence[Replay], found: Sequence[Comparison]) -> Iterator[str]:
+    """What several replays of a case came to together."""
+    if len(replays) < 2:
+        return
+    statuses = Counter(one.status for one in replays)
+    told = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    same = sum(one.same_outcome for one in found)
+    fixture, live = (sum(getattr(one.counts, name) for one in replays) for name in ("substituted", "live_model"))
+    missed = sum(len(one.misses) for one in replays)
+    yield f"{len(replays)} replays: {told}; {same} with the incident's outcome"
+    yield f"  calls: {fixture} from fixtures, {live} live, {missed} missed"
+
+
+def account_lines(account: Account) -> Iterator[str]:
+    """What was spent on a live model, and what stopped it."""
+    if account.sentence:
+        yield f"spent {visible(account.sentence)}"
+    if account.stopped:
+        yield f"stopped: {visible(account.stopped)}"
 
 
 def run_json(run: Run) -> dict[str, Any]:
@@ -106,6 +134,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "run": str(run.folder),
         "decision": decision_json(run.decision),
         "cases": [_verdict_json(verdict) for verdict in run.verdicts],
+        "account": asdict(run.account),
     }
 
 
@@ -117,8 +146,11 @@ def run_lines(run: Run) -> Iterator[str]:
             yield f"{verdict.verdict:<12} {verdict.case_id}{gate}: {visible(verdict.reason)}"
     words = [verdict.verdict for verdict in run.verdicts]
     yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
-    if len(run.manifest.layers) > 1:
+    if run.manifest.layers not in ((), LAYERS):
         yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
+    yield from account_lines(run.account)
+    if run.account.stopped:
+        yield f"go on with evalkit run --resume {run.folder} --budget ..."
     yield f"run {run.folder}"
     yield f"report {run.folder / 'report.html'}"
 
@@ -142,8 +174,9 @@ def decision_lines(decision: Decision) -> Iterator[str]:
 
 
 def unsafe_lines(run: Run) -> Iterator[str]:
-    """What a gate's reader must know: that the replays' sandbox could not hold an attack."""
-    yield from (f"  {visible(layer)}" for layer in run.manifest.layers if layer.startswith(UNSAFE))
+    """What a gate's reader must know: that the replays were kept in by less than they might seem."""
+    known = (UNSAFE, *OUTSIDE_LAYERS)
+    yield from (f"  {visible(layer)}" for layer in run.manifest.layers if layer.startswith(known))
 
 
 def _verdict_json(verdict: CaseVerdict) -> dict[str, Any]:

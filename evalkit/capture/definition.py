@@ -24,9 +24,10 @@ _GOOGLE = re.compile(r"(?m)^( +)(\w+)(?: *\([^)]*\))? *: *(.+(?:\n\1 +.+)*)")
 _SPHINX = re.compile(r"(?m)^:param (?:\w+ )?(\w+): *(.+(?:\n[ \t]+.+)*)")
 
 
-def definition_of(name: str, description: str | None, parameters: Any) -> dict[str, Json]:
-    """A definition in the form that model steps have in their ``tools``."""
-    return {"name": name, "description": description or "", "parameters": parameters}
+def definition_of(name: str, description: str | None, parameters: Any, output: Any = None) -> dict[str, Json]:
+    """A definition in the form that model steps have in their ``tools``; with the results' schema, if known."""
+    told = {"name": name, "description": description or "", "parameters": parameters}
+    return {**told, "output_schema": output} if output else told
 
 
 def function_definition(name: str, function: Callable[..., Any]) -> dict[str, Json]:
@@ -52,7 +53,8 @@ def function_definition(name: str, function: Callable[..., Any]) -> dict[str, Js
         shape["required"] = required
     if definitions:
         shape["$defs"] = definitions
-    return definition_of(name, _SECTION.split(text)[0].split("\n:param")[0].strip(), shape)
+    result = _schema(hints["return"]) if hints.get("return") is not None else None
+    return definition_of(name, _SECTION.split(text)[0].split("\n:param")[0].strip(), shape, result)
 
 
 def _hints(function: Callable[..., Any]) -> Mapping[str, Any]:

@@ -18,16 +18,17 @@ from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
 from evalkit.capture.retrieved import documents_of
 from evalkit.capture.seam import Answer, Call, Session, Turn
-from evalkit.capture.through import Shape, instrument, raised
+from evalkit.capture.through import Shape, given, instrument, own_copy
 from evalkit.trace import approval as approvals
 from evalkit.trace.model import Kind
 
-__all__ = ["action_hash", "approval", "policy", "retrieval"]
+__all__ = ["RETURNED", "action_hash", "answer_of", "approval", "policy", "retrieval"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_RETURNED = "returned"
+RETURNED = "returned"
+"""The attribute of a step whose output is not the value itself: the value."""
 
 
 @overload
@@ -50,7 +51,7 @@ def retrieval(function: Any = None, /, *, name: str | None = None) -> Any:
     if function is None:
         return functools.partial(retrieval, name=name)
     first = next((name for name in inspect.signature(function).parameters if name not in ("self", "cls")), "")
-    return _marked(function, "retrieval", name, {}, documents_of, functools.partial(_with_query, first))
+    return _marked(function, "retrieval", name, {}, functools.partial(_with_query, first))
 
 
 @overload
@@ -69,7 +70,7 @@ def policy(function: Any = None, /, *, name: str | None = None, version: str | N
     """
     if function is None:
         return functools.partial(policy, name=name, version=version)
-    return _marked(function, "policy", name, {} if version is None else {"version": version}, lambda given: given)
+    return _marked(function, "policy", name, {} if version is None else {"version": version})
 
 
 @overload
@@ -90,7 +91,7 @@ def approval(function: Any = None, /, *, name: str | None = None) -> Any:
     """
     if function is None:
         return functools.partial(approval, name=name)
-    return _marked(function, "approval", name, {}, approvals.decision_of)
+    return _marked(function, "approval", name, {})
 
 
 def action_hash(tool: str, arguments: Mapping[str, Any]) -> str:
@@ -108,15 +109,28 @@ def action_hash(tool: str, arguments: Mapping[str, Any]) -> str:
     return approvals.action_hash(tool, plain(arguments))
 
 
+def answer_of(kind: Kind, value: Json) -> Answer:
+    """What a retriever, policy or approver gave, as its step has it.
+
+    Args:
+        value: plain JSON.
+    """
+    shown = (
+        documents_of(value) if kind == "retrieval" else approvals.decision_of(value) if kind == "approval" else value
+    )
+    if shown is None or shown == value:
+        return Answer(value)
+    return Answer(shown, attributes={RETURNED: value})
+
+
 def _marked(
     function: Callable[..., Any],
     kind: Kind,
     name: str | None,
     attributes: Mapping[str, Any],
-    normal: Callable[[Json], Any],
     asked: Callable[[dict[str, Json]], dict[str, Json]] = lambda given: given,
 ) -> Callable[..., Any]:
-    """`function` as a dependency of `kind`; `normal` gives the normal form of a plain result, None for none."""
+    """`function` as a dependency of `kind`."""
     bind = binder(function)
     capability = name or function.__name__
 
@@ -124,15 +138,12 @@ def _marked(
         return session.begin(Call(kind, capability, asked(bind(args, kwargs)), attributes=attributes))
 
     def written(output: Any) -> Answer:
-        given = plain(output)
-        shown = normal(given)
-        if shown is None or shown == given:
-            return Answer(given)
-        return Answer(shown, attributes={_RETURNED: given})
+        return answer_of(kind, plain(output))
 
     def rebuilt(answer: Answer) -> Any:
-        given = raised(answer).output
-        return rebuild_output(answer.attributes.get(_RETURNED, given), function)
+        shown = given(answer)
+        whole = answer.attributes
+        return rebuild_output(own_copy(whole[RETURNED]) if RETURNED in whole else shown, function)
 
     return instrument(function, begin, Shape(written, rebuilt))
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from evalkit.capture.caller import Caller, ModelRequest, ModelResponse
 from evalkit.capture.seam import Answer, Call, Session, Turn, current_session
 from evalkit.trace.model import StepError, Usage
 from evalkit.wire.answer import kept_headers
@@ -77,7 +78,7 @@ _STATUS_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A recorded answer as HTTP.
+    """An answer as HTTP: a recorded one, or a live one that came whole.
 
     Attributes:
         status: None where the call never got a response: `failure` says why.
@@ -99,12 +100,39 @@ class Exchange:
 
     Attributes:
         body: what is to be sent instead of what the client sent; None to leave it.
+        caller, request: who sends it in the client's place, and what; None where the client does.
     """
 
     wire: Wire
     asked: WireRequest
     turn: Turn
     body: bytes | None = None
+    caller: Caller | None = None
+    request: ModelRequest | None = None
+
+    def reply(self) -> Reply | None:
+        """What the client is to get, recorded or live; None where it is to send its request itself.
+
+        Raises:
+            whatever ends the replay in place of a live answer.
+        """
+        if self.turn.answer is not None:
+            return self.substitute(self.turn.answer)
+        if self.caller is None or self.request is None:
+            return None
+        with self.turn.inside():
+            response = self.caller.submit(self.request).result()
+        return self._received(response)
+
+    async def reply_async(self) -> Reply | None:
+        """The same, for a client that must not block."""
+        if self.turn.answer is not None or self.caller is None or self.request is None:
+            return self.reply()
+        import asyncio  # a client that awaits has loaded it
+
+        with self.turn.inside():
+            response = await asyncio.wrap_future(self.caller.submit(self.request))
+        return self._received(response)
 
     def substitute(self, answer: Answer) -> Reply:
         """Ends the turn with a recorded answer; what the client is to get for it."""
@@ -126,17 +154,42 @@ class Exchange:
             headers: names in lower case.
             content: the body, decoded; as far as it came, where `failure` ended it.
         """
-        is_json = headers.get("content-type", "").startswith("application/json")
-        streamed = self.asked.stream and status < 400 and not is_json  # some servers mislabel their streams
+        self.turn.end(self._answer(status, headers, content, failure))
+
+    def _answer(
+        self, status: int, headers: Mapping[str, str], content: bytes, failure: StepError | None = None
+    ) -> Answer:
+        streamed = self._streams(status, headers)
         if streamed:
             answer = self.wire.answer_from_stream([content], headers)
         else:
             answer = self.wire.answer(status, headers, content)
-        self.turn.end(_answer(answer, self.asked, failure, streamed=streamed))
+        return _answer(answer, self.asked, failure, streamed=streamed)
+
+    def _streams(self, status: int, headers: Mapping[str, str]) -> bool:
+        is_json = headers.get("content-type", "").startswith("application/json")
+        return self.asked.stream and status < 400 and not is_json  # some servers mislabel their streams
+
+    def _received(self, response: ModelResponse) -> Reply:
+        """Ends the turn with a live answer; what the client is to get for it."""
+        content = b"".join(response.pieces)
+        answer = self._answer(response.status, response.headers, content)
+        if response.cost_usd is not None:
+            answer = replace(answer, usage=replace(answer.usage or Usage(), cost_usd=response.cost_usd))
+        if response.tries > 1:
+            answer = replace(answer, attributes={**answer.attributes, "tries": response.tries})
+        self.turn.end(answer)
+        if self._streams(response.status, response.headers):
+            return Reply(response.status, response.headers, None, response.pieces)
+        return Reply(response.status, response.headers, content)
 
 
-def begin_exchange(method: str, url: str, body: bytes) -> Exchange | None:
-    """The exchange that a request opens; None where there is no session, or when it is no model call."""
+def begin_exchange(method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Exchange | None:
+    """The exchange that a request opens; None where there is no session, or when it is no model call.
+
+    Args:
+        headers: of the request, names in any case.
+    """
     session = current_session()
     wire = None if session is None else find_wire(method, url)
     if session is None or wire is None:
@@ -150,7 +203,12 @@ def begin_exchange(method: str, url: str, body: bytes) -> Exchange | None:
         asked = wire.request(sent) or asked
     if asked.model is None:
         asked = replace(asked, model=_model_in(url))
-    return Exchange(wire, asked, _open(session, wire, asked, url), sent)
+    turn = _open(session, wire, asked, url)
+    caller = session.caller
+    if caller is None or turn.answer is not None or not caller.takes(url):
+        return Exchange(wire, asked, turn, sent)
+    named = {str(name).lower(): str(value) for name, value in headers.items()}
+    return Exchange(wire, asked, turn, sent, caller, ModelRequest(url, named, body if sent is None else sent))
 
 
 def failure_of(type_name: str) -> Failure | None:

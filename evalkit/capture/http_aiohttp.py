@@ -44,8 +44,9 @@ def _capturing_request(library: Any, original: Callable[..., Any]) -> Callable[.
         exchange = _begin(self, method, str_or_url, options)
         if exchange is None:
             return await original(self, method, str_or_url, raise_for_status=raise_for_status, **options)
-        if exchange.turn.answer is not None:
-            response = _response(library, self, method, str_or_url, exchange.substitute(exchange.turn.answer))
+        reply = await exchange.reply_async()
+        if reply is not None:
+            response = _response(library, self, method, str_or_url, reply)
         else:
             if exchange.body is not None:
                 options = {**options, "data": exchange.body, "json": None, "headers": _json_headers(options)}
@@ -74,7 +75,8 @@ def _begin(session: Any, method: str, str_or_url: Any, options: dict[str, Any]) 
         data = data.encode()
     if not isinstance(data, bytes | bytearray):  # a form, or a body that is a stream: no model call
         return None
-    return begin_exchange(method.upper(), str(session._build_url(str_or_url)), bytes(data))
+    headers = {**session.headers, **_json_headers(options)}
+    return begin_exchange(method.upper(), str(session._build_url(str_or_url)), bytes(data), headers)
 
 
 def _json_headers(options: dict[str, Any]) -> dict[str, str]:

@@ -32,10 +32,11 @@ def _capturing_send(library: Any, original: Callable[..., Any]) -> Callable[...,
         exchange = _begin(library, request)
         if exchange is None:
             return original(self, request, **options)
-        if exchange.turn.answer is not None:
+        reply = exchange.reply()
+        if reply is not None:
             for hook in self.event_hooks["request"]:
                 hook(request)
-            response = _response(library, request, exchange.substitute(exchange.turn.answer))
+            response = _response(library, request, reply)
             for hook in self.event_hooks["response"]:
                 hook(response)
             if not options.get("stream"):
@@ -55,10 +56,11 @@ def _capturing_async_send(library: Any, original: Callable[..., Any]) -> Callabl
         exchange = _begin(library, request)
         if exchange is None:
             return await original(self, request, **options)
-        if exchange.turn.answer is not None:
+        reply = await exchange.reply_async()
+        if reply is not None:
             for hook in self.event_hooks["request"]:
                 await hook(request)
-            response = _response(library, request, exchange.substitute(exchange.turn.answer))
+            response = _response(library, request, reply)
             for hook in self.event_hooks["response"]:
                 await hook(response)
             if not options.get("stream"):
@@ -77,7 +79,7 @@ def _begin(library: Any, request: Any) -> Exchange | None:
         body = request.content
     except library.RequestNotRead:  # a body that is itself a stream is no model call
         return None
-    return begin_exchange(request.method, str(request.url), body)
+    return begin_exchange(request.method, str(request.url), body, request.headers)
 
 
 def _sent(library: Any, request: Any, exchange: Exchange) -> Any:
@@ -91,7 +93,7 @@ def _sent(library: Any, request: Any, exchange: Exchange) -> Any:
 
 
 def _response(library: Any, request: Any, reply: Reply) -> Any:
-    """A response of the library that says what was recorded.
+    """A response of the library that says what the reply does.
 
     Raises:
         whatever the recorded call raised.

@@ -35,8 +35,8 @@ def _capturing_send(library: Any, original: Callable[..., Any]) -> Callable[...,
         exchange = _begin(request)
         if exchange is None:
             return original(self, request, *args, **options)
-        if exchange.turn.answer is not None:
-            reply = exchange.substitute(exchange.turn.answer)
+        reply = exchange.reply()
+        if reply is not None:
             if reply.status is None:
                 raise _raised(library, reply.failure or StepError("ReadError"), request)
             return self.build_response(request, _raw(request, reply))
@@ -58,7 +58,7 @@ def _begin(request: Any) -> Exchange | None:
         body = body.encode()
     if not isinstance(body, bytes) or not isinstance(request.url, str):  # a body that is a stream is no model call
         return None
-    return begin_exchange(request.method or "", request.url, body)
+    return begin_exchange(request.method or "", request.url, body, request.headers)
 
 
 def _lower(headers: Any) -> dict[str, str]:

@@ -34,6 +34,8 @@ _OUT = "EVALKIT_RECORD_OUT"
 _NAME = "EVALKIT_RECORD_NAME"
 _POLICY = "EVALKIT_RECORD_POLICY"
 _KEY_FILE = "EVALKIT_KEY_FILE"
+_HASH_SEED = "PYTHONHASHSEED"
+"""Replays fix it too: an agent that goes through a set asks the same in both."""
 _LAST_EXIT_CODE = 128
 """Higher codes are a shell's way to say that a signal ended the command."""
 _INJECT = Path(__file__).parent / "inject"
@@ -105,7 +107,7 @@ def _child_environment(
     env: Mapping[str, str], out: Path, name: str | None, policy: Policy | None, key_file: Path | None
 ) -> dict[str, str]:
     path = os.pathsep.join(part for part in (str(_INJECT), env.get("PYTHONPATH", "")) if part)
-    child = {**env, "PYTHONPATH": path, _OUT: str(out)}
+    child = {_HASH_SEED: "0", **env, "PYTHONPATH": path, _OUT: str(out)}
     if name is not None:
         child[_NAME] = name
     if policy is not None:

@@ -19,6 +19,7 @@ from itertools import count
 from typing import Any, Protocol
 
 from evalkit.canonical import Json
+from evalkit.capture.caller import Caller
 from evalkit.capture.stack import stack_of
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.model import Effect, EffectSource, Kind, Step, StepError, Usage
@@ -31,6 +32,7 @@ __all__ = [
     "Counts",
     "Observer",
     "Position",
+    "Real",
     "Session",
     "Turn",
     "current_position",
@@ -81,11 +83,18 @@ class Answer:
     configured: Effect | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Real:
+    """Do the real thing, and note these attributes with its step."""
+
+    attributes: Mapping[str, Any]
+
+
 class Answerer(Protocol):
     """Answers calls in place of the real dependency."""
 
-    def answer(self, call: Call) -> Answer | None:
-        """The answer, or None for "do the real thing". Must not block."""
+    def answer(self, call: Call) -> Answer | Real | None:
+        """The answer, or `Real` or None for "do the real thing". Must not block."""
         ...
 
 
@@ -119,7 +128,7 @@ class Counts:
 class Turn:
     """One call under way. Exactly one of `end` and `fail` closes it."""
 
-    __slots__ = ("_call", "_parent", "_session", "_started_at", "answer", "seq")
+    __slots__ = ("_call", "_parent", "_session", "_started_at", "answer", "outcome", "seq")
 
     def __init__(self, session: Session, call: Call, seq: int, started_at: float) -> None:
         self._session = session
@@ -129,9 +138,16 @@ class Turn:
         self.seq = seq
         self.answer: Answer | None = None
         """The substitute, or None: the caller does the real thing."""
+        self.outcome: Answer | None = None
+        """What the call came to; None while it is under way."""
+
+    def note(self, attributes: Mapping[str, Any]) -> None:
+        """Further attributes of the step."""
+        self._call = dataclasses.replace(self._call, attributes={**self._call.attributes, **attributes})
 
     def end(self, answer: Answer) -> None:
         """The call was answered."""
+        self.outcome = answer
         self._session.ended(self.step(answer, self._session.now() if answer.at is None else answer.at))
 
     def fail(self, error: BaseException) -> None:
@@ -181,6 +197,7 @@ class Session:
         clock: logical time in seconds since 1970 UTC.
         first: number of the first step.
         rewrite: changes the body of a model request on its way out, given the name of its wire; None changes nothing.
+        caller: sends the requests of a live model; None leaves that to the agent's client.
     """
 
     def __init__(
@@ -191,14 +208,18 @@ class Session:
         *,
         first: int = 0,
         rewrite: Callable[[str, Mapping[str, Any]], dict[str, Any]] | None = None,
+        caller: Caller | None = None,
     ) -> None:
         self._answerer = answerer
         self._observer = observer
         self._numbers = count(first)  # next() on it is atomic: threads may begin calls at once
         self.now = clock
         self.rewrite = rewrite
+        self.caller = caller
         self.ended = observer.ended
         self.counts = Counts()
+        self.bodies: set[int] = set()
+        """Numbers of the steps whose real bodies were run."""
         self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:
@@ -210,19 +231,29 @@ class Session:
         turn = Turn(self, call, next(self._numbers), self.now())
         if self._answerer is not None:
             try:
-                turn.answer = self._answerer.answer(call)
+                answer = self._answerer.answer(call)
             except BaseException:
                 self._observer.started(turn.step(_NONE_YET, None))
                 raise
-            if turn.answer is not None:
+            if isinstance(answer, Answer):
+                turn.answer = answer
                 self.counts.substituted += 1
                 return turn
+            if answer is not None:
+                turn.note(answer.attributes)
         self._observer.started(turn.step(_NONE_YET, None))
         if call.kind == "model":
             self.counts.live_model += 1
         elif call.kind != "agent":
             self.counts.tool_bodies += 1
+            self.bodies.add(turn.seq)
         return turn
+
+    def done_elsewhere(self, call: Call, answer: Answer) -> None:
+        """Adds a call whose real thing was done where nobody could ask for an answer first."""
+        turn = Turn(self, call, next(self._numbers), self.now())
+        self.counts.tool_bodies += 1
+        turn.end(answer)
 
     def wants_definition(self, name: str) -> bool:
         """Whether the next step should tell the definition of the tool `name`: the first of its steps in a recording.
@@ -241,11 +272,9 @@ class Session:
         self._observer.started(step)
         self._observer.ended(dataclasses.replace(step, ended_at=now))
 
-    @contextmanager
-    def active(self) -> Iterator[Session]:
-        """Makes this the current session of the context, and of threads started in it."""
-        with Position(self, None).taken():
-            yield self
+    def active(self) -> Taken:
+        """Makes this the current session of the context, and of threads started in it, inside of a ``with`` block."""
+        return Position(self, None).taken()
 
 
 _NONE_YET = Answer()
@@ -260,15 +289,26 @@ class Position:
     session: Session | None
     parent: int | None
 
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        """Code inside is at this position."""
-        session, parent = _SESSION.set(self.session), _PARENT.set(self.parent)
-        try:
-            yield
-        finally:
-            _PARENT.reset(parent)
-            _SESSION.reset(session)
+    def taken(self) -> Taken:
+        """Code inside of a ``with`` block of it is at this position."""
+        return Taken(self)
+
+
+class Taken:
+    """A position while it is taken; a class, since every replay enters it and a generator costs three times that."""
+
+    __slots__ = ("_before", "_position")
+
+    def __init__(self, position: Position) -> None:
+        self._position = position
+
+    def __enter__(self) -> None:
+        self._before = _SESSION.set(self._position.session), _PARENT.set(self._position.parent)
+
+    def __exit__(self, *_: object) -> None:
+        session, parent = self._before
+        _PARENT.reset(parent)
+        _SESSION.reset(session)
 
 
 NOWHERE = Position(None, None)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
+from evalkit.canonical import Json
 from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_error, rebuild_output
 from evalkit.capture.seam import Answer, Session, Turn, current_session
 from evalkit.errors import UsageError
 
-__all__ = ["Shape", "instrument", "plain_shape", "raised", "through", "through_async"]
+__all__ = ["Shape", "given", "instrument", "own_copy", "plain_shape", "through", "through_async"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +35,36 @@ class Shape:
 
 def plain_shape(function: Callable[..., Any]) -> Shape:
     """Results as plain JSON, made again as what `function` is annotated to return."""
-    return Shape(lambda output: Answer(plain(output)), lambda answer: rebuild_output(raised(answer).output, function))
+    return Shape(lambda output: Answer(plain(output)), lambda answer: rebuild_output(given(answer), function))
 
 
-def raised(answer: Answer) -> Answer:
-    """The answer itself.
+def given(answer: Answer) -> Any:
+    """What a recorded answer holds, as an object of the caller's own: it may change it, and the recording stays.
 
     Raises:
         the recorded error, if there is one.
     """
     if answer.error is not None:
         raise rebuild_error(answer.error)
-    return answer
+    return own_copy(answer.output)
+
+
+def own_copy(value: Json) -> Any:
+    """A plain value that shares nothing with `value`."""
+    if not isinstance(value, dict | list):
+        return value
+    try:
+        return orjson.loads(orjson.dumps(value))
+    except TypeError:  # an integer beyond 64 bits
+        return copy.deepcopy(value)
 
 
 def through(turn: Turn, shape: Shape, do: Callable[[], Any]) -> Any:
     """The substitute, or what `do` gives."""
-    if turn.answer is not None:
-        turn.end(turn.answer)
-        return shape.rebuilt(turn.answer)
+    answer = turn.answer
+    if answer is not None:
+        turn.end(answer)
+        return shape.rebuilt(answer)
     with turn.inside():
         output = do()
     turn.end(shape.written(output))
@@ -94,11 +109,17 @@ def instrument(
 
         return async_wrapper
 
+    rebuilt = shape.rebuilt
+
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         session = current_session()
         if session is None:
             return function(*args, **kwargs)
-        return through(begin(session, args, kwargs), shape, functools.partial(function, *args, **kwargs))
+        turn = begin(session, args, kwargs)
+        if (answer := turn.answer) is not None:
+            turn.end(answer)
+            return rebuilt(answer)
+        return through(turn, shape, functools.partial(function, *args, **kwargs))
 
     return wrapper

@@ -16,7 +16,7 @@ from evalkit.errors import InputError
 from evalkit.sanitize.model import SanitizedTrace
 from evalkit.trace.model import Trace
 
-__all__ = ["FIXTURE_OF", "STATES", "Case", "Dropped", "LifeEvent", "State", "check_case_id"]
+__all__ = ["FIXTURE_OF", "STATES", "Case", "Dropped", "LifeEvent", "State", "check_case_id", "lost_gates"]
 
 State: TypeAlias = Literal["proposed", "reviewed", "permanent", "retired"]
 
@@ -87,8 +87,9 @@ class Case:
         evidence: completeness score of the incident, 0 to 1.
         closed: the replay modes for which the incident holds too little, with the reasons (see `trace.modes`).
         strength: what the checks catch and spare on changed healthy runs (`distil.strength`); empty when not measured.
-        target: the entrypoint that the case was made for, ``module:function``; empty when unknown.
+        target: what the case was made for, such as ``module:function``; empty when unknown.
         volatile: per capability the argument paths (``/request/id``) that matching leaves out.
+        on_miss: how calls that the case holds no answer for are answered, by tool pattern (`playback.missing`).
         tags: for selection.
         pruning: whether a replay of the pruned case failed as the incident did: ``verified``, with ``how`` and
             ``widened`` (how often the slice had to be widened), or with ``why`` not. Empty in files from before.
@@ -114,6 +115,7 @@ class Case:
     owner: str = ""
     link: str = ""
     volatile: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_miss: Mapping[str, Json] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     pruning: Mapping[str, Json] = field(default_factory=dict)
     fingerprint: str = ""
@@ -160,6 +162,11 @@ class Case:
             if not getattr(event, name).strip():
                 raise InputError(f"the {name} is empty", f"case {self.id}", f"pass --{name}")
         return self.revised(parent, life=(*self.life, event))
+
+
+def lost_gates(before: Case, after: Case) -> list[str]:
+    """The ids of the checks that gate in one version and not in another, sorted."""
+    return sorted({check.id for check in before.gating} - {check.id for check in after.gating})
 
 
 def check_case_id(case_id: str) -> str:

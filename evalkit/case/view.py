@@ -16,7 +16,7 @@ from evalkit.check.judge import sentence_of
 from evalkit.trace.model import Step
 from evalkit.trace.visible import visible
 
-__all__ = ["VIEW_NAME", "pruning_words", "render_view", "write_view"]
+__all__ = ["VIEW_NAME", "pruning_words", "render_view", "volatile_words", "write_view"]
 
 VIEW_NAME = "case.md"
 _SHORT = 300
@@ -55,6 +55,18 @@ def pruning_words(case: Case) -> str:
     return f"verified by {found.get('how', 'replay')}{wider}"
 
 
+def volatile_words(case: Case) -> list[str]:
+    """Which arguments matching leaves out, and what was seen where they were learnt."""
+    learnt = case.source.get("volatile")
+    sentences = [str(one) for one in learnt] if isinstance(learnt, list) else []
+    found = []
+    for name, paths in sorted(case.volatile.items()):
+        for path in paths:
+            told = next((one for one in sentences if one.startswith(f"{path} of {name} ")), "")
+            found.append(told or f"{path} of {name} is left out of matching")
+    return found
+
+
 def _head(case: Case) -> Iterator[str]:
     yield f"# {_text(case.title)}"
     yield ""
@@ -64,6 +76,9 @@ def _head(case: Case) -> Iterator[str]:
     for label, value in (("target", case.target), ("owner", case.owner), ("incident", case.link)):
         if value:
             yield f"- {label}: {_code(value)}"
+    if case.on_miss:
+        rules = (f"{name} = {said}" for name, said in case.on_miss.items())
+        yield f"- on a miss: {', '.join(_code(rule) for rule in rules)}"
     if case.tags:
         yield f"- tags: {', '.join(_code(tag) for tag in case.tags)}"
     record = case.trace.record
@@ -76,6 +91,8 @@ def _head(case: Case) -> Iterator[str]:
         yield "- replay modes that it holds too little for:"
     for mode, reason in case.closed.items():
         yield f"  - {_code(mode)}: {_text(reason)}"
+    for line in volatile_words(case):
+        yield f"- volatile: {_text(line)}"
     if case.pruning:
         yield f"- pruning: {_text(pruning_words(case))}"
     yield ""

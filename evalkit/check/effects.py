@@ -18,16 +18,18 @@ from evalkit.canonical import Json, canonical
 from evalkit.check.alike import Records, alike
 from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Finding, Judge
-from evalkit.check.params import known_only
+from evalkit.check.params import known_only, object_of, texts
 from evalkit.check.view import shown
 from evalkit.check.writes import effects_of, ends_in_a_call, failed_writes, result_digest
 from evalkit.errors import InputError
 from evalkit.trace.flow import answer_step, leaves
 from evalkit.trace.model import Step, Trace
+from evalkit.trace.paths import trace_without, without
 
 __all__ = ["EFFECTS_EQUAL"]
 
 _TYPE = "effects_equal"
+_FLAGS = ("handovers", "answered", "tried", "grounded")
 _MAX_DIFFERING = 4
 _SENTENCE_WIDTH = 400
 
@@ -39,7 +41,8 @@ class EffectsEqual:
     is ``loose`` (default), ``exact`` or ``ignored``. A run that stopped before its end fails: what it would still have
     done is not known. With ``answered`` it must also not end in the middle of a call (a hand-over may be the end); with
     ``tried`` a call that failed, of a tool that no expected effect names, is one change too many: only luck undid it;
-    with ``grounded`` every identifier in the changes was seen before it was used (`check.grounding`).
+    with ``grounded`` every identifier in the changes was seen before it was used (`check.grounding`). ``volatile`` has
+    the argument paths, by tool, that are not looked at (`trace.paths`).
     """
 
     name = _TYPE
@@ -53,17 +56,19 @@ class EffectsEqual:
 
     def compile(self, params: Mapping[str, Any]) -> Judge:
         """Compares multisets by canonical text first; only a difference is looked at closely."""
-        known_only(params, self.name, "effects", "or", "free_text", "handovers", "answered", "tried", "grounded")
-        choices = [_Expected(effects) for effects in [params.get("effects"), *_alternatives(params)]]
+        known_only(
+            params, self.name, "effects", "or", "free_text", "handovers", "answered", "tried", "grounded", "volatile"
+        )
+        volatile = _volatile(params)
+        choices = [_Expected(effects, volatile) for effects in [params.get("effects"), *_alternatives(params)]]
         free_text = params.get("free_text", "loose")
         if free_text not in ("loose", "exact", "ignored"):
             raise InputError(f"free_text is {free_text!r}", f"check {_TYPE}", "use loose, exact or ignored")
-        handovers, answered, tried, grounded = (
-            bool(params.get(name, False)) for name in ("handovers", "answered", "tried", "grounded")
-        )
+        handovers, answered, tried, grounded = (bool(params.get(name, False)) for name in _FLAGS)
         names = {effect.name for each in choices for effect in each.effects}
 
         def judge(trace: Trace) -> Finding:
+            trace = trace_without(trace, volatile)
             stopped = _stopped(trace)
             if stopped:
                 last = tuple(step.seq for step in trace.steps[-1:])
@@ -108,18 +113,25 @@ class _Expected:
 
     __slots__ = ("counts", "effects")
 
-    def __init__(self, effects: Any) -> None:
+    def __init__(self, effects: Any, volatile: Mapping[str, tuple[str, ...]]) -> None:
         if not isinstance(effects, list):
             raise InputError("effects is no list", f"check {_TYPE}", '[{"name": "...", "arguments": {}}]')
-        self.effects = [_effect(one) for one in effects]
+        self.effects = [_effect(one, volatile) for one in effects]
         self.counts = Counter((one.name, one.text) for one in self.effects)
 
 
-def _effect(body: Any) -> _Effect:
+def _effect(body: Any, volatile: Mapping[str, tuple[str, ...]]) -> _Effect:
     if not isinstance(body, dict) or not isinstance(body.get("name"), str):
         raise InputError("an effect has no name", f"check {_TYPE}", '[{"name": "...", "arguments": {}}]')
     arguments = body.get("arguments", {})
+    for path in volatile.get(body["name"], ()):
+        arguments = without(arguments, path)
     return _Effect(body["name"], arguments, canonical(arguments), str(body.get("result", "")))
+
+
+def _volatile(params: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    named = object_of(params, "volatile", _TYPE)
+    return {name: texts(named, name, _TYPE) for name in named}
 
 
 def _alternatives(params: Mapping[str, Any]) -> list[Any]:

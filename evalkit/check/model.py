@@ -126,12 +126,20 @@ def check_from_json(body: Any, where: str = "") -> Check:
     unknown = set(body) - {"type", "params", "gating", "rule", "evidence", "confidence", "note"}
     if unknown:
         raise InputError(f"unknown field of a check: {', '.join(sorted(unknown))}", where, "remove or correct it")
+    evidence, confidence = body.get("evidence", []), body.get("confidence", 1.0)
+    for key, right, wanted in (
+        ("gating", type(body.get("gating", True)) is bool, "true or false"),
+        ("evidence", type(evidence) is list and all(type(seq) is int for seq in evidence), "a list of step numbers"),
+        ("confidence", type(confidence) in (int, float) and 0 <= confidence <= 1, "a number from 0 to 1"),
+    ):
+        if not right:
+            raise InputError(f"{key} of a check is {wanted}, not {body[key]!r}", where, "correct it")
     return Check(
         type=body["type"],
         params=body.get("params") or {},
-        gating=bool(body.get("gating", True)),
+        gating=body.get("gating", True),
         rule=str(body.get("rule", "manual")),
-        evidence=tuple(body.get("evidence", ())),
-        confidence=float(body.get("confidence", 1.0)),
+        evidence=tuple(evidence),
+        confidence=float(confidence),
         note=str(body.get("note", "")),
     )

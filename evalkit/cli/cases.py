@@ -50,12 +50,16 @@ def show(case: str, as_json: bool) -> None:
 @click.argument("right")
 @as_json
 def diff(left: str, right: str, as_json: bool) -> None:
-    """What differs between two cases, versions (id@1 id@2) or trace files."""
+    """What differs between two cases, versions (id@1 id@2) or traces.
+
+    RIGHT may hold several traces, as the replays of a case do: each is compared with LEFT, a case or a trace.
+    """
     from evalkit.app.show_cases import diff_lines, difference_json
 
     settings = project()
     if as_json:
-        echo_json(difference_json(left, right, settings))
+        found = difference_json(left, right, settings)
+        echo_json(found[0] if len(found) == 1 else found)
         return
     for line in diff_lines(left, right, settings):
         say(line)

@@ -28,15 +28,39 @@ _KEYS = "[a]ccept, [d]rop, [o]bserve only, [m]ust hold, [e]dit, [q]uit"
 
 @click.command()
 @click.argument("case")
-@click.option("--checks", "file", type=click.Path(path_type=Path), required=True, help="JSON list of checks.")
+@click.option("--checks", "file", type=click.Path(path_type=Path), help="JSON list of checks.")
+@click.option("--volatile", multiple=True, metavar="TOOL=/PATH", help="An argument that matching is to leave out.")
+@click.option("--match", multiple=True, metavar="TOOL=/PATH", help="A volatile argument that is to be matched again.")
+@click.option("--on-miss", multiple=True, metavar="RULE", help="How misses are answered, as in replay; all the rules.")
 @_actor
 @_reason
-def edit(case: str, file: Path, actor: str, reason: str) -> None:
-    """Replace a case's checks, as a new version. The incident must still fail."""
-    from evalkit.app.life import edit_checks
-    from evalkit.app.show_cases import read_json
+def edit(
+    case: str,
+    file: Path | None,
+    volatile: tuple[str, ...],
+    match: tuple[str, ...],
+    on_miss: tuple[str, ...],
+    actor: str,
+    reason: str,
+) -> None:
+    """Replace a case's checks or rules for misses, or say which arguments are volatile, as a new version.
 
-    path = edit_checks(case, read_json(file), project(), actor=actor, reason=reason, where=str(file))
+    The incident must still fail.
+    """
+    from evalkit.app.life import edit_checks, edit_misses
+    from evalkit.app.show_cases import read_json
+    from evalkit.app.volatile import edit_volatile
+    from evalkit.playback.miss_rules import parse_rule
+
+    settings = project()
+    if [file is not None, bool(volatile or match), bool(on_miss)].count(True) != 1:
+        raise click.UsageError("pass one of --checks, --on-miss, or --volatile and --match")
+    if file is not None:
+        path = edit_checks(case, read_json(file), settings, actor=actor, reason=reason, where=str(file))
+    elif on_miss:
+        path = edit_misses(case, [parse_rule(text) for text in on_miss], settings, actor=actor, reason=reason)
+    else:
+        path = edit_volatile(case, settings, add=volatile, drop=match, actor=actor, reason=reason)
     say(f"wrote {path}")
 
 
@@ -85,7 +109,7 @@ def review(
 @click.argument("case")
 @_passing
 @click.option("--replay", "count", type=click.IntRange(1), help="Replay the mended target so often; one must pass.")
-@click.option("--target", default="", help="The mended agent, module:function.")
+@click.option("--target", default="", help="The mended agent, as in replay.")
 @click.option("--mode", type=click.Choice(["exact", "live-model"]), default="exact", show_default=True)
 @click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint.")
 @_actor

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import click
 
+from evalkit.cli.hashes import fix_hashes
 from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError, ExitCode
 
@@ -40,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "retention": ("evalkit.cli.evidence:retention", "Destroy the evidence whose time is over."),
     "power": ("evalkit.cli.planning:power", "What so many samples can tell, before they are run."),
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
+    "gateway": ("evalkit.cli.gateway:gateway", "Serve a case's model and tools to an agent in any language."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
     "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
@@ -77,6 +79,8 @@ def cli() -> None:
 
 def main() -> None:
     """The console script."""
+    if sys.argv[1:2] in (["replay"], ["run"]):
+        fix_hashes()
     gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
     try:
         code = cli.main(standalone_mode=False)

@@ -8,35 +8,27 @@ from typing import Any
 import click
 
 from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
 __all__ = ["baseline", "gate", "replay", "report", "run"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
 @click.argument("case")
-@click.option("--target", default="", help="What to run, module:function.")
+@click.option("--target", default="", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_MODES), help="What answers; exact, or what the other options ask for.")
-@click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint.")
 @click.option("--from-step", type=click.IntRange(0), help="Fork: go on from this model step, with a live model.")
-@click.option("--model", help="Ask the live model by this name.")
-@click.option("--system-prompt", type=_FILE, help="A file with the system prompt to use instead.")
-@click.option("--temperature", type=click.FloatRange(0))
-@click.option("--tools", type=_FILE, help="A JSON file with the list of tool definitions to use instead.")
-@click.option("--extra-body", default="", help="A JSON object of further fields for the model's request.")
-@click.option("--fault", multiple=True, help="tool=NAME*,kind=error|timeout|delay|wrong_value|partial_stream,rate=0.3")
+@model_options
+@click.option("--sandbox", is_flag=True, help="Replay in a fork that the kernel confines (Linux).")
+@click.option("--unsafe-replay", is_flag=True, help="In a sandbox even where layers are missing.")
 @click.option("--max-turns", type=click.IntRange(1), default=20, show_default=True, help="Model calls of a fork.")
-@click.option("--strict", is_flag=True, help="Calls must come in the recorded order.")
 @click.option("--repeat", type=click.IntRange(1), default=1, show_default=True)
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--clock", type=click.Choice(["still", "moving"]), help="Whether time goes on between recorded answers.")
 @click.option("--timeout", type=float, default=60.0, show_default=True, help="Seconds a replay may take.")
-@click.option("--out", type=click.Path(path_type=Path), help="Write the replays' traces to this new file.")
-@click.option("--actor", default="", help="Who asks a live model; EVALKIT_ACTOR or USER by default.")
-@click.option("--reason", default="", help="Why a live model is asked.")
 @as_json
 @click.pass_context
 def replay(
@@ -44,12 +36,8 @@ def replay(
     /,
     case: str,
     mode: str | None,
-    model: str | None,
-    system_prompt: Path | None,
-    temperature: float | None,
-    tools: Path | None,
-    extra_body: str,
-    fault: tuple[str, ...],
+    sandbox: bool,
+    unsafe_replay: bool,
     strict: bool,
     timeout: float,
     max_turns: int,
@@ -59,20 +47,21 @@ def replay(
 ) -> None:
     """Replay one case in its frozen world and judge it."""
     from evalkit.app.replay import check_free, compared, run_plan, write_traces
-    from evalkit.app.replay_options import read_overrides
-    from evalkit.app.replay_plan import dry_json, dry_lines, plan_replay
-    from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
-    from evalkit.playback.faults import parse_fault
+    from evalkit.app.replay_plan import dry_json, dry_lines
+    from evalkit.app.show_runs import (
+        account_lines,
+        comparison_json,
+        comparison_line,
+        repeat_lines,
+        replay_json,
+        replay_lines,
+    )
     from evalkit.trace.visible import visible
 
     dry, settings = mode == "dry", project()
-    overrides = read_overrides(model, system_prompt, temperature, tools, extra_body)
-    faults = [parse_fault(text) for text in fault]
     if not dry and out is not None:
         check_free(out)
-    plan = plan_replay(
-        case, settings, mode=None if dry else mode, overrides=overrides, faults=faults, needs_reason=not dry, **wanted
-    )
+    plan = planned(case, settings, mode=None if dry else mode, sandbox=sandbox, needs_reason=not dry, **wanted)
     if dry:
         if as_json:
             echo_json(dry_json(plan))
@@ -80,33 +69,43 @@ def replay(
         for line in dry_lines(plan):
             say(visible(line))
         return
-    replays = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns)
-    shown = [None if plan.mode == "exact" else compared(plan, one) for one in replays]
+    done = run_plan(
+        plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, sandbox=sandbox, unsafe=unsafe_replay
+    )
+    replays = done.replays
+    shown = [compared(plan, one) for one in replays]
     if as_json:
         bodies = [replay_json(one) for one in replays]
         echo_json([{**body, **comparison_json(each)} for body, each in zip(bodies, shown, strict=True)])
     else:
         for one, each in zip(replays, shown, strict=True):
-            for line in [*replay_lines(one), *comparison_line(each)]:
+            for line in [*replay_lines(one), comparison_line(each)]:
                 say(line)
+        for line in repeat_lines(replays, shown):
+            say(line)
+    for line in account_lines(done.account):
+        say(line, err=as_json)
     if out is not None:
         write_traces(replays, out)
         say(f"wrote {out}", err=True)
     statuses = {one.status for one in replays}
-    context.exit(1 if "failed" in statuses else 3 if statuses - {"passed"} else 0)
+    unmeasured = statuses - {"passed"} or done.account.stopped
+    context.exit(1 if "failed" in statuses else 3 if unmeasured else 0)
 
 
 @click.command()
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
 @click.option("--samples", type=click.IntRange(1), help="Replays a case.")
-@click.option("--target", help="What to run, module:function.")
+@click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
+@click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)
 @click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
 @click.option("--sandbox/--no-sandbox", default=None, help="Replay in forks that the kernel confines (Linux).")
 @click.option("--unsafe-replay", is_flag=True, default=None, help="In a sandbox even where layers are missing.")
+@click.option("--budget", default="", metavar="LIMITS", help=BUDGET)
 @click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
 @click.option("--executor", default="", help="serial or xdist; chosen by the amount of work otherwise.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
@@ -122,6 +121,8 @@ def run(
     workers: str,
     base_url: str | None,
     fault: tuple[str, ...],
+    on_miss: tuple[str, ...],
+    budget: str,
     baseline: str,
     executor: str,
     out: Path | None,
@@ -136,17 +137,26 @@ def run(
 
     from evalkit.app.run import exit_code, resume_suite, run_suite
     from evalkit.app.show_runs import run_json, run_lines
+    from evalkit.playback.endpoint.budget import NO_LIMITS, parse_budget
     from evalkit.playback.faults import parse_fault
+    from evalkit.playback.miss_rules import parse_rule
 
     count = _workers(workers)
+    limits = parse_budget(budget) if budget else NO_LIMITS
     with ProgressLine() as progress:
         if resume is not None:
-            done = resume_suite(resume, project(), workers=count, executor=executor, on_progress=progress.show)
+            done = resume_suite(
+                resume, project(), workers=count, executor=executor, budget=limits, on_progress=progress.show
+            )
         elif suite is not None:
             if base_url:
                 overrides["model"] = {"base_url": base_url}
             if fault:
                 overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
+            if budget:
+                overrides["budget"] = limits.json()
+            if on_miss:
+                overrides["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
                 baseline=baseline, actor=actor, reason=reason, on_progress=progress.show,

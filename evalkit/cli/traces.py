@@ -98,8 +98,10 @@ def _echo_inspections(inspections: Sequence[Inspection], view: View) -> None:
 @click.option("--passing-from", "among", multiple=True,
               help="A file or folder of traces: healthy runs of the same task are looked for in it.")  # fmt: skip
 @click.option("--keep-all", is_flag=True, help="Prune nothing.")
+@click.option("--volatile", multiple=True, metavar="TOOL=/PATH", help="An argument that is new in every run.")
+@click.option("--learn/--no-learn", default=True, help="Learn such arguments from the healthy runs.")
 @click.option("--tag", "tags", multiple=True)
-@click.option("--target", default="", help="What a replay runs, module:function; it is run once to verify the pruning.")
+@click.option("--target", default="", help="What a replay runs, as in replay; it is run once to verify the pruning.")
 @click.option("--no-verify", is_flag=True, help="Do not run the target.")
 @click.option("--owner", default="")
 @click.option("--link", default="", help="The incident's page.")
@@ -127,6 +129,8 @@ def ingest(
     passing: tuple[str, ...],
     among: tuple[str, ...],
     keep_all: bool,
+    volatile: tuple[str, ...],
+    learn: bool,
     tags: tuple[str, ...],
     target: str,
     no_verify: bool,
@@ -148,6 +152,7 @@ def ingest(
     from evalkit.app.ingest import ingest_trace, load_one
     from evalkit.app.show_cases import case_json, ingested_lines, read_json
     from evalkit.app.show_evidence import kept_lines
+    from evalkit.app.volatile import named_paths
     from evalkit.trace.read import load_traces
 
     if case_id and len(traces) > 1:
@@ -156,6 +161,7 @@ def ingest(
         raise click.UsageError("--into adds to a case; --new and --id make one")
     settings = project()
     expected = None if expect is None else read_json(expect)
+    paths = named_paths(volatile)
     healthy = [trace for source in passing for trace in load_traces(source, format=format)]
     refused: list[CaseRefused] = []
     made = []
@@ -168,7 +174,7 @@ def ingest(
                 source=source, agree=_reviewed(yes) if review else _agreed,
                 among=_every(among, format) if among else None, verify=not no_verify,
                 into=into, new=new, actor=actor, reason=reason,
-                keep=retention if keep_raw else None,
+                keep=retention if keep_raw else None, volatile=paths, learn=learn,
             )  # fmt: skip
         except CaseRefused as error:
             refused.append(error)

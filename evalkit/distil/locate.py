@@ -2,7 +2,8 @@
 
 A call is what the world saw of a decision, so that the decision is the suspect where a model step made it. The weights
 order kinds of evidence by how often such a step was the one that people named in annotated runs (`ci/bench/locate.py`);
-within a kind, the earlier step comes first.
+within a kind, the earlier step comes first. A look-up that failed counts less than the last change, as agents find
+another way; running code is no change of its own, the code says what it does.
 """
 
 from __future__ import annotations
@@ -19,14 +20,11 @@ from evalkit.check.unknown import blind_retries
 from evalkit.check.view import agent_calls
 from evalkit.check.writes import effects_of, same_call
 from evalkit.distil.decisions import changes, decisions
-from evalkit.distil.replies import calls_of, last_word, said, statements
-from evalkit.trace.effect import runs_code
+from evalkit.distil.replies import calls_of, code_of, last_word, said, statements
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["Suspect", "locate"]
-
-_CODE = "```"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ def locate(trace: Trace, results: Sequence[CheckResult] = ()) -> list[Suspect]:
 
 
 def _candidates(trace: Trace, results: Sequence[CheckResult]) -> Iterator[Suspect]:
-    decided = _deciders(trace.steps)
+    decided = decisions(trace.steps)
 
     def blame(step: Step, reason: str, weight: float) -> Suspect:
         decision = decided.get(step.seq)
@@ -85,37 +83,25 @@ def _candidates(trace: Trace, results: Sequence[CheckResult]) -> Iterator[Suspec
     yield from (blame(step, reason, weight) for step, reason, weight in _turning_points(trace))
 
 
-def _deciders(steps: Sequence[Step]) -> dict[int, int]:
-    """For each call its decision: the model step that asked for it, or, where none did, that wrote the code it ran."""
-    found = decisions(steps)
-    coder: int | None = None
-    for step in steps:
-        if step.kind == "model" and _CODE in said(step):
-            coder = step.seq
-        elif step.kind == "tool" and runs_code(step.name) and coder is not None:
-            found.setdefault(step.seq, coder)
-    return found
-
-
 def _failures(trace: Trace) -> Iterator[tuple[Step, str, float]]:
     failed = [step for step in agent_calls(trace) if step.error is not None]
     refused = [step for step in failed if changes(step)]
     for at, step in enumerate(refused):
         yield step, f"{step.name} was tried, and failed", 0.75 if at == 0 else 0.6
     for step in ignored_errors(trace):
-        yield step, f"{step.name} failed and never succeeded later", 0.7
+        yield step, f"{step.name} failed and never succeeded later", 0.56 if step.effect == "read" else 0.7
     for step in failed[:1]:
-        yield step, f"{step.name} is the first call that failed", 0.65
+        yield step, f"{step.name} is the first call that failed", 0.52 if step.effect == "read" else 0.65
 
 
 def _turning_points(trace: Trace) -> Iterator[tuple[Step, str, float]]:
     """Steps that much depended on, in runs where nothing is plainly wrong."""
     told = statements(trace.steps)
-    acting = [step for step in trace.steps if changes(step) or (step.kind == "model" and _CODE in said(step))]
+    acting = [step for step in trace.steps if changes(step) or code_of(step)]
     for step in acting[:1]:
         yield step, "it is the first time that the run acted: what followed was built on it", 0.55
-    for step in effects_of(trace)[-1:]:
-        yield step, f"{step.name} is the last change that the run made", 0.5
+    for step in [step for step in effects_of(trace) if changes(step)][-1:]:
+        yield step, f"{step.name} is the last change that the run made", 0.57
     for step in _unseen_numbers(trace, told):
         yield step, "it tells a number that nothing before it held", 0.45
     by_seq = {step.seq: step for step in trace.steps}

@@ -2,8 +2,9 @@
 
 Two ways lead to a case. The trace did the **same thing**: a check that holds for any healthy run of any task (no change
 done twice, no argument invented, ...) fails on it with the case's signature. Or it was in the **same situation**: it
-was asked much the same, about the same record (an identifier that the incident's calls were given), and a gating check
-of the case fails on it. What a case expects of one customer's data says nothing about another's.
+was asked much the same, about the same records, and a gating check of the case fails on it. What a case expects of one
+customer's data says nothing about another's, nor of one order about the customer's next. So the records are what the
+incident's changes were given, and what the checks name; an identifier that every run looks up ties nothing.
 
 Most cases are excluded without looking at a check: by the tools that a trace called, by the words it was asked with.
 """
@@ -20,6 +21,7 @@ from evalkit.canonical import Json, exact_text
 from evalkit.check.grounding import is_identifier
 from evalkit.check.judge import JudgeAll, compile_checks
 from evalkit.check.model import Check, CheckResult
+from evalkit.check.writes import effects_of
 from evalkit.distil.signature import signature
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import USER_MESSAGE, Trace
@@ -32,6 +34,8 @@ GENERAL = frozenset(
 """Types of checks that any healthy run keeps, whatever its task."""
 
 _ALIKE = 0.4
+_SHARED = 0.3
+"""So much of a case's records a run must be about: less is one customer's other order, paid with the same card."""
 _WORD = re.compile(r"\w{2,}|[\u3400-\u9fff]")
 _MAX_OPENING = 4000
 
@@ -43,7 +47,7 @@ class Watched:
     Attributes:
         tools: the names of the tools that the incident called; empty when it called none.
         opening: what the incident was asked (see `opening`).
-        identifiers: those that its calls were given (see `identifiers`); empty when there were none.
+        records: the identifiers that say what the case is about (see the module); empty when its calls had none.
     """
 
     case_id: str
@@ -52,13 +56,13 @@ class Watched:
     checks: tuple[Check, ...]
     tools: frozenset[str]
     opening: str
-    identifiers: frozenset[str]
+    records: frozenset[str]
 
     @classmethod
     def of(cls, case_id: str, version: int, signature: str, checks: Sequence[Check], incident: Trace) -> Watched:
         """What is watched of a case."""
         tools = frozenset(step.name for step in incident.steps if step.kind == "tool")
-        return cls(case_id, version, signature, tuple(checks), tools, opening(incident), identifiers(incident))
+        return cls(case_id, version, signature, tuple(checks), tools, opening(incident), _records(checks, incident))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,7 @@ class Watchlist:
         given = identifiers(safe) if near else frozenset[str]()
         for entry in near:
             case = entry.watched
-            if case.case_id in found or (case.identifiers and not case.identifiers & given):
+            if case.case_id in found or len(case.records & given) < _SHARED * len(case.records):
                 continue
             failed = tuple(result for result in entry.judge(safe) if not result.passed)
             if failed:
@@ -172,6 +176,13 @@ def identifiers(trace: Trace) -> frozenset[str]:
         for _, leaf in leaves(step.input)
         if is_identifier(leaf)
     )
+
+
+def _records(checks: Sequence[Check], incident: Trace) -> frozenset[str]:
+    """The identifiers of an incident's changes and of its checks, as far as its calls were given them; else all."""
+    given = identifiers(incident)
+    named = [step.input for step in effects_of(incident)] + [dict(check.params) for check in checks if check.gating]
+    return frozenset(str(leaf) for _, leaf in leaves(named) if is_identifier(leaf)) & given or given
 
 
 def _text(value: Json) -> str:

@@ -15,7 +15,7 @@ from evalkit.trace.flow import leaves
 from evalkit.trace.model import USER_MESSAGE, Step
 from evalkit.trace.values import value_keys
 
-__all__ = ["calls_of", "last_word", "said", "statements"]
+__all__ = ["calls_of", "code_of", "last_word", "said", "statements"]
 
 _WORD = re.compile(r"[^\W\d_]{4,}|\d[\d.,]*\d|\d|[\u3400-\u9fff]")
 _QUESTION = re.compile(r"[?？]")
@@ -49,6 +49,12 @@ def said(step: Step) -> str:
     """The text of a Message; empty for anything else."""
     content = step.output.get("content") if isinstance(step.output, dict) else None
     return content.strip() if isinstance(content, str) else ""
+
+
+def code_of(step: Step) -> str:
+    """The blocks of code in a model's answer; empty where it has none."""
+    text = said(step) if step.kind == "model" else ""
+    return "".join(text.split(_CODE)[1::2])
 
 
 def last_word(steps: Sequence[Step]) -> set[int]:

@@ -5,9 +5,10 @@ sub-agents that steps ran inside of. It starts at the failure; where nobody has 
 could be it: each change of the world, each statement, the first call that failed.
 
 Kept in any case: the user's turns with the statements that they answer, every policy decision and approval, and the
-writes that failed. A model's answer that only asks for a look-up is no decision to keep: the look-up says it all. What
-a statement says stands in it, so that what it was read from is kept only where the statement is the failure; and where
-everything is suspect, a look-up's arguments stand for the look-ups that they came from.
+writes that failed. A model's answer that only asks for a look-up is no decision to keep: the look-up says it all. Code
+says more than its calls, and a call of which there is no step is said nowhere else: these are kept. What a statement
+says stands in it, so that what it was read from is kept only where the statement is the failure; and where everything
+is suspect, a look-up's arguments stand for the look-ups that they came from.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evalkit.distil.decisions import changes, decisions
-from evalkit.distil.replies import calls_of, last_word, statements
+from evalkit.distil.replies import calls_of, code_of, last_word, statements
 from evalkit.errors import InputError
 from evalkit.trace.effect import runs_code
 from evalkit.trace.flow import OUTPUT, answer_step, flow
@@ -144,7 +145,7 @@ class _Pruning:
         if above is not None:
             yield above
         decision = self._asked_by.get(step.seq)
-        if decision is not None and (step.seq in self._failures or _matters(step)):
+        if decision is not None and (step.seq in self._failures or _matters(step) or code_of(self._steps[decision])):
             yield decision
         if step.seq in self._failures or (step.seq not in self._frame and self._leads_back(step)):
             # what was decided is used too, but a decision is no source of the values of its own call
@@ -153,7 +154,8 @@ class _Pruning:
     def _leads_back(self, step: Step) -> bool:
         """Whether what a step used is kept, too."""
         if step.kind == "model":
-            return step.seq in self._deciders
+            # code is a statement, too: what it says stands in it
+            return step.seq in self._deciders and (bool(self._failures) or not code_of(step))
         # a look-up says in its arguments what it was asked; where everything is suspect, that is enough
         return bool(self._failures) or step.kind not in _CALLS or changes(step)
 
@@ -184,6 +186,8 @@ class _Pruning:
         """Everything that could be the failure."""
         found = self._statements | last_word(self._trace.steps)
         found |= {step.seq for step in self._trace.steps if step.kind == "tool" and changes(step)}
+        # a call of which there is no step (a sub-agent's answer): nothing else says it
+        found |= {step.seq for step in self._trace.steps if calls_of(step) and step.seq not in self._deciders}
         first_failed = next((step.seq for step in self._trace.steps if step.kind in _CALLS and step.error), None)
         return found | ({first_failed} if first_failed is not None else set())
 

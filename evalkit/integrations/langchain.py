@@ -17,7 +17,7 @@ from evalkit.capture.definition import DEFINITION, definition_of
 from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
 from evalkit.capture.seam import Answer, Call, Session, Turn, current_session
-from evalkit.capture.through import Shape, raised, through, through_async
+from evalkit.capture.through import Shape, given, through, through_async
 from evalkit.integrations.effects import Effects, stated
 from evalkit.trace.model import Effect
 
@@ -121,7 +121,7 @@ def _written(output: Any) -> Answer:
 
 
 def _rebuilt(tool: Any, function: Any, answer: Answer) -> Any:
-    output: Any = raised(answer).output
+    output: Any = given(answer)
     kind = answer.attributes.get(_TYPE)
     if kind == "ToolMessage":
         return _message(output)

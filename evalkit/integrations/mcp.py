@@ -115,7 +115,7 @@ class _Requests:
             except Exception:  # noqa: BLE001  # the agent did not ask for the list
                 self._tools[session] = {}
         tool = self._tools[session].get(name, {})
-        defined = definition_of(name, tool.get("description"), tool.get("inputSchema"))
+        defined = definition_of(name, tool.get("description"), tool.get("inputSchema"), tool.get("outputSchema"))
         told = {DEFINITION: defined} if tool and session.wants_definition(name) else {}
         effect = self._stated(name) or effect_of_hints(tool.get("annotations") or {})
         return await through_async(session.begin(Call("tool", name, plain(arguments or {}), effect, None, told)),

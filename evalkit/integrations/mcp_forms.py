@@ -6,12 +6,11 @@ from typing import Any
 
 from evalkit.capture.plain import plain
 from evalkit.capture.seam import Answer
-from evalkit.capture.through import Shape, raised
+from evalkit.capture.through import Shape, given, own_copy
 from evalkit.trace.model import Effect, StepError
+from evalkit.wire.mcp import RESULT_TYPE
 
 __all__ = ["RESULTS", "as_asked", "as_sent", "effect_of_hints"]
-
-_TYPE = "mcp_result"
 
 
 def as_sent(result: Any) -> dict[str, Any]:
@@ -26,18 +25,18 @@ def _written(result: Any) -> Answer:
     if body.get("isError"):
         texts = [part["text"] for part in body.get("content", ()) if isinstance(part.get("text"), str)]
         error = StepError("ToolError", "\n".join(texts))
-    return Answer(body, error, attributes={_TYPE: type(result).__name__})
+    return Answer(body, error, attributes={RESULT_TYPE: type(result).__name__})
 
 
 def _rebuilt(answer: Answer) -> Any:
     if not isinstance(answer.output, dict):
-        raised(answer)
+        given(answer)
     from mcp import types
     from pydantic import BaseModel
 
-    found = getattr(types, str(answer.attributes.get(_TYPE)), None)
+    found = getattr(types, str(answer.attributes.get(RESULT_TYPE)), None)
     model = found if isinstance(found, type) and issubclass(found, BaseModel) else types.CallToolResult
-    return model.model_validate(answer.output)
+    return model.model_validate(own_copy(answer.output))
 
 
 def effect_of_hints(hints: dict[str, Any]) -> Effect | None:

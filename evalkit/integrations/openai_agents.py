@@ -15,7 +15,7 @@ from evalkit.capture.definition import DEFINITION, definition_of
 from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
 from evalkit.capture.seam import Answer, Call, current_session
-from evalkit.capture.through import Shape, plain_shape, raised, through_async
+from evalkit.capture.through import Shape, given, plain_shape, through_async
 from evalkit.integrations.effects import Effects, stated
 from evalkit.trace.model import Effect
 
@@ -111,7 +111,7 @@ def _handing_over(handoff: Any, invoke: Callable[..., Any]) -> Callable[..., Any
 
 
 def _rebuilt(body: Callable[..., Any] | None, answer: Answer) -> Any:
-    output = raised(answer).output
+    output = given(answer)
     return output if body is None else rebuild_output(output, body)
 
 

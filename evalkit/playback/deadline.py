@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -27,6 +28,11 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._works = False
+        self._running = False
+        self._left = seconds
+        self._began = 0.0
+        self._waiting = 0
+        self._lock = threading.Lock()
 
     @contextmanager
     def ready(self) -> Iterator[None]:
@@ -45,12 +51,37 @@ class Deadline:
     def start(self) -> None:
         """The time of a replay begins to run."""
         if self._works:
-            signal.setitimer(signal.ITIMER_REAL, self._seconds)
+            with self._lock:
+                self._running, self._waiting, self._left = True, 0, self._seconds
+                self._run_on()
 
     def stop(self) -> None:
         """The replay came to its end."""
         if self._works:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            with self._lock:
+                self._running = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def waits(self) -> None:
+        """The replay waits for the live model from now on: that time is not the agent's."""
+        if self._works:
+            with self._lock:
+                self._waiting += 1
+                if self._running and self._waiting == 1:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                    self._left -= time.monotonic() - self._began
+
+    def goes_on(self) -> None:
+        """One such wait is over; called from any thread."""
+        if self._works:
+            with self._lock:
+                self._waiting -= 1
+                if self._running and self._waiting == 0:
+                    self._run_on()
+
+    def _run_on(self) -> None:
+        self._began = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, max(self._left, 0.001))
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         raise ReplayTimeout(f"stopped after {self._seconds:g} s")

@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from evalkit.canonical import Json, exact_text
-from evalkit.capture.seam import Answer, Answerer, Call
+from evalkit.capture.dependencies import RETURNED, answer_of
+from evalkit.capture.seam import Answer, Answerer, Call, Real
 from evalkit.errors import ConfigError
 from evalkit.trace.model import StepError
 
@@ -135,7 +136,7 @@ class Faulty:
         self._calls = 0
         self.met: list[str] = []
 
-    def answer(self, call: Call) -> Answer | None:
+    def answer(self, call: Call) -> Answer | Real | None:
         """The inner answer, or what a fault makes of it; raises what the inner one raises."""
         self._calls += 1
         fault = self._drawn(call)
@@ -144,10 +145,11 @@ class Faulty:
         if fault.kind in ("error", "timeout"):
             return self._noted(fault, call, _failing(fault, call))
         answer = self._inner.answer(call)
-        if answer is None or (answer.error is not None and fault.kind != "delay"):
+        if not isinstance(answer, Answer) or (answer.error is not None and fault.kind != "delay"):
             return answer  # nothing recorded to change
         if fault.kind == "wrong_value":
-            answer = replace(answer, output=_wrong(fault, answer.output, call))
+            given = answer.attributes.get(RETURNED, answer.output)
+            answer = _with_value(answer, call, _wrong(fault, given, call))
         elif fault.kind == "partial_stream":
             answer = _partial(answer, call)
         return self._noted(fault, call, answer)
@@ -186,8 +188,9 @@ def _failing(fault: Fault, call: Call) -> Answer:
 
 def _partial(answer: Answer, call: Call) -> Answer:
     if call.kind != "model":
-        if isinstance(answer.output, str | list):
-            return replace(answer, output=answer.output[: len(answer.output) // 2])
+        given = answer.attributes.get(RETURNED, answer.output)
+        if isinstance(given, str | list):
+            return _with_value(answer, call, given[: len(given) // 2])
         return replace(answer, output=None, error=StepError("ConnectionResetError", _CUT, "builtins"))
     content = answer.output.get("content") if isinstance(answer.output, dict) else None
     half = content[: len(content) // 2] if isinstance(content, str) else None
@@ -198,6 +201,15 @@ def _partial(answer: Answer, call: Call) -> Answer:
         error=StepError("RemoteProtocolError", _CUT, "httpx"),
         attributes={**kept, "status": 200, "ended": "raised"},
     )
+
+
+def _with_value(answer: Answer, call: Call, value: Json) -> Answer:
+    """The answer with another value; where the agent gets it in a form of its own, in that form."""
+    if RETURNED not in answer.attributes:
+        return replace(answer, output=value)
+    other = answer_of(call.kind, value)
+    rest = {key: each for key, each in answer.attributes.items() if key != RETURNED}
+    return replace(answer, output=other.output, attributes={**rest, **other.attributes})
 
 
 def _wrong(fault: Fault, output: Json, call: Call) -> Json:

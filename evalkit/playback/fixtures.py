@@ -2,28 +2,30 @@
 
 `FixtureIndex` is built once a case and never changes; `Frozen` is one replay's use of it. Rules (design: "Matching
 fixtures"): several answers for one key are taken in order; when only the last is left it answers again (a read may be
-asked twice; a repeated write is answered too, and the trace shows one more effect, which is what the checks look at).
-Parallel calls may come in any order. In strict mode the recorded order must be kept.
+asked twice; a repeated write is answered too, and the trace shows one more effect, which is what the checks look at),
+and the step says so. Parallel calls may come in any order. In strict mode the recorded order must be kept.
 """
 
 from __future__ import annotations
 
-import copy
-import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
-from evalkit.canonical import Json, exact_text
+from evalkit.canonical import Json
 from evalkit.capture.seam import Answer, Call
 from evalkit.errors import EvalkitError
-from evalkit.playback.keys import Key, call_key, leaf_differences, matched_arguments, requested_model
-from evalkit.playback.model import Miss
-from evalkit.trace.model import Kind, Step
+from evalkit.playback.index import FixtureIndex, Queue, is_unanswered
+from evalkit.playback.keys import requested_model
+from evalkit.playback.model import Difference, Miss, in_words
+from evalkit.trace.ids import Ids
+from evalkit.trace.model import Step
+from evalkit.trace.paths import values_at
 
-__all__ = ["FixtureIndex", "Frozen", "ReplayHalt"]
+__all__ = ["ANSWERED_AGAIN", "FixtureIndex", "Frozen", "ReplayHalt"]
+
+ANSWERED_AGAIN = "answered_again"
+"""The attribute of a step that got the last recorded answer once more: it was made more often than recorded."""
 
 
 class ReplayHalt(BaseException):
@@ -32,80 +34,6 @@ class ReplayHalt(BaseException):
     Not an `Exception`, so that neither an agent's ``except Exception`` nor a client's retry loop takes a missing
     fixture for an answer and goes on.
     """
-
-
-class _Fixture:
-    """One recorded answer, kept as JSON text so that each use gets a copy of its own."""
-
-    __slots__ = ("_copy", "_step")
-
-    def __init__(self, step: Step) -> None:
-        self._step = step
-        self._copy = _copier(step.output)
-
-    def answer(self) -> Answer:
-        step = self._step
-        configured = step.effect if step.effect_source == "configured" else None
-        return Answer(
-            self._copy(), step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
-        )
-
-
-def _copier(value: Json) -> Callable[[], Json]:
-    """What gives a fresh copy of `value` each time."""
-    if not isinstance(value, dict | list):
-        return lambda: value
-    text = exact_text(value)
-    if exact_text(orjson.loads(text)) == text:  # not so for integers beyond 64 bits
-        return functools.partial(orjson.loads, text)
-    return functools.partial(copy.deepcopy, value)
-
-
-class FixtureIndex:
-    """The recorded answers of a case.
-
-    Args:
-        steps: the case's steps; only dependencies are used.
-        kinds: which kinds of call are answered from fixtures.
-        volatile: per capability the argument paths that matching leaves out.
-    """
-
-    def __init__(
-        self, steps: Iterable[Step], kinds: frozenset[Kind], volatile: Mapping[str, tuple[str, ...]] | None = None
-    ) -> None:
-        self.kinds = kinds
-        self.volatile = dict(volatile or {})
-        self.recorded: list[Step] = [step for step in steps if step.kind in kinds and not _unanswered(step)]
-        self.keys: list[Key] = [
-            self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
-        ]
-        self.queues: dict[Key, list[_Fixture]] = {}
-        for key, step in zip(self.keys, self.recorded, strict=True):
-            self.queues.setdefault(key, []).append(_Fixture(step))
-
-    def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
-        """The key under which a call is looked up."""
-        return call_key(kind, name, arguments, self.volatile.get(name, ()) if self.volatile else (), model)
-
-    def nearest(self, call: Call) -> tuple[int | None, tuple[Any, ...]]:
-        """The recorded call of the same capability with the fewest differing paths, and those."""
-        volatile = self.volatile.get(call.name, ())
-        wanted = matched_arguments(call.kind, call.arguments, volatile, call.model)
-        best: tuple[int | None, tuple[Any, ...]] = (None, ())
-        for step in self.recorded:
-            if step.kind == call.kind and step.name == call.name:
-                recorded = matched_arguments(step.kind, step.input, volatile, requested_model(step))
-                found = leaf_differences(recorded, wanted)
-                if best[0] is None or len(found) < len(best[1]):
-                    best = (step.seq, found)
-        return best
-
-
-def _unanswered(step: Step) -> bool:
-    """Whether nobody knows what came back: such a call is a miss, and never answered by nothing."""
-    missing = step.attributes.get("missing")
-    unknown = isinstance(missing, list) and "output" in missing
-    return bool(step.attributes.get("unfinished")) or (unknown and step.error is None)
 
 
 class Frozen:
@@ -117,6 +45,9 @@ class Frozen:
         sanitize: what arguments go through that no fixture has as they are.
 
     A call that no fixture answers is noted in `misses` and halts the replay.
+
+    Attributes:
+        ids: those that the agent drew anew, learnt from its calls' volatile arguments.
     """
 
     def __init__(
@@ -131,8 +62,9 @@ class Frozen:
         self._strict = strict
         self._on_answer = on_answer
         self._sanitize = sanitize
-        self._used: dict[Key, int] = {}
+        self._used: dict[Queue, list[int]] = {}
         self._calls = 0
+        self.ids = Ids()
         self.misses: list[Miss] = []
 
     def answer(self, call: Call) -> Answer | None:
@@ -144,21 +76,20 @@ class Frozen:
         if call.kind not in self._index.kinds:
             return None
         self._calls += 1
-        try:
-            key = self._index.key(call.kind, call.name, call.arguments, call.model)
-            if self._sanitize is not None and key not in self._index.queues:
-                call = replace(call, arguments=self._sanitize(call.arguments))
-                key = self._index.key(call.kind, call.name, call.arguments, call.model)
-        except EvalkitError as error:
-            raise self._miss(replace(call, arguments=None), f"its arguments are no JSON: {error.what}") from None
-        if self._strict:
-            self._check_order(call, key)
-        queue: Sequence[_Fixture] | None = self._index.queues.get(key)
+        queue = None if self._strict else self._index.by_text(call)
         if queue is None:
-            raise self._miss(call)
-        used = self._used.get(key, 0)
-        self._used[key] = used + 1
-        answer = queue[min(used, len(queue) - 1)].answer()
+            queue = self._found(call)
+        used = self._used.get(queue)
+        if used is None:
+            used = self._used[queue] = []
+        at = len(used) if call.name not in self._index.volatile else self._place(queue, used, call)
+        again = at >= len(queue.answers) or at in used
+        answer = queue.answers[-1 if at >= len(queue.answers) else at]
+        used.append(at)
+        if again:
+            answer = replace(answer, attributes={**answer.attributes, ANSWERED_AGAIN: True})
+        if self.ids:
+            answer = self._with_own_ids(answer)
         if self._on_answer is not None and answer.at is not None:
             self._on_answer(answer.at)
         return answer
@@ -166,21 +97,83 @@ class Frozen:
     def spend(self, steps: Iterable[Step]) -> None:
         """Counts the answers of these recorded steps as given already: a replay that starts after them."""
         for step in steps:
-            if step.kind in self._index.kinds and not _unanswered(step):
-                key = self._index.key(step.kind, step.name, step.input, requested_model(step))
-                self._used[key] = self._used.get(key, 0) + 1
+            if step.kind in self._index.kinds and not is_unanswered(step):
+                queue = self._index.queues[self._index.key(step.kind, step.name, step.input, requested_model(step))]
+                used = self._used.setdefault(queue, [])
+                used.append(len(used))
                 self._calls += 1
 
-    def _check_order(self, call: Call, key: Key) -> None:
+    def _found(self, call: Call) -> Queue:
+        """The answers of a call.
+
+        Raises:
+            ReplayHalt: there are none.
+        """
+        queue: Queue | None = None
+        form = call
+        try:
+            for form in self._forms(call):
+                key = self._index.key(form.kind, form.name, form.arguments, form.model)
+                queue = self._index.queues.get(key) or self._index.by_what_is_known(form)
+                if queue is not None:
+                    break
+        except EvalkitError as error:
+            raise self._miss(replace(call, arguments=None), f"its arguments are no JSON: {error.what}") from None
+        if self._strict:
+            self._check_order(form, queue)
+        if queue is None:
+            raise self._miss(form)
+        if form is call:
+            self._index.remember(call, queue)
+        return queue
+
+    def _forms(self, call: Call) -> Iterator[Call]:
+        """A call as it is, with the recorded ids, and sanitized: the forms in which it may be known."""
+        yield call
+        if self.ids:
+            call = replace(call, arguments=self.ids.to_recorded(call.arguments))
+            yield call
+        if self._sanitize is not None:
+            yield replace(call, arguments=self._sanitize(call.arguments))
+
+    def _place(self, queue: Queue, used: list[int], call: Call) -> int:
+        """Which answer of a queue whose calls differ in volatile arguments: the one with the call's own, else the next.
+
+        What these arguments hold now is learnt to stand for what they held.
+        """
+        paths = self._index.volatile[call.name]
+        mine = [values_at(call.arguments, path) for path in paths]
+        known = [[self.ids.to_recorded(value) for value in values] for values in mine]
+        recorded = [[values_at(step.input, path) for path in paths] for step in queue.steps]
+        own = [at for at, values in enumerate(recorded) if values == known]
+        free = [at for at in range(len(recorded)) if at not in used]
+        at = next((at for at in own if at in free), own[-1] if own else free[0] if free else len(recorded))
+        if at < len(recorded):
+            for theirs, ours in zip(recorded[at], mine, strict=True):
+                for one, other in zip(theirs, ours, strict=False):
+                    self.ids.learn(one, other)
+        return at
+
+    def _with_own_ids(self, answer: Answer) -> Answer:
+        attributes: Any = self.ids.to_actual(dict(answer.attributes))
+        return replace(answer, output=self.ids.to_actual(answer.output), attributes=attributes)
+
+    def _check_order(self, call: Call, queue: Queue | None) -> None:
         at = self._calls - 1
         if at >= len(self._index.keys):
             raise self._miss(call, f"strict order: the recording ends after {len(self._index.keys)} calls")
-        if self._index.keys[at] != key:
-            expected = self._index.recorded[at]
-            raise self._miss(call, f"strict order: expected {expected.kind} {expected.name} (step {expected.seq})")
+        expected = self._index.recorded[at]
+        if queue is None or not any(step is expected for step in queue.steps):
+            why = f"strict order: expected {expected.kind} {expected.name} (step {expected.seq})"
+            if (expected.kind, expected.name) != (call.kind, call.name):
+                raise self._miss(call, f"{why}, got {call.kind} {call.name}", (expected.seq, ()))
+            differences = self._index.differences(expected, call)
+            raise self._miss(call, f"{why} with other arguments ({in_words(differences)})", (expected.seq, differences))
 
-    def _miss(self, call: Call, why: str = "") -> ReplayHalt:
-        nearest, differences = self._index.nearest(call)
-        miss = Miss(call.kind, call.name, call.arguments, self._calls, nearest, differences, why)
+    def _miss(
+        self, call: Call, why: str = "", nearest: tuple[int | None, tuple[Difference, ...]] | None = None
+    ) -> ReplayHalt:
+        seq, differences = self._index.nearest(call) if nearest is None else nearest
+        miss = Miss(call.kind, call.name, call.arguments, self._calls, seq, differences, why)
         self.misses.append(miss)
         return ReplayHalt(miss.sentence())

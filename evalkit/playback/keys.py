@@ -13,8 +13,17 @@ from typing import Any, TypeAlias
 from evalkit.canonical import Json, canonical, same
 from evalkit.playback.model import Difference
 from evalkit.trace.model import Step
+from evalkit.trace.paths import without
 
-__all__ = ["Key", "call_key", "leaf_differences", "matched_arguments", "requested_model"]
+__all__ = [
+    "Key",
+    "call_key",
+    "leaf_differences",
+    "matched_arguments",
+    "query_of",
+    "requested_model",
+    "unknown_parts",
+]
 
 Key: TypeAlias = "tuple[str, str, bytes]"
 
@@ -39,6 +48,20 @@ def requested_model(step: Step) -> str | None:
     return asked if isinstance(asked, str) else step.model
 
 
+def query_of(arguments: Json) -> Key | None:
+    """The key of a retrieval's query alone; None where the arguments hold none."""
+    query = arguments.get("query") if isinstance(arguments, dict) else arguments
+    return None if query is None else call_key("retrieval", "", query)
+
+
+def unknown_parts(step: Step) -> frozenset[str]:
+    """The parts of a recorded model call that its source does not tell; a call seen on the wire tells them all."""
+    if step.kind != "model" or "wire" in step.attributes or not isinstance(step.input, dict):
+        return frozenset()
+    parts = {part for part in ("tools", "params") if part not in step.input}
+    return frozenset(parts if requested_model(step) is not None else {*parts, "model"})
+
+
 def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = (), model: str | None = None) -> Json:
     """The arguments as they are matched.
 
@@ -51,7 +74,7 @@ def matched_arguments(kind: str, arguments: Json, volatile: Sequence[str] = (), 
         if model is not None:
             arguments = {**arguments, "model": _RELEASE.sub("", model)}
     for path in volatile:
-        arguments = _without(arguments, [part for part in path.split("/") if part])
+        arguments = without(arguments, path)
     return arguments
 
 
@@ -106,21 +129,3 @@ def _positional_ids(messages: list[Any]) -> list[Any]:
             message = {**message, "tool_call_id": names.get(str(message["tool_call_id"]), message["tool_call_id"])}
         renamed.append(message)
     return renamed
-
-
-def _without(value: Json, parts: list[str]) -> Json:
-    if not parts:
-        return value
-    head, rest = parts[0], parts[1:]
-    if isinstance(value, dict) and (head in value or head == "*"):
-        keys = list(value) if head == "*" else [head]
-        return {
-            key: _without(item, rest) if key in keys else item for key, item in value.items() if rest or key not in keys
-        }
-    if isinstance(value, list) and (head == "*" or head.isdecimal()):
-        return [
-            _without(item, rest) if head in ("*", str(at)) else item
-            for at, item in enumerate(value)
-            if rest or head not in ("*", str(at))
-        ]
-    return value

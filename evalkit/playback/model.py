@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,7 +11,7 @@ from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
 from evalkit.trace.model import Trace
 
-__all__ = ["LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus"]
+__all__ = ["LAYERS", "OUTSIDE_LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus", "in_words"]
 
 Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork"]
 """What answers: tools always do so from fixtures.
@@ -21,8 +22,11 @@ Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "s
 - ``fork``: from one recorded model step on, with a live model and the built-in agent loop.
 """
 
-LAYERS = ("in-process: clock, random, uuid, sockets",)
+LAYERS = ("in-process: clock, random, uuid, sockets, credentials",)
 """What keeps a replay from the outside world, for the run's manifest."""
+
+OUTSIDE_LAYERS = ("gateway: model and tools only; the agent's clock, files and network are the machine's",)
+"""What keeps a replay of an agent in another process from the outside world: little."""
 
 ReplayStatus: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 
@@ -46,6 +50,8 @@ class Miss:
         nearest: the `seq` of the recorded call of the same capability with the fewest differences, if any.
         differences: where it differs from that one.
         why: what else speaks against an answer (the order, in strict mode); empty for no such fixture.
+        answered_by: the miss policy that answered it all the same; empty where the replay ended there.
+        refused: why the policy for it could not answer it.
     """
 
     kind: str
@@ -55,18 +61,26 @@ class Miss:
     nearest: int | None = None
     differences: tuple[Difference, ...] = ()
     why: str = ""
+    answered_by: str = ""
+    refused: str = ""
 
     def sentence(self) -> str:
         """The miss in words."""
+        told = f"; answered by policy {self.answered_by}" if self.answered_by else ""
+        return self._what() + told + (f"; {self.refused}" if self.refused else "")
+
+    def _what(self) -> str:
         call = f"call {self.number}: {self.kind} {self.name} has no recorded answer"
         if self.why:
             return f"call {self.number}: {self.kind} {self.name}: {self.why}"
         if self.nearest is None:
             return f"{call}; the case never calls {self.name}"
-        where = "; ".join(
-            f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in self.differences
-        )
-        return f"{call}; nearest is step {self.nearest} ({where})"
+        return f"{call}; nearest is step {self.nearest} ({in_words(self.differences)})"
+
+
+def in_words(differences: Sequence[Difference]) -> str:
+    """Where a call differs from a recorded one, and how."""
+    return "; ".join(f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in differences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +90,13 @@ class Replay:
     Attributes:
         trace: what happened, in the same model as production.
         status: `missed` and `errored` say nothing about the agent.
-        results: the case's checks on `trace`; empty unless the status is passed or failed.
+        results: the case's checks on `trace`; empty where the replay did not come to its end. Those of a missed one
+            that did (its misses were answered by a policy) say nothing: the run was distorted.
         recorded: dependency calls that the case holds.
         reason: why it did not pass.
         text: the trace as one JSON text, see `playback.kept`.
         digest: of `text`; equal replays have equal ones.
+        stopped: why the budget ended it; it is no sample then.
     """
 
     trace: Trace
@@ -93,6 +109,7 @@ class Replay:
     duration_s: float = 0.0
     text: bytes = b""
     digest: str = ""
+    stopped: str = ""
 
 
 def _short(value: Json) -> str:

@@ -45,7 +45,7 @@ class Outputs:
         self._make = make
         self._base: Sanitizer | None = None
         self._known: set[str] | None = None
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[bytes, Kept] = {}  # by text, which is quicker to find than a digest is to compute
         self._now: Sanitizer | None = None
 
     @property
@@ -68,13 +68,14 @@ class Outputs:
     def kept(self, trace: Trace) -> Kept:
         """The trace as it may be kept."""
         text = trace_text(trace)
-        digest = trace_digest(text)
-        if self._make is None:
-            return Kept(trace, text, digest)
-        known = self._kept.get(digest)
+        known = self._kept.get(text)
         if known is None:
-            known = self._kept[digest] = self._clean(trace, text, digest)
-        return replace(known, trace=replace(known.trace, id=trace.id))
+            digest = trace_digest(text)
+            known = Kept(trace, text, digest) if self._make is None else self._clean(trace, text, digest)
+            self._kept[text] = known
+        if known.text is text or known.text == text:
+            return Kept(trace, known.text, known.digest)
+        return Kept(replace(known.trace, id=trace.id), known.text, known.digest)
 
     def _clean(self, trace: Trace, text: bytes, digest: str) -> Kept:
         if self._texts_known().issuperset(_texts_of(trace)):

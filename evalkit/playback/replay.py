@@ -5,26 +5,38 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 
 from evalkit.canonical import Json, exact_text, parse_exact
+from evalkit.capture.caller import Caller
 from evalkit.capture.http import http_capture
-from evalkit.capture.seam import Answerer, Session, error_of
+from evalkit.capture.seam import Answerer, Session, current_position, error_of
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
+from evalkit.errors import EvalkitError
 from evalkit.playback.admission import check_open
 from evalkit.playback.deadline import Deadline
+from evalkit.playback.endpoint.budget import NO_LIMITS
+from evalkit.playback.endpoint.local import account, local_caller
+from evalkit.playback.endpoint.model import Endpoint
+from evalkit.playback.endpoint.watched import WatchedCaller
 from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
+from evalkit.playback.missing import Missing
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
+from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
-from evalkit.playback.targets.protocol import Target
+from evalkit.playback.targets.protocol import AnyTarget, OutsideTarget, Target, TargetUnavailable
+from evalkit.playback.what_if import Supposing, WhatIf
+from evalkit.playback.workplace import workplace
 from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, Step, StepError, Trace
 
@@ -50,34 +62,60 @@ class PreparedCase:
     overrides: Overrides = NO_OVERRIDES
     faults: tuple[Fault, ...] = ()
     from_step: int | None = None
+    on_miss: tuple[MissRule, ...] = ()
+    caller: Caller | None = None
+    sandbox: bool = False
+    what_if: tuple[WhatIf, ...] = ()
+    options: WorldOptions = PLAIN_WORLD
 
-    def replay(self, target: Target, sample: int = 0) -> Replay:
+    def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
-        with self.entered() as day:
+        with self.entered(target) as day:
             return day.replay(target, sample)
 
     @contextmanager
-    def entered(self) -> Iterator[Day]:
-        """The case's frozen world around this process, for as many replays as are wanted."""
-        endpoint = self.endpoint
-        world = World(self.case.trace.trace.started_at or 0.0, Guard.for_endpoint(endpoint))
+    def entered(self, target: AnyTarget) -> Iterator[Day]:
+        """The case's frozen day, for as many replays of a target as are wanted.
+
+        The frozen world is around this process. An agent in another one is out of its reach, and evalkit needs its own
+        clock and sockets to serve that.
+        """
+        endpoint, options = self.endpoint, self.options
+        guard = Guard() if self.sandbox else Guard.for_endpoint(endpoint)
+        world = World(self.case.trace.trace.started_at or 0.0, guard, moving=options.clock == "moving")
         deadline = Deadline(self.timeout_s)
-        with http_capture(), carry_context(), environment_of(endpoint), deadline.ready(), world.entered():
-            yield Day(self, world, deadline)
+        outside = isinstance(target, OutsideTarget)
+        with ExitStack() as stack:
+            caller = self.caller
+            if caller is None and endpoint is not None:
+                known = Endpoint(endpoint)
+                caller = stack.enter_context(local_caller(known, stack.enter_context(account(known, NO_LIMITS))))
+            around = (
+                http_capture(),
+                carry_context(),
+                workplace(copied=options.working_copy),
+                environment_of(endpoint, options),
+                deadline.ready(),
+                world.entered(),
+            )
+            for layer in () if outside else around:
+                stack.enter_context(layer)
+            yield Day(self, world, deadline, caller if endpoint is not None else None)
 
 
 class Day:
     """The frozen day of a case, in which replays take place one after the other."""
 
-    def __init__(self, prepared: PreparedCase, world: World, deadline: Deadline) -> None:
+    def __init__(self, prepared: PreparedCase, world: World, deadline: Deadline, caller: Caller | None) -> None:
         self._prepared = prepared
+        self._caller = caller
         self._world = world
         self._deadline = deadline
         self._incident = prepared.case.trace.trace
         self._input = exact_text(self._incident.input)
         self._judged: dict[str, tuple[ReplayStatus, tuple[CheckResult, ...], str]] = {}
 
-    def replay(self, target: Target, sample: int = 0) -> Replay:
+    def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay.
 
         Args:
@@ -89,18 +127,33 @@ class Day:
         outputs.start()
         sanitize = outputs.arguments if outputs.active else None
         frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
+        answerer: Answerer = frozen
+        if prepared.on_miss:
+            answerer = Missing(frozen, prepared.on_miss, self._incident.steps)
+        supposing = None
+        if prepared.what_if:
+            answerer = supposing = Supposing(answerer, prepared.what_if, self._incident.steps)
         faulty = None
         if prepared.faults:
             name = f"{prepared.case.id}/{sample}"
-            faulty = Faulty(frozen, prepared.faults, name, world.clock.read, world.clock.advance)
-        session, raw = self._execute(target, sample, frozen, faulty or frozen)
-        kept = outputs.kept(raw)
+            answerer = faulty = Faulty(answerer, prepared.faults, name, world.clock.read, world.clock.advance)
+        caller = None if self._caller is None else WatchedCaller(self._caller, self._deadline)
+        session, raw, fault = self._execute(target, sample, frozen, answerer, caller)
+        kept = outputs.kept(frozen.ids.told_by_recorded(raw))
         trace, text, digest = kept.trace, kept.text, kept.digest
         if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
             self._judged[digest] = self._judge(trace, frozen.misses)
         status, results, reason = self._judged[digest]
+        halt = None if caller is None else caller.halt
+        if halt is not None and (halt.kind == "budget" or not frozen.misses):
+            status, results, reason = "errored", (), halt.reason
+        elif fault and status != "missed":
+            status, results, reason = "errored", (), fault
         if faulty is not None and faulty.met and status != "passed":
             reason = f"{reason}; met {', '.join(faulty.met)}"
+        if supposing is not None:
+            told = ", ".join(f"{one} (x{count})" for one, count in supposing.met.items()) or "never asked"
+            reason = f"{reason}; what if: {told}".removeprefix("; ")
         return Replay(
             trace=trace,
             status=status,
@@ -112,35 +165,54 @@ class Day:
             duration_s=time.perf_counter() - began,
             text=text,
             digest=digest,
+            stopped=halt.reason if halt is not None and halt.kind == "budget" else "",
         )
 
-    def _execute(self, target: Target, sample: int, frozen: Frozen, answerer: Answerer) -> tuple[Session, Trace]:
+    def _execute(
+        self, target: AnyTarget, sample: int, frozen: Frozen, answerer: Answerer, caller: WatchedCaller | None
+    ) -> tuple[Session, Trace, str]:
+        """Session and trace, and what failed that is not the agent's doing; empty for nothing."""
         world, incident = self._world, self._incident
         prepared = self._prepared
         first = prepared.from_step or 0
         before = [step for step in incident.steps if step.seq < first]
         collector = _Collector(before)
         rewrite = prepared.overrides.applied if prepared.overrides.json() else None
-        session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite)
+        session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite, caller=caller)
+        ours: Callable[[], bool] = getattr(self._caller, "owns_thread", lambda: False)
+        world.guard.excused = lambda: current_position().parent in session.bodies or ours()
         output: Json = None
         error: StepError | None = None
-        world.restart(self._seed(sample))
+        fault = ""
+        seed = self._seed(sample)
+        if isinstance(target, OutsideTarget):
+            world.clock.restart()
+        else:
+            world.restart(seed)
         frozen.spend(before)
         if before:
             world.clock.advance(incident.step(first).started_at or 0.0)
+        given = parse_exact(self._input)
         try:
-            with session.active():
-                self._deadline.start()
-                try:
-                    output = target.run(parse_exact(self._input))
-                finally:
-                    self._deadline.stop()
+            if isinstance(target, OutsideTarget):
+                output = run_outside(
+                    target, given, session, frozen, incident,
+                    endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
+                    timeout_s=prepared.timeout_s, seed=seed,
+                )  # fmt: skip
+            else:
+                output = self._inside(target, given, session)
         except KeyboardInterrupt:
             raise
-        except BaseException as raised:  # noqa: BLE001  # whatever the agent raises is its outcome
+        except BaseException as raised:  # whatever the agent raises is its outcome
             error = error_of(raised)
+            if isinstance(target, OutsideTarget):
+                if isinstance(raised, EvalkitError):
+                    raise  # evalkit's own, as its stack is: neither says anything of the agent
+                error = replace(error, stack=None)
+                fault = error.message if isinstance(raised, TargetUnavailable) else ""
         case = self._prepared.case
-        return session, Trace(
+        trace = Trace(
             id=f"{case.id}@{case.version}#{sample}",
             name=incident.name,
             dialect="evalkit",
@@ -152,10 +224,20 @@ class Day:
             started_at=incident.started_at,
             ended_at=world.clock.now,
         )
+        return session, trace, fault
+
+    def _inside(self, target: Target, given: Json, session: Session) -> Json:
+        with session.active():
+            self._deadline.start()
+            try:
+                return target.run(given)
+            finally:
+                self._deadline.stop()
 
     def _judge(self, trace: Trace, misses: list[Miss]) -> tuple[ReplayStatus, tuple[CheckResult, ...], str]:
         if misses:
-            return "missed", (), misses[0].sentence()
+            distorted = all(miss.answered_by for miss in misses)
+            return "missed", tuple(self._prepared.judge(trace)) if distorted else (), misses[0].sentence()
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
         asked_otherwise = self._prepared.mode == "fork" or bool(self._prepared.overrides.json())
@@ -185,6 +267,11 @@ def prepare(
     overrides: Overrides = NO_OVERRIDES,
     faults: Sequence[Fault] = (),
     from_step: int | None = None,
+    on_miss: Sequence[MissRule] = (),
+    sandbox: bool = False,
+    caller: Caller | None = None,
+    what_if: Sequence[WhatIf] = (),
+    options: WorldOptions = PLAIN_WORLD,
 ) -> PreparedCase:
     """Makes a case ready to be replayed.
 
@@ -196,10 +283,15 @@ def prepare(
         overrides: changes to the requests of a live model.
         faults: what goes wrong on purpose.
         from_step: the model step at which a fork starts; what came before it is taken from the incident.
+        on_miss: how misses are answered; the case's own rules come after a suite's and before the settings'.
+        sandbox: whether the replays will be confined.
+        caller: who asks the live model; one without budget and prices where it is None.
+        what_if: retrievals, policies and approvals that are answered otherwise than recorded.
+        options: what the project chooses about the frozen world.
 
     Raises:
         InputError: a check's parameters are not of its type's form.
-        ConfigError: a fault can't be done to a live model.
+        ConfigError: a fault can't be done to a live model, or a rule makes a tool live that must not be.
         ReplayRefused: the incident lacks what the mode needs.
     """
     if mode == "exact":
@@ -209,6 +301,8 @@ def prepare(
     live = endpoint is not None or mode not in ("exact", "simulation")
     check_open(case, mode, from_step, overrides, live=live)
     check_faults(faults, live=live)
+    rules = in_order((*on_miss, *rules_of_table(case.on_miss, "case", f"case {case.id}")))
+    check_rules(rules, case.trace.trace.steps, sandbox=sandbox)
     kinds = _TOOLS if live else _WITH_MODEL
     return PreparedCase(
         case=case,
@@ -223,6 +317,11 @@ def prepare(
         overrides=overrides,
         faults=tuple(faults),
         from_step=from_step,
+        on_miss=rules,
+        caller=caller,
+        sandbox=sandbox,
+        what_if=tuple(what_if),
+        options=options,
     )
 
 

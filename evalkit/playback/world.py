@@ -1,6 +1,7 @@
 """The frozen world of a replay: clock, randomness and network of the recorded day, inside this process.
 
-- The clock stands at the run's logical start and moves to each recorded answer's time.
+- The clock stands at the run's logical start and moves to each recorded answer's time; a moving one also goes on in
+  real seconds.
 - `random`, `uuid`, `secrets`, `os.urandom` and, where loaded, numpy's global generator follow a seed.
 - Sockets are refused by an audit hook, which also sees `_socket` and C code that raises Python's events; only the live
   model's endpoint may be reached, and only in a mode that asks for it.
@@ -17,8 +18,9 @@ import ipaddress
 import os
 import random
 import sys
+import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,27 +38,35 @@ _NETWORK_EVENTS = frozenset(
 
 
 class Clock:
-    """The replay's clock: stands still, and is moved forward by answers."""
+    """The replay's clock: is moved forward by answers, and otherwise stands still, unless it is a moving one."""
 
-    def __init__(self, start: float) -> None:
+    def __init__(self, start: float, *, moving: bool = False) -> None:
         self._start_ns = self._now_ns = round(start * _NS)
+        self._moving = moving
         self._traveller: Any = None
 
     @property
     def now(self) -> float:
         """Seconds since 1970 UTC."""
-        return self._now_ns / _NS
+        return self.read()
 
     def read(self) -> float:
         """The time, for a session."""
-        return self._now_ns / _NS
+        return time.time() if self._moving and self._traveller is not None else self._now_ns / _NS
 
     def restart(self) -> None:
         """Turns the clock back to the start, for the next replay."""
-        self._set(self._start_ns)
+        if self._moving and self._traveller is not None:
+            self._traveller.move_to(self._start_ns / _NS)
+        else:
+            self._set(self._start_ns)
 
     def advance(self, to: float) -> None:
         """Moves the clock to a recorded time; never back, and not for less than a millisecond."""
+        if self._moving and self._traveller is not None:
+            if to > self.read():
+                self._traveller.move_to(to)
+            return
         to_ns = round(to * _NS)
         if to_ns - self._now_ns >= _TICK_NS:
             self._set(to_ns)
@@ -64,7 +74,7 @@ class Clock:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """`time` and `datetime` show this clock."""
-        with _time_machine().travel(self.now, tick=False) as self._traveller:
+        with _time_machine().travel(self._now_ns / _NS, tick=self._moving) as self._traveller:
             try:
                 yield
             finally:
@@ -95,11 +105,13 @@ class Guard:
     Attributes:
         host, port: the live model's endpoint; None refuses everything.
         refused: what was refused, in words.
+        excused: whether the code that asks may reach anything: the body of a tool that is live on purpose.
     """
 
     host: str | None = None
     port: int | None = None
     refused: list[str] = field(default_factory=list)
+    excused: Callable[[], bool] | None = None
 
     @classmethod
     def for_endpoint(cls, base_url: str | None) -> Guard:
@@ -129,7 +141,7 @@ class Guard:
         else:
             target = args[1] if len(args) > 1 else None
             allowed = self._reaches_endpoint(target)
-        if not allowed:
+        if not allowed and not (self.excused is not None and self.excused()):
             sentence = f"network refused: {event.removeprefix('socket.')} {_shown(target)}"
             self.refused.append(sentence)
             raise ReplayHalt(sentence)
@@ -146,10 +158,11 @@ class World:
     Args:
         start: logical start, seconds since 1970 UTC.
         guard: what may be reached.
+        moving: whether the clock goes on between the recorded answers.
     """
 
-    def __init__(self, start: float, guard: Guard) -> None:
-        self.clock = Clock(start)
+    def __init__(self, start: float, guard: Guard, *, moving: bool = False) -> None:
+        self.clock = Clock(start, moving=moving)
         self.guard = guard
         self._source = _Source()
 

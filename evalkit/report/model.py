@@ -22,6 +22,7 @@ from evalkit.report.text import (
     p_text,
     rate_text,
 )
+from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
 from evalkit.verdict.model import CaseVerdict, Decision
@@ -186,12 +187,14 @@ def build_report(
     samples: Mapping[str, Sequence[Sample]],
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
+    account: Account = NOTHING_SPENT,
 ) -> ReportModel:
     """The page's content.
 
     Args:
         samples: by case id, in the order of their index.
         cases: by id; only those that are told in full are asked for.
+        account: what the run spent.
         traces: digests to the replayed traces, as far as they were kept; called once.
     """
     ordered = sorted(verdicts, key=_urgency)
@@ -219,8 +222,15 @@ def build_report(
         inconclusive=_notices(decision.inconclusive, anchors),
         tallies=tuple(_tally(key, label, rows) for key, label in _LABELS),
         sections=tuple(_sections(rows)),
-        conditions=tuple(_conditions(manifest)),
+        conditions=(*_conditions(manifest), *_spent(account)),
     )
+
+
+def _spent(account: Account) -> Iterator[tuple[str, str]]:
+    if account.sentence:
+        yield "spent", account.sentence
+    if account.stopped:
+        yield "stopped", f"{account.stopped}; evalkit run --resume with a larger --budget goes on"
 
 
 def _tally(key: Key, label: str, rows: Sequence[Row]) -> Tally:

@@ -14,7 +14,7 @@ from functools import partial
 from io import BytesIO
 from typing import Any, NamedTuple
 
-__all__ = ["MAX_UNPACKED", "Blob", "blob_of"]
+__all__ = ["MAX_UNPACKED", "Blob", "blob_of", "may_hold_text"]
 
 MAX_UNPACKED = 4 * 2**20
 """Bytes that one blob may unpack to; a larger one is not looked into."""
@@ -22,6 +22,12 @@ MAX_UNPACKED = 4 * 2**20
 _MAX_MEMBERS = 64
 _NO_TEXT = re.compile(r"[^\t\n\r -~\u00a0-\ud7ff\uf900-\ufffd\U00010000-\U0010ffff]")
 _TEXT_16 = re.compile(r"[\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]+")
+
+
+_CONTROL = bytes(code for code in range(32) if code not in b"\t\n\r") + b"\x7f"
+_PACKED = (b"\x1f\x8b", b"\x78", b"PK")
+_HIGH = bytes((0, 1, 2, 0x20, 0x30, *range(0x34, 0xA0), 0xFE, 0xFF))
+"""The upper bytes of UTF-16 of which `_TEXT_16` takes characters, and those of a byte order mark."""
 
 
 class Blob(NamedTuple):
@@ -34,6 +40,13 @@ class Blob(NamedTuple):
 
     value: Any
     pack: Callable[[Any], bytes]
+
+
+def may_hold_text(head: bytes) -> bool:
+    """Whether `blob_of` may find something in bytes that begin with `head`: no control sign in it, or it is packed."""
+    if len(head.translate(None, _CONTROL)) == len(head) or head.startswith(_PACKED):
+        return True
+    return not (head[1::2].translate(None, _HIGH) and head[::2].translate(None, _HIGH))
 
 
 def blob_of(data: bytes) -> Blob | None:

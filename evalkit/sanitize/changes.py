@@ -61,7 +61,9 @@ def _places(raw: Trace, clean: Trace) -> Iterator[tuple[int | None, str, Any, An
 
 def path_counts(raw: Trace, clean: Trace) -> dict[str, int]:
     """How many texts were changed at each place; beyond 200 places the rarest are counted together."""
-    counts = Counter(change.path[:160] for change in changes(raw, clean))
+    within = _Differences().of
+    paths = ((place + path)[:160] for _, place, old, new in _places(raw, clean) for path, _, _ in within(old, new))
+    counts = Counter(paths)
     shown = sorted(counts, key=lambda path: (-counts[path], path))[:_MAX_PATHS]
     found = {path: counts[path] for path in sorted(shown)}
     rest = counts.total() - sum(found.values())

@@ -142,7 +142,7 @@ class Detector:
         """Whether key and value together are what a rule of gitleaks looks for in ``KEY = "value"``."""
         if self._gitleaks is None or type(value) is not str or not 10 <= len(value) <= 300:
             return False
-        if not self._tells_secret(key) or not _TOKEN.fullmatch(value) or is_surrogate("secret", value):
+        if not self._tells_secret(key) or not _TOKEN.fullmatch(value):
             return False
         known = self._secret_pairs.get((key, value))
         if known is None:
@@ -153,15 +153,19 @@ class Detector:
 
     def _assigns_secret(self, rules: GitleaksRules, key: str, value: str) -> bool:
         data = f'{key} = "{value}"'.encode()
+        low = data.lower()
+        if not any(shortest <= len(data) for _, shortest in self._keywords.places(low)):
+            return False
         behind = len(key.encode())
-        return any(span.start > behind for span in rules.find(data, self._keywords.met(data.lower())))
+        found = any(span.start > behind for span in rules.find(data, self._keywords.met(low)))
+        return found and not is_surrogate("secret", value)
 
     def _tells_secret(self, key: str) -> bool:
         telling = self._secret_keys.get(key)
         if telling is None:
             if len(self._secret_keys) > 10_000:
                 self._secret_keys.clear()
-            telling = bool(self._keywords.met(key.encode("utf-8", "replace").lower()))
+            telling = bool(self._keywords.places(key.encode("utf-8", "replace").lower()))
             self._secret_keys[key] = telling = telling and not _NO_SECRET_KEY.search(key)
         return telling
 

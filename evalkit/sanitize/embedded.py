@@ -6,11 +6,13 @@ import json
 import re
 from typing import Any, NoReturn
 
-__all__ = ["MAX_NESTING", "parse_nested", "refuse_constant", "serialize_like"]
+__all__ = ["MAX_NESTING", "Parsed", "parse_nested", "refuse_constant", "serialize_like"]
 
 MAX_NESTING = 8
 """How deep texts are looked for in texts; what lies deeper is plain text."""
 
+_KEPT = 4_000_000
+"""Characters of texts; their values take some ten times as many bytes."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _STYLES: tuple[dict[str, Any], ...] = (
     {"separators": (", ", ": ")},
@@ -20,6 +22,34 @@ _STYLES: tuple[dict[str, Any], ...] = (
     {"indent": 1},
     {"indent": "\t"},
 )
+
+
+class Parsed:
+    """What texts were taken apart to, kept until it is asked for again, as far as a fixed amount of text goes."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, Any] = {}
+        self._left = _KEPT
+
+    def keep(self, text: str) -> Any:
+        """As `parse_nested`; kept for `take`."""
+        value = parse_nested(text)
+        if value is not None and self._left >= len(text) and text not in self._values:
+            self._values[text] = value
+            self._left -= len(text)
+        return value
+
+    def take(self, text: str) -> Any:
+        """As `parse_nested`, without parsing where the value was kept; it is given away."""
+        if text not in self._values:
+            return parse_nested(text)
+        self._left += len(text)
+        return self._values.pop(text)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._values.clear()
+        self._left = _KEPT
 
 
 def parse_nested(text: str) -> Any:

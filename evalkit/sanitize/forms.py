@@ -43,6 +43,11 @@ _CARD_WORD = re.compile(r"(?i)card|maestro|visa|amex|卡")
 _PLACEHOLDER = re.compile(
     r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop"
 )
+_GROUP_END = re.compile(r"[ .-]")
+_JOINED_DIGIT = re.compile(r"[-./]\d")
+_DATE_LIKE = re.compile(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}|\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)")
+_IP_LIKE = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?![.\d])")
+_EXTENDED = re.compile(r" ?(?:x|ext\.? ?)\d{1,6}(?!\w)")
 _DIGIT_GROUP_BEFORE = re.compile(r"\d[ ]$")
 _DIGIT_GROUP_AFTER = re.compile(r"[ ]\d")
 
@@ -148,19 +153,19 @@ def _hinted_secret(value: str) -> Claim | None:
 
 
 def _phone(rule: str, value: str, before: str, after: str) -> Claim | None:
-    ends = [match.start() for match in re.finditer(r"[ .-]", value)]
+    ends = [match.start() for match in _GROUP_END.finditer(value)]
     kept = next((value[:end] for end in ends if is_surrogate("phone", value[:end])), None)
     if kept is not None:  # a surrogate, and something else behind it
         return Claim("phone", kept, kept)
     digits = digits_of(value)
-    joined = re.match(r"[-./]\d", after) or before[-1:] in _NOT_BEFORE_PHONE.get(rule, ())
-    if joined or re.match(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}|\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)", value):
+    joined = _JOINED_DIGIT.match(after) or before[-1:] in _NOT_BEFORE_PHONE.get(rule, ())
+    if joined or _DATE_LIKE.match(value):
         return None
-    if re.match(r"\d{1,3}(?:\.\d{1,3}){3}(?![.\d])", value):  # an IP address
+    if _IP_LIKE.match(value):  # an IP address
         return None
     if rule == "local_phone" and not 9 <= len(digits) <= 12:
         return None
-    extension = re.match(r" ?(?:x|ext\.? ?)\d{1,6}(?!\w)", after)
+    extension = _EXTENDED.match(after)
     if extension is not None and not EXTENSION.search(value):
         value += extension[0]
     if rule in ("eight_pairs", "area_paren") and (

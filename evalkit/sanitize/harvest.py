@@ -11,7 +11,7 @@ from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.derived import named_by
 from evalkit.sanitize.detect import ASK, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, parse_nested
+from evalkit.sanitize.embedded import MAX_NESTING, Parsed
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.origins import Origins
 from evalkit.sanitize.pieces import CODECS, pair_pieces
@@ -60,6 +60,7 @@ class Harvester:
         origins: what found the values.
         claimed: whether there was any claim yet.
         flat: texts that were read and hold no other value in them: to replace what is known in them is all.
+        parsed: JSON in texts that were read.
     """
 
     def __init__(self, policy: Policy, detector: Detector) -> None:
@@ -69,6 +70,7 @@ class Harvester:
         self.origins = Origins()
         self.claimed = False
         self.flat: set[str] = set()
+        self.parsed = Parsed()
         self._read: set[str] = set()
         self._read_keys: set[tuple[str, ...]] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
@@ -122,6 +124,7 @@ class Harvester:
     def _forget(self) -> None:
         for read in (self._read, self._read_keys, self._read_hinted, self.flat):
             read.clear()
+        self.parsed.clear()
 
     def _node(self, node: Any, hint: Kind | None, scope: str, depth: int, visited: _Visited | None) -> None:
         kind = type(node)
@@ -199,7 +202,7 @@ class Harvester:
         if _ONE_WORD.fullmatch(text):
             self.flat.add(text)
             return text
-        nested = parse_nested(text) if self._nesting < MAX_NESTING else None
+        nested = self.parsed.keep(text) if self._nesting < MAX_NESTING else None
         self._nesting += 1
         if isinstance(nested, str):
             return self._taken_apart(nested, depth)

@@ -20,6 +20,7 @@ __all__ = [
     "has_cjk",
     "joins",
     "luhn_digit",
+    "name_word",
     "name_words",
     "phone_norm",
     "stands_alone",
@@ -38,6 +39,8 @@ EXTENSION = re.compile(r" ?(?:x|ext\.? ?|extension )\d{1,6}$", re.IGNORECASE)
 
 NAME_WORD = re.compile(r"[㐀-鿿]+|(?:(?![㐀-鿿])[^\W\d_])+(?:['’](?:(?![㐀-鿿])[^\W\d_])+)*")
 """One word of a name: a run of Chinese characters, or of other letters with inner apostrophes."""
+
+_ASCII_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
 
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")  # fmt: skip
@@ -175,9 +178,14 @@ def has_cjk(text: str) -> bool:
     return not text.isascii() and _CJK.search(text) is not None
 
 
+def name_word(text: str) -> re.Pattern[str]:
+    """`NAME_WORD`, or what finds the same in `text` faster."""
+    return _ASCII_WORD if text.isascii() else NAME_WORD
+
+
 def name_words(text: str) -> list[str]:
     """The words of a name, in order; single letters (initials) are left out unless Chinese."""
-    return [word for word in NAME_WORD.findall(text) if len(word) > 1 or is_cjk(word)]
+    return [word for word in name_word(text).findall(text) if len(word) > 1 or is_cjk(word)]
 
 
 def stands_alone(form: str, before: str, after: str, kind: str) -> bool:

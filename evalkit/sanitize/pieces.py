@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
-from evalkit.sanitize.blobs import Blob, blob_of
+from evalkit.sanitize.blobs import Blob, blob_of, may_hold_text
 from evalkit.sanitize.embedded import refuse_constant, serialize_like
 
 __all__ = ["CODECS", "Codec", "Piece", "rewritten"]
@@ -63,6 +63,10 @@ _PAIR = re.compile(
 _QUOTED = re.compile(
     r"[\"']([A-Za-z\u3400-\u9fff][\w .-]{0,40})[\"'] ?: ?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})')"
 )
+_STANDARD = str.maketrans("-_", "+/", "\r\n=")
+_HEAD = 16
+"""So many characters of base64 tell that the rest needn't be decoded; they are no less than a run has."""
+_HEX_HEAD = 24
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
@@ -165,7 +169,7 @@ def _pairs(form: re.Pattern[str], text: str) -> Iterator[Piece]:
 
 def _blobs(run: str, offset: int) -> Iterator[Piece]:
     as_hex = _HEX.fullmatch(run)
-    if as_hex is not None:
+    if as_hex is not None and may_hold_text(bytes.fromhex(as_hex[1][:_HEX_HEAD])):
         blob = blob_of(bytes.fromhex(as_hex[1]))
         if blob is not None:
             start = offset + as_hex.start(1)
@@ -181,8 +185,8 @@ def _blobs(run: str, offset: int) -> Iterator[Piece]:
 
 
 def _decoded(run: str) -> Blob | None:
-    compact = re.sub(r"[\r\n=]", "", run).replace("-", "+").replace("_", "/")
-    if len(compact) % 4 == 1:
+    compact = run.translate(_STANDARD)
+    if len(compact) % 4 == 1 or not may_hold_text(base64.b64decode(compact[:_HEAD])):
         return None
     return blob_of(base64.b64decode(compact + "=" * (-len(compact) % 4)))
 

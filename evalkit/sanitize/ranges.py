@@ -61,8 +61,7 @@ _UNIT = re.compile(
     r"(?i)((?:suite|ste|apt|apartment|unit|floor|fl|room|rm|flat|no|p\.? ?o\.? ?box|box)\b\.? ?#? ?|# ?)([\w-]+)"
 )
 _ANY_KIND = re.compile(
-    r"(?s).*[0-9a-f]{12}EXAMPLE.*"
-    r"|u[0-9a-f]{12}(?:@|%40)example\.com|U[0-9A-F]{12}(?:@|%40)EXAMPLE\.COM"
+    r"u[0-9a-f]{12}(?:@|%40)example\.com|U[0-9A-F]{12}(?:@|%40)EXAMPLE\.COM"
     r"|某[" + HAN + r"]{4}(?:路\d{1,3}号)?"
     r"|ffffffff-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
     r"|9\d\d[ -](?:0[1-9]|[1-4]\d)[ -]\d{4}"
@@ -72,6 +71,9 @@ _ANY_KIND = re.compile(
     r"|京I[·• -]?[0-9A-Z]{5,6}"
     r"|\[[a-z_]+ (?:removed|[0-9a-f]{16})\]"
 )
+_SECRET = re.compile(r"[0-9a-f]{12}EXAMPLE")
+_NUMBER = re.compile(r"[\d\s()+./-]{7,30}")
+_ID = re.compile(r"(\D{0,24}9\d{7,19})(\d{4})")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?:0|X){4}[A-Z0-9]{7,26}", re.IGNORECASE)
 _SSN = re.compile(r"9\d\d(?:0[1-9]|[1-4]\d)\d{4}")
 _NAME = re.compile(f"(?:[{_CONSONANTS}][{_VOWELS}]){{6}}")
@@ -82,7 +84,9 @@ _STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
 @lru_cache(maxsize=65536)
 def is_surrogate(kind: Kind, text: str) -> bool:
     """Whether `text`, taken for a value of `kind`, is a surrogate of that kind or of one that is never mistaken."""
-    if _ANY_KIND.fullmatch(text) or is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):
+    if ("EXAMPLE" in text and _SECRET.search(text)) or _ANY_KIND.fullmatch(text):
+        return True
+    if is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):
         return True
     if kind == "account":
         words = words_of_account(text)
@@ -107,7 +111,7 @@ def is_surrogate_int(digits: str) -> bool:
 
 def _is_number(text: str) -> bool:
     text = EXTENSION.sub("", text)
-    if not re.fullmatch(r"[\d\s()+./-]{7,30}", text):
+    if not _NUMBER.fullmatch(text):
         return False
     digits = digits_of(text)
     if len(digits) >= 13 and digits.startswith("400000"):
@@ -159,7 +163,7 @@ def check_number(text: str, modulus: int) -> int:
 
 
 def _is_id(text: str) -> bool:
-    match = re.fullmatch(r"(\D{0,24}9\d{7,19})(\d{4})", text)
+    match = _ID.fullmatch(text)
     return match is not None and int(match[2]) == check_number(match[1], 10_000)
 
 

@@ -12,7 +12,7 @@ from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.detect import ASK, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, parse_nested, serialize_like
+from evalkit.sanitize.embedded import MAX_NESTING, Parsed, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
 from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
@@ -32,10 +32,14 @@ class Rewriter:
 
     Args:
         flat: texts of which harvesting showed that no other value is in them (see `Harvester`).
+        parsed: JSON in texts that harvesting parsed already.
     """
 
-    def __init__(self, policy: Policy, detector: Detector, lexicon: Lexicon, flat: set[str]) -> None:
+    def __init__(
+        self, policy: Policy, detector: Detector, lexicon: Lexicon, flat: set[str], parsed: Parsed | None = None
+    ) -> None:
         self._flat_texts = flat
+        self._parsed = parsed or Parsed()
         self._policy = policy
         self._detector = detector
         self._lexicon = lexicon
@@ -128,6 +132,7 @@ class Rewriter:
         else:
             made = self._list(node, hint, scope, depth)
         if self._memo is not None:
+            made = node if made == node else made  # a number is replaced by another one, never by its equal
             self._memo[mark] = (node, made)  # the node is kept, so that its identity is not given to another one
         return made
 
@@ -223,7 +228,7 @@ class Rewriter:
         self._nesting += 1
         outer, self._found = self._found, set()
         try:
-            nested = parse_nested(text)
+            nested = self._parsed.take(text)
             new = self._flat(text) if nested is None else self._nested(text, nested)
             return new, frozenset(self._found)
         finally:

@@ -60,7 +60,8 @@ class Sanitizer:
         self._detector = detector = detector or Detector(policy, [load_recogniser(name) for name in policy.ner])
         self._lexicon = Lexicon(policy, Mint(key))
         self._harvester = Harvester(policy, detector)
-        self._rewriter = Rewriter(policy, detector, self._lexicon, self._harvester.flat)
+        harvester = self._harvester
+        self._rewriter = Rewriter(policy, detector, self._lexicon, harvester.flat, harvester.parsed)
         self._lock = threading.RLock()
         self._rules_digest = rules_digest_of
         self._harvested: Harvested | None = None

@@ -26,6 +26,7 @@ _LONG = 20_000
 """From this many bytes on a rule reads the lines around its keywords only."""
 _AROUND = 4_000
 _SHORT = 6
+_NEVER = r"[^\s\S]"
 
 
 class SecretSpan(NamedTuple):
@@ -44,17 +45,17 @@ class _Allow:
         self._stopwords = tuple(word.lower().encode() for word in body.get("stopwords", ()))
         self._stops: Any = None
         self._patterns: tuple[str, ...] = tuple(body.get("regexes", ()))
-        self._compiled: list[Any] | None = None
+        self._compiled: Any = None
 
     def takes(self, secret: bytes, match: bytes, line: bytes) -> bool:
         """Whether the secret is none after all."""
         if self._compiled is None:
             import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
 
-            self._compiled = [_compiled(pattern) for pattern in self._patterns]
+            self._compiled = _compiled("|".join(f"(?:{pattern})" for pattern in self._patterns) or _NEVER)
             self._stops = ahocorasick_rs.BytesAhoCorasick(list(self._stopwords)) if self._stopwords else None
         target = {"match": match, "line": line}.get(self.target, secret)
-        if any(pattern.search(target) for pattern in self._compiled):
+        if self._compiled.search(target):
             return True
         return self._stops is not None and bool(self._stops.find_matches_as_indexes(secret.lower()))
 
@@ -149,10 +150,11 @@ def gitleaks_rules() -> GitleaksRules:
     return GitleaksRules(json.loads((files("evalkit.sanitize.rules") / "gitleaks.json").read_text("utf-8")))
 
 
+@lru_cache(maxsize=4096)
 def entropy(text: str) -> float:
     """Shannon entropy of the characters of `text`, in bits a character; 0 for the empty text."""
     counts, size = Counter(text).values(), len(text)
-    return -sum(count / size * math.log2(count / size) for count in counts)
+    return -sum([count / size * math.log2(count / size) for count in counts])
 
 
 def _window(data: bytes, first: int, last: int) -> tuple[int, int]:

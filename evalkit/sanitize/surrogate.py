@@ -14,7 +14,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 from evalkit.errors import SanitizationFailed
-from evalkit.sanitize.normal import NAME_WORD, has_cjk, is_cjk, luhn_digit
+from evalkit.sanitize.normal import has_cjk, is_cjk, luhn_digit, name_word
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import (
     CN_PREFIXES,
@@ -73,6 +73,7 @@ class Mint:
     def __init__(self, key: bytes, first: int = 0) -> None:
         self._key = key
         self._first = first
+        self._words: dict[str, str] = {}
         self._cores: dict[tuple[str, str], str] = {}
         self._owners: dict[tuple[str, str], str] = {}
 
@@ -83,7 +84,7 @@ class Mint:
             SanitizationFailed: the kind's range is used up.
         """
         if kind == "name":
-            return NAME_WORD.sub(lambda match: self._name_word(match[0]), text)
+            return name_word(text).sub(self._spelled_word, text)
         if kind == "account":
             return self._account(text)
         return render(kind, self.core(kind, norm), text)
@@ -109,6 +110,13 @@ class Mint:
     def _seed(self, kind: str, norm: str, attempt: int) -> bytes:
         message = f"{kind}\0{norm}\0{attempt}".encode("utf-8", "surrogatepass")
         return hmac.digest(self._key, message, "sha256")
+
+    def _spelled_word(self, match: re.Match[str]) -> str:
+        word = match[0]
+        known = self._words.get(word)
+        if known is None:
+            known = self._words[word] = self._name_word(word)
+        return known
 
     def _name_word(self, word: str) -> str:
         if is_name_surrogate(word) or (len(word) == 1 and not is_cjk(word)):

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from evalkit.canonical import Json
+from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
+from evalkit.playback.endpoint.model import Endpoint
+from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault
+from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
 
@@ -55,6 +59,7 @@ class ModelEndpoint:
 
     Attributes:
         name, system_prompt, temperature, extra_body: see `playback.overrides.Overrides`.
+        headers, key_env, tries, timeout_s, concurrency: see `playback.endpoint.model.Endpoint`.
     """
 
     base_url: str
@@ -62,6 +67,16 @@ class ModelEndpoint:
     system_prompt: str | None = None
     temperature: float | None = None
     extra_body: Mapping[str, Json] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    key_env: str = "OPENAI_API_KEY"
+    tries: int = 5
+    timeout_s: float = 300.0
+    concurrency: int = 32
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What is asked."""
+        return Endpoint(self.base_url, self.headers, self.key_env, self.tries, self.timeout_s, self.concurrency)
 
     @property
     def overrides(self) -> Overrides:
@@ -74,13 +89,16 @@ class Suite:
     """Which cases, which target, how often, which gate policy.
 
     Attributes:
-        target: ``module:function``; empty to use each case's own.
+        target: see `playback.targets.reference`; empty to use each case's own.
         samples: replays a case.
         mode: see `playback.model.Mode`.
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
+        budget: what may be spent before the run stops.
+        prices: of models, for the cost.
+        on_miss: how calls that a case holds no answer for are answered; the flags' rules first.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
     """
@@ -97,8 +115,16 @@ class Suite:
     model: ModelEndpoint | None = None
     baseline: str = ""
     faults: tuple[Fault, ...] = ()
+    on_miss: tuple[MissRule, ...] = ()
+    budget: Budget = NO_LIMITS
+    prices: tuple[Price, ...] = ()
     sandbox: bool = False
     unsafe_replay: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether a live model is asked."""
+        return self.model is not None and self.mode != "exact"
 
 
 @dataclass(frozen=True, slots=True)

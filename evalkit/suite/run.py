@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -14,13 +15,14 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError, IntegrityError
+from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
 from evalkit.suite.executors.protocol import EXECUTORS, Task
 from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, read_journal, tally_of
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, plan_items, split_item
 from evalkit.suite.results import write_results
 from evalkit.suite.select import CaseRef
-from evalkit.suite.work import SANITIZING
+from evalkit.suite.work import LEDGER, SANITIZING, WORLD
 
 __all__ = ["MANIFEST_NAME", "Progress", "execute", "read_manifest", "start_run", "suite_json"]
 
@@ -97,30 +99,49 @@ def execute(
     workers: int,
     on_progress: Callable[[Progress], None],
     sanitizing: Mapping[str, Any] | None = None,
-) -> None:
+    world: Mapping[str, Any] | None = None,
+) -> str:
     """Does what the journal does not hold yet, then writes samples and traces.
+
+    A run whose budget is spent stops: the samples that it came to are written, and its journal stays, which says that
+    it is not whole. The reason is given back; it is empty for a whole run.
 
     Args:
         folder: the run's; holds the manifest.
         executor: name in the registry.
         on_progress: is called after each finished item.
         sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
+        world: the project's choices about the frozen world; see `suite.work.WORLD`.
 
     Raises:
         EvalkitError: what a worker raised on purpose.
         KeyboardInterrupt: stopped; the journal holds what was done.
     """
     progress = Progress(total=len(cases) * suite.samples)
+    plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}
     with _sole_writer(folder):
         done = _journaled(folder, progress)
         items = plan_items(cases, suite.samples, workers, done)
+        ledger = _account(folder, suite)
+        if ledger is not None:
+            plan[LEDGER] = str((folder / LEDGER_NAME).absolute())
         journal = Journal(folder)
         try:
-            _do(items, journal, {**suite_json(suite), SANITIZING: sanitizing}, executor, workers, progress, on_progress)
+            _do(items, journal, plan, executor, workers, progress, on_progress, ledger)
         finally:
             journal.close()
         write_results(folder)
+        if ledger is not None and progress.done < progress.total:
+            return ledger.stopped()
         (folder / JOURNAL_NAME).unlink()
+        return ""
+
+
+def _account(folder: Path, suite: Suite) -> Ledger | None:
+    """The run's account, where something is spent or limited; an exact run without limits needs none."""
+    if not suite.live and not suite.budget.json() and not (folder / LEDGER_NAME).exists():
+        return None
+    return Ledger.opened(folder / LEDGER_NAME, suite.budget, 1 if suite.model is None else suite.model.concurrency)
 
 
 def _journaled(folder: Path, progress: Progress) -> set[tuple[str, int]]:
@@ -139,17 +160,33 @@ def _do(
     workers: int,
     progress: Progress,
     on_progress: Callable[[Progress], None],
+    ledger: Ledger | None,
 ) -> None:
     dead: list[Item] = []
+    last = time.monotonic()
+
+    def worked() -> None:
+        nonlocal last
+        if ledger is not None:
+            now = time.monotonic()
+            ledger.worked(now - last)
+            last = now
 
     def done(_item: Item, batch: bytes) -> None:
-        journal.append(batch)
-        progress.count(tally_of(batch))
+        tally = tally_of(batch)
+        if len(tally) > 1:  # more than the cost: some samples
+            journal.append(batch)
+        worked()
+        progress.count(tally)
         on_progress(progress)
 
-    while items:
+    def over() -> bool:
+        return ledger is not None and bool(ledger.stopped())
+
+    while items and not over():
         with _scratch() as scratch:
-            EXECUTORS.get(executor)(Task(suite, items, workers, scratch, done, dead.append))
+            EXECUTORS.get(executor)(Task(suite, items, workers, scratch, done, dead.append, over))
+        worked()
         items = []
         for item in dead:
             if item.size > 1:

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from evalkit.capture.caller import Caller
 from evalkit.capture.http import http_capture
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.case.store import read_case
 from evalkit.errors import ConfigError, ReplayRefused
+from evalkit.playback.endpoint.calls import LiveModel, check_headers
+from evalkit.playback.endpoint.ledger import Ledger
+from evalkit.playback.endpoint.local import local_caller
 from evalkit.playback.model import Replay
+from evalkit.playback.options import PLAIN_WORLD, world_from_json
 from evalkit.playback.overrides import NO_OVERRIDES
 from evalkit.playback.replay import prepare
-from evalkit.playback.targets.protocol import TARGETS, Target
+from evalkit.playback.targets.make import make_target
+from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.targets.reference import is_outside
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -26,10 +34,16 @@ from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
 
-__all__ = ["SANITIZING", "Worker"]
+__all__ = ["LEDGER", "SANITIZING", "WORLD", "Worker"]
+
+LEDGER = "ledger"
+"""Where a worker's plan has the path of the run's account."""
 
 SANITIZING = "sanitizing"
 """Where a worker's plan has the sanitizer's policy and key file; without it outputs are kept as they are."""
+
+WORLD = "world"
+"""Where a worker's plan has the project's choices about the frozen world."""
 
 _PASSING_KEPT = 3
 
@@ -47,15 +61,38 @@ class Worker:
     """Replays items of one suite, in one process.
 
     Args:
-        suite: the suite as JSON (it crosses a process border), with the sanitizer's rules under `SANITIZING`.
+        suite: the suite as JSON (it crosses a process border), with the sanitizer's rules under `SANITIZING`
+            and the choices about the world under `WORLD`.
     """
 
     def __init__(self, suite: Mapping[str, Any]) -> None:
         body = dict(suite)
         self._sanitizing: Mapping[str, Any] | None = body.pop(SANITIZING, None)
         self._sanitizer: Sanitizer | None = None
+        ledger = body.pop(LEDGER, None)
+        self._ledger = None if ledger is None else Ledger(Path(ledger))
+        self._key = os.environ.get("EVALKIT_PSEUDONYM_KEY")  # in a replay's world there is none
+        world = body.pop(WORLD, None)
+        self._options = PLAIN_WORLD if world is None else world_from_json(world)
         self._suite = suite_from_json(body, "the run's plan")
-        self._targets: dict[str, Target] = {}
+        self._targets: dict[str, AnyTarget] = {}
+
+    @property
+    def base_url(self) -> str | None:
+        """Where the suite's live model is; None without one."""
+        return None if self._suite.model is None else self._suite.model.base_url
+
+    def live_model(self, ledger: Path | None) -> Callable[[], LiveModel] | None:
+        """What makes the suite's live model, in a process that may ask it; None without one.
+
+        Raises:
+            ConfigError: a header of the endpoint names a variable that is not set.
+        """
+        model = self._suite.model
+        if model is None or ledger is None or not self._suite.live:
+            return None
+        check_headers(model.endpoint, os.environ)
+        return lambda: LiveModel(model.endpoint, Ledger(ledger), self._suite.prices)
 
     def warm(self) -> None:
         """Loads here what every item needs: forks that are confined later could not, and need not anew."""
@@ -63,8 +100,14 @@ class Worker:
             self._made()
         import_module("time_machine")
 
-    def do(self, item: Item) -> bytes:
+    def do(self, item: Item, caller: Caller | None = None) -> bytes:
         """The item's samples and kept traces as a journal line.
+
+        Once the run's budget is spent no replay begins; one that the budget ended is no sample, and is left for the
+        run's continuation.
+
+        Args:
+            caller: who asks the live model, where this process can't.
 
         Raises:
             ConfigError: a target can't be loaded.
@@ -72,12 +115,22 @@ class Worker:
         """
         samples: list[Sample] = []
         traces: dict[str, KeptTrace] = {}
-        with http_capture(), carry_context():  # installed once for the whole item
+        with ExitStack() as stack:  # what is installed once for the whole item
+            model = self._suite.model
+            if model is not None and caller is None and self._ledger is not None and self._suite.live:
+                opened = local_caller(model.endpoint, self._ledger, self._suite.prices)
+                caller = stack.enter_context(opened)
+            stack.enter_context(http_capture())
+            stack.enter_context(carry_context())
             for portion in item.portions:
-                self._do_portion(portion, samples, traces)
+                if not self._do_portion(portion, samples, traces, caller):
+                    break
         return encode_batch(samples, list(traces.values()))
 
-    def _do_portion(self, portion: Portion, samples: list[Sample], traces: dict[str, KeptTrace]) -> None:
+    def _do_portion(
+        self, portion: Portion, samples: list[Sample], traces: dict[str, KeptTrace], caller: Caller | None
+    ) -> bool:
+        """Adds a portion's samples and traces; whether the run may go on."""
         case = read_case(portion.path)
         target = self._target(case)
         try:
@@ -88,32 +141,45 @@ class Worker:
                 seed=self._suite.seed,
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
+                on_miss=self._suite.on_miss,
+                sandbox=self._suite.sandbox,
+                caller=caller,
                 timeout_s=self._suite.timeout_s,
+                options=self._options,
                 sanitizer=None if self._sanitizing is None else self._made,
             )
         except ReplayRefused as refused:  # one case that can't be replayed doesn't stop the others
             samples += [_refused(case, index, refused) for index in portion.samples]
-            return
+            return True
         check_ids = [check.id for check in case.checks]
         passing = 0
-        with prepared.entered() as day:
+        with prepared.entered(target) as day:
             for index in portion.samples:
+                if self._stopped():
+                    return False
                 replay = day.replay(target, index)
+                if replay.stopped:
+                    return False
                 samples.append(_sample(case, index, replay, check_ids))
                 passed = replay.status == "passed"
                 if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
                     traces.setdefault(replay.digest, KeptTrace(replay.digest, case.id, replay.text.decode()))
                     passing += passed
+        return True
+
+    def _stopped(self) -> bool:
+        """Whether the budget is spent; a confined process can't see the account, and asks by its calls."""
+        return self._ledger is not None and bool(self._ledger.stopped())
 
     def _made(self) -> Sanitizer:
         if self._sanitizer is None:
             rules = self._sanitizing or {}
             path = Path(rules["key_file"]) if rules.get("key_file") else None
-            key = key_at_hand(path, os.environ.get("EVALKIT_PSEUDONYM_KEY"))
+            key = key_at_hand(path, self._key)
             self._sanitizer = Sanitizer(Policy.from_json(rules["policy"]), key)
         return self._sanitizer
 
-    def _target(self, case: Case) -> Target:
+    def _target(self, case: Case) -> AnyTarget:
         reference = self._suite.target or case.target
         if not reference:
             raise ConfigError(
@@ -121,8 +187,14 @@ class Worker:
                 f"case {case.id}",
                 'add target = "module:function" to the suite',
             )
+        if self._suite.sandbox and is_outside(reference):
+            raise ConfigError(
+                "a sandbox starts no programs and opens no connections, so it holds no agent in another process",
+                f"target {reference}",
+                "run this suite without a sandbox",
+            )
         if reference not in self._targets:
-            self._targets[reference] = TARGETS.get("python")(reference)
+            self._targets[reference] = make_target(reference)
         return self._targets[reference]
 
 

@@ -15,7 +15,7 @@ from evalkit.canonical import Json, digest
 from evalkit.errors import EvalkitError
 from evalkit.trace.model import Step
 
-__all__ = ["Approval", "action_hash", "approval_of", "decision_of"]
+__all__ = ["Approval", "action_hash", "approval_of", "decided_otherwise", "decision_of"]
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "approved": ("approved", "granted", "allowed", "is_approved"),
@@ -23,8 +23,23 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "at": ("at", "approved_at"),
     "until": ("until", "valid_until", "expires_at", "expires"),
 }
+_VERDICT_KEYS = (*_NAMES["approved"], "allow", "decision", "status")
 _YES = frozenset({"approved", "approve", "granted", "allowed", "allow", "yes"})
 _NO = frozenset({"rejected", "reject", "refused", "denied", "deny", "no"})
+_OPPOSITE = {
+    "approved": "rejected",
+    "approve": "reject",
+    "granted": "denied",
+    "allowed": "denied",
+    "allow": "deny",
+    "yes": "no",
+    "rejected": "approved",
+    "reject": "approve",
+    "refused": "approved",
+    "denied": "allowed",
+    "deny": "allow",
+    "no": "yes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,24 @@ def decision_of(answer: Json) -> dict[str, Json]:
         return found
     truth = _truth(answer)
     return {"answer": answer} if truth is None else {"approved": truth}
+
+
+def decided_otherwise(answer: Json, *, approved: bool) -> Json:
+    """An approver's or a policy's answer with another verdict, in the form that `answer` has.
+
+    An answer in which no verdict is found, or None, becomes a bare truth value.
+    """
+    if isinstance(answer, str) and _truth(answer) is not None:
+        return answer if _truth(answer) is approved else _OPPOSITE[answer.lower()]
+    if isinstance(answer, dict):
+        changed = dict(answer)
+        keys = [
+            key for key in (*_NAMES["approved"], "allow", "decision", "status") if _truth(answer.get(key)) is not None
+        ]
+        for key in keys:
+            changed[key] = decided_otherwise(answer[key], approved=approved)
+        return changed if keys else approved
+    return approved
 
 
 def _truth(answer: Json) -> bool | None:

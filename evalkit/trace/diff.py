@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,18 @@ import orjson
 from evalkit.canonical import Json, digest
 from evalkit.errors import InputError
 from evalkit.trace.model import Step, Trace
+from evalkit.trace.spent import Spent, spent
 
 __all__ = ["Comparison", "Difference", "DifferenceKind", "Pair", "compare"]
 
-DifferenceKind: TypeAlias = Literal["decision", "tool", "argument", "result", "outcome"]
+DifferenceKind: TypeAlias = Literal[
+    "decision", "tool", "argument", "policy", "citation", "result", "outcome", "cost", "latency"
+]
 _MAX_ALIGNED = 10_000
 _SHOWN = 100
+_TENTH = 0.1
+_SHORTEST_ID = 3
+_DECIDES = ("policy", "approval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ class Comparison:
         differences: all of them, in order.
         pairs: the steps aligned for a view side by side.
         similarity: of the final answers' texts, 0 to 1.
+        spent: what each run took.
     """
 
     same_outcome: bool
@@ -67,14 +75,16 @@ class Comparison:
     differences: tuple[Difference, ...]
     pairs: tuple[Pair, ...]
     similarity: float
+    spent: tuple[Spent, Spent]
 
 
 def compare(left: Trace, right: Trace) -> Comparison:
-    """Compares two runs; times, ids and usage are no difference."""
+    """Compares two runs; times of single steps and ids are no difference."""
     pairs = tuple(_aligned(left.steps, right.steps))
     found = [one for pair in pairs if not pair.same and (one := _difference(pair, left, right)) is not None]
-    outcome = _outcome(left, right)
-    found += [outcome] if outcome else []
+    outcome, took = _outcome(left, right), (spent(left), spent(right))
+    found += [one for one in (_cites(left, right), outcome) if one]
+    found += _dearer(*took)
     return Comparison(
         same_outcome=outcome is None,
         same_tools=[step.name for step in left.of_kind("tool")] == [step.name for step in right.of_kind("tool")],
@@ -83,7 +93,31 @@ def compare(left: Trace, right: Trace) -> Comparison:
         differences=tuple(found),
         pairs=pairs,
         similarity=_similarity(left.output, right.output),
+        spent=took,
     )
+
+
+def _cites(left: Trace, right: Trace) -> Difference | None:
+    """The found documents that only one of the answers names by id."""
+    mine, theirs = _cited(left), _cited(right)
+    if mine == theirs:
+        return None
+    sides = [", ".join(sorted(ids)) or "none" for ids in (mine, theirs)]
+    return Difference("citation", f"the answer cites {sides[0]} against {sides[1]}")
+
+
+def _dearer(one: Spent, other: Spent) -> Iterator[Difference]:
+    if one.cost_usd is not None and other.cost_usd is not None:
+        if _apart(one.cost_usd, other.cost_usd):
+            yield Difference("cost", f"it cost ${one.cost_usd:.4g} against ${other.cost_usd:.4g}")
+    elif one.tokens is not None and other.tokens is not None and _apart(one.tokens, other.tokens):
+        yield Difference("cost", f"it took {one.tokens:,} tokens against {other.tokens:,}")
+    if one.duration_s is not None and other.duration_s is not None and _apart(one.duration_s, other.duration_s):
+        yield Difference("latency", f"it took {one.duration_s:.3g} s against {other.duration_s:.3g} s")
+
+
+def _apart(one: float, other: float) -> bool:
+    return abs(one - other) > _TENTH * max(abs(one), abs(other))
 
 
 def _aligned(left: Sequence[Step], right: Sequence[Step]) -> Iterator[Pair]:
@@ -114,7 +148,8 @@ def _difference(pair: Pair, left: Trace, right: Trace) -> Difference | None:
         side = "left" if other is None else "right"
         if only is None or only.kind not in ("tool", "retrieval", "policy", "approval"):
             return None
-        return Difference("tool", f"only the {side} run calls {only.name}", pair.left, pair.right)
+        verb, kind = ("asks", "policy") if only.kind in _DECIDES else ("calls", "tool")
+        return Difference(kind, f"only the {side} run {verb} {only.name}", pair.left, pair.right)  # type: ignore[arg-type]  # one of two literals
     if one.kind == "model" and other.kind == "model":
         if _decided(one) == _decided(other):
             return None
@@ -127,7 +162,11 @@ def _difference(pair: Pair, left: Trace, right: Trace) -> Difference | None:
     if _key(one.input) != _key(other.input):
         sentence = f"{one.name} was given {_said(one.input)} against {_said(other.input)}"
         return Difference("argument", sentence, one.seq, other.seq)
-    answers = [_said(step.error.type if step.error else step.output) for step in (one, other)]
+    answers = [_said(step.error.type if step.error else _shown_result(step)) for step in (one, other)]
+    if one.kind in _DECIDES:
+        return Difference("policy", f"{one.name} said {answers[0]} against {answers[1]}", one.seq, other.seq)
+    if one.kind == "retrieval":
+        return Difference("citation", f"{one.name} found {answers[0]} against {answers[1]}", one.seq, other.seq)
     return Difference("result", f"{one.name} answered {answers[0]} against {answers[1]}", one.seq, other.seq)
 
 
@@ -140,6 +179,24 @@ def _outcome(left: Trace, right: Trace) -> Difference | None:
     if _key(left.output) != _key(right.output):
         return Difference("outcome", f"the final answer is {_said(left.output)} against {_said(right.output)}")
     return None
+
+
+def _shown_result(step: Step) -> Json:
+    """A step's output; of a retrieval the documents' ids, where they have any."""
+    ids: list[Json] = [*_document_ids(step)]
+    return ids if ids and step.kind == "retrieval" else step.output
+
+
+def _document_ids(step: Step) -> list[str]:
+    documents = step.output if isinstance(step.output, list) else []
+    return [str(each["id"]) for each in documents if isinstance(each, dict) and each.get("id") is not None]
+
+
+def _cited(trace: Trace) -> set[str]:
+    """The ids of found documents that stand in the final answer; very short ones may be anything."""
+    text = _text(trace.output)
+    known = {each for step in trace.of_kind("retrieval") for each in _document_ids(step) if len(each) >= _SHORTEST_ID}
+    return {each for each in known if re.search(rf"(?<!\w){re.escape(each)}(?!\w)", text)}
 
 
 def _effects(trace: Trace) -> Counter[tuple[str, str]]:

@@ -33,7 +33,7 @@ _ESCAPED_COLON = re.compile(rb"\\u003[aA]")
 _SHOWN_KEY = 60
 _colons_in = methodcaller("count", ":")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-_CURE = "export the trace again as standard JSON in UTF-8"
+_CURE = "write it as standard JSON in UTF-8; a trace: export it again"
 
 
 def parse_json(data: bytes, where: str) -> Json:

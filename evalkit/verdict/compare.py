@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
@@ -42,6 +42,8 @@ def case_verdicts(
     baseline: Baseline | None,
     *,
     frozen: bool,
+    planned: int = 0,
+    stopped: str = "",
 ) -> list[CaseVerdict]:
     """One verdict a case, in the order of `cases`.
 
@@ -49,6 +51,8 @@ def case_verdicts(
     whose gating checks changed since the baseline has none.
 
     Args:
+        planned: samples a case should have.
+        stopped: why the run stopped before its end: a case that lacks samples passes nothing then.
         frozen: whether everything the target saw was frozen: then equal replays prove that there is no variance.
     """
     counts = {case.id: _count(samples.get(case.id, ())) for case in cases}
@@ -58,9 +62,11 @@ def case_verdicts(
     for case in cases:
         found = samples.get(case.id, ())
         deterministic = frozen and len(found) > 1 and len({s.trace for s in found if s.trace}) == 1
-        verdicts.append(
-            _verdict(case, counts[case.id], found, policy, rows[case.id], compared.get(case.id), deterministic)
-        )
+        verdict = _verdict(case, counts[case.id], found, policy, rows[case.id], compared.get(case.id), deterministic)
+        if stopped and len(found) < planned and verdict.verdict != "FAIL":
+            reason = f"only {len(found)} of {planned} samples: {stopped}"
+            verdict = replace(verdict, verdict="INCONCLUSIVE", reason=reason)
+        verdicts.append(verdict)
     return verdicts
 
 

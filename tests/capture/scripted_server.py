@@ -109,7 +109,9 @@ def scripted_server() -> Iterator[ScriptedServer]:
 
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length") or 0)
-            script.requests.append({"path": self.path, "body": _body(self.rfile.read(length))})
+            body = _body(self.rfile.read(length))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            script.requests.append({"path": self.path, "headers": headers, "body": body})
             self._send(script.take())
 
         do_GET = do_POST  # noqa: N815  # the name that http.server looks for

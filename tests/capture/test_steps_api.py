@@ -22,7 +22,7 @@ from evalkit.trace.model import Step
 from evalkit.trace.side_effect import lives
 from evalkit.trace.snapshot import snapshot
 from tests.build import a_trace, tool_step
-from tests.capture.harness import session
+from tests.capture.harness import InOrder, session
 from tests.integrations.loop import recorded, replayed, shown
 from tests.project import Project
 from tests.strategies import json_values
@@ -193,6 +193,88 @@ def test_a_block_tells_how_its_effect_ended(live: Callable[[Any], Any], statuses
     assert other.statuses == ("planned",)
 
 
+class Bank:
+    """Takes payments; the answer to the first is lost. Tells afterwards whether one was taken."""
+
+    def __init__(self, *, taken: bool, knows: bool = True) -> None:
+        self.taken = taken
+        self.knows = knows
+        self.asked = 0
+        self.paid = 0
+
+    def pay(self) -> None:
+        """Pays; the first time nobody hears of it."""
+        self.paid += 1
+        if self.paid == 1:
+            raise TimeoutError
+
+    def find(self, name: str, key: Any) -> Any:
+        """Whether it was paid."""
+        self.asked += 1
+        return "unknown" if not self.knows else ("confirmed", f"R-{key}") if self.taken else "failed"
+
+
+def paying(bank: Bank) -> str:
+    """Pays, and once more where it is known that nothing happened."""
+    deed = evalkit.side_effect("pay", key="k", reconciler=bank.find)
+    try:
+        with deed:
+            bank.pay()
+    except TimeoutError:
+        with deed:
+            bank.pay()
+    return deed.settle()
+
+
+def test_a_retry_is_possible_once_it_is_known_that_nothing_happened() -> None:
+    """The reconciler is asked as a read tool, and what it said is noted."""
+    bank = Bank(taken=False)
+    with session() as run:
+        assert paying(bank) == "confirmed"
+    assert (bank.paid, bank.asked) == (2, 1)
+    (life,) = lives(a_trace(*run.steps))
+    assert life.statuses == ("planned", "executing", "unknown", "reconciled", "executing", "confirmed")
+    (asked,) = [step for step in run.steps if step.kind == "tool"]
+    assert (asked.name, asked.input, asked.effect) == ("reconcile_pay", {"name": "pay", "key": "k"}, "read")
+
+
+@pytest.mark.parametrize(
+    ("bank", "said"), [(Bank(taken=True), "done already"), (Bank(taken=False, knows=False), "nobody knows")]
+)
+def test_no_retry_is_possible_while_it_may_have_happened(bank: Bank, said: str) -> None:
+    """Done, or not known: the block is not entered again; outside of a recording too."""
+    with pytest.raises(UsageError, match=said):
+        paying(bank)
+    assert bank.paid == 1
+
+
+def test_a_replay_does_not_ask_the_reconciler() -> None:
+    """Its recorded answer settles the effect again."""
+    bank = Bank(taken=True)
+
+    def agent() -> str:
+        deed = evalkit.side_effect("pay", key="k", reconciler=bank.find)
+        deed.unknown("timeout")
+        return deed.settle()
+
+    with session() as run:
+        assert agent() == "confirmed"
+    with session(InOrder([step for step in run.steps if step.kind == "tool"])) as again:
+        assert agent() == "confirmed"
+    assert bank.asked == 1
+    assert [step.input for step in again.steps] == [step.input for step in run.steps]
+    assert lives(a_trace(*again.steps))[0].receipt == "R-k"
+
+
+@pytest.mark.parametrize("answer", ["maybe", None, ("paid", 1)])
+def test_a_reconciler_must_say_one_of_three_things(answer: Any) -> None:
+    """And there must be one to ask."""
+    with pytest.raises(UsageError, match="said"):
+        evalkit.side_effect("pay", reconciler=lambda name, key: answer).settle()
+    with pytest.raises(UsageError, match="no reconciler"):
+        evalkit.side_effect("pay").settle()
+
+
 def test_what_is_unknown_can_be_reconciled_from_elsewhere() -> None:
     """By name and key: it is one life."""
     with session() as run:
@@ -316,6 +398,7 @@ def test_a_tools_definition_stands_with_its_first_step() -> None:
             },
             "required": ["order"],
         },
+        "output_schema": {"type": "object", "additionalProperties": {"type": "string"}},
     }
     assert second.attributes == {}
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from evalkit.case.lock import read_lock
 from evalkit.case.store import read_case
 from tests.project import Project, healthy
@@ -59,11 +61,11 @@ def test_a_retired_case_can_not_be_promoted(project: Project) -> None:
 
 def test_checks_may_be_edited_but_must_fail_on_the_incident(project: Project) -> None:
     """A weaker set of checks that the incident passes is refused."""
-    case_id = project.promoted()
+    case_id = project.ingested()
     project.write("checks.json", [{"type": "called", "params": {"name": "refund", "max": 1}, "note": "by hand"}])
     assert project.run("edit", case_id, "--checks", "checks.json", "--reason", "stricter").code == 0
     newest = read_case(project.root / "cases" / case_id)
-    assert (newest.version, newest.state, newest.checks[0].note) == (4, "permanent", "by hand")
+    assert (newest.version, newest.state, newest.checks[0].note) == (2, "proposed", "by hand")
     project.write("checks.json", [{"type": "called", "params": {"name": "refund"}}])
     done = project.run("edit", case_id, "--checks", "checks.json", "--reason", "weaker")
     assert (done.code, "no gating check fails" in done.err) == (2, True)
@@ -118,6 +120,20 @@ def test_diff_of_versions_and_of_traces(project: Project) -> None:
     assert json.dumps(found)
 
 
+def test_diff_compares_each_of_several_replays_with_the_incident(project: Project) -> None:
+    """As `replay --repeat --out` writes them: each under its id, with what it took, and a list as JSON."""
+    case_id = project.ingested("refund-twice", "--target", "tests.suite.agents:once")
+    assert project.run("replay", case_id, "--repeat", "2", "--out", "again.trace").code in (0, 1)
+    told = project.run("diff", case_id, "again.trace")
+    assert told.code == 0, told.err
+    assert all(line in told.out for line in (f"{case_id}@1#0:", f"{case_id}@1#1:", "answers alike: ", "took: 0 model"))
+    found = project.run("diff", case_id, "again.trace", "--json").json()
+    assert [one["right"] for one in found] == [f"{case_id}@1#0", f"{case_id}@1#1"]
+    refused = project.run("diff", "again.trace", case_id)
+    assert refused.code == 2
+    assert "2 traces, one wanted on the left side" in refused.err
+
+
 def test_terminal_output_holds_no_escape_from_a_trace(project: Project) -> None:
     """Escape sequences and bidi overrides of a trace appear as visible codes."""
     hostile = "\x1b[31mred\x1b]0;title\x07\u202eevil\x9b"
@@ -126,3 +142,25 @@ def test_terminal_output_holds_no_escape_from_a_trace(project: Project) -> None:
     done = project.run("inspect", "t.trace")
     assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(done.out)
     assert "\\x1b[31mred" in done.out
+
+
+def test_checks_go_out_and_in_again(project: Project) -> None:
+    """What `show --json` gives, `edit` takes: nothing changes but what a person changes in it."""
+    case_id = project.ingested()
+    before = read_case(project.root / "cases" / case_id)
+    bodies = project.run("show", case_id, "--json").json()["checks"]
+    project.write("checks.json", bodies)
+    assert project.run("edit", case_id, "--checks", "checks.json", "--reason", "as they are").code == 0
+    assert read_case(project.root / "cases" / case_id).checks == before.checks
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [("gating", None), ("gating", "false"), ("evidence", 5), ("evidence", ["2"]), ("confidence", "x")],
+)
+def test_a_field_of_a_wrong_form_is_refused(project: Project, field: str, wrong: object) -> None:
+    """A gate that was misspelt must not turn into an observation."""
+    case_id = project.ingested()
+    project.write("checks.json", [{"type": "called", "params": {"name": "refund", "max": 1}, field: wrong}])
+    done = project.run("edit", case_id, "--checks", "checks.json", "--reason", "x")
+    assert (done.code, f"{field} of a check is" in done.err) == (2, True)

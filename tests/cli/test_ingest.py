@@ -59,6 +59,18 @@ def test_the_expected_outcome_may_be_stated(project: Project) -> None:
     assert "done.ok" in done.out or "/done/ok" in done.out
 
 
+def test_a_refusal_says_what_did_not_help(project: Project) -> None:
+    """An expectation that holds, and a healthy run that did the same, are named; not only that no rule was broken."""
+    project.write("run.trace", healthy())
+    project.write("same.trace", healthy(id="the-same-again"))
+    project.write("expected.json", {"done": {"ok": True}})
+    done = project.run("ingest", "run.trace", "--expect", "expected.json")
+    assert (done.code, "all that was expected holds on the incident" in done.err) == (2, True)
+    done = project.run("ingest", "run.trace", "--passing", "same.trace")
+    assert (done.code, "the-same-again did the very same" in done.err) == (2, True)
+    assert not (project.root / "cases").exists()
+
+
 def test_a_healthy_run_tells_what_should_have_been(project: Project) -> None:
     """By contrast: one refund instead of two."""
     project.write("incident.trace", incident())

@@ -105,6 +105,45 @@ def test_a_permanent_case_is_permanent_already(project: Project) -> None:
     assert project.run("check").code == 0
 
 
+def test_a_permanent_case_can_not_gate_on_less(project: Project) -> None:
+    """Neither by an edit nor by a review; the cure is the way by name and reason, which is open."""
+    case_id = project.promoted()
+    bodies = project.run("show", case_id, "--json").json()["checks"]
+    gate = next(check for check in newest(project).checks if check.gating)
+    other = {"type": "called", "params": {"name": "refund", "max": 1}}
+    project.write("observed.json", [{**body, "gating": False} for body in bodies] + [other])
+    project.write("other.json", [other])
+    for wanted in (["edit", case_id, "--checks", "other.json"], ["edit", case_id, "--checks", "observed.json"],
+                   ["review", case_id, "--checks", "other.json"]):  # fmt: skip
+        done = project.run(*wanted, "--reason", "it is in the way")
+        assert (done.code, gate.id in done.err, "evalkit retire" in done.err) == (2, True, True)
+    assert newest(project).version == 3
+    assert project.run("retire", case_id, "--reason", "the check was wrong").code == 0
+    assert project.run("review", case_id, "--checks", "other.json", "--reason", "right now").code == 0
+    project.write("good.trace", healthy())
+    assert project.run("promote", case_id, "--reason", "again", "--passing", "good.trace").code == 0
+    assert (newest(project).state, newest(project).checks[0].type) == ("permanent", "called")
+
+
+def test_a_permanent_case_gates_on_more_only_with_a_healthy_run(project: Project) -> None:
+    """What nothing healthy passes would block every release; observations may come and go."""
+    case_id = project.promoted()
+    bodies = project.run("show", case_id, "--json").json()["checks"]
+    project.write("more.json", [*bodies, {"type": "called", "params": {"name": "refund", "max": 1}}])
+    project.write("never.json", [*bodies, {"type": "not_called", "params": {"name": "refund"}}])
+    project.write("seen.json", [*bodies, {"type": "step_limit", "params": {"max_steps": 1}, "gating": False}])
+    project.write("good.trace", healthy())
+    done = project.run("edit", case_id, "--checks", "more.json", "--reason", "stricter")
+    assert (done.code, "--passing" in done.err) == (2, True)
+    given = ["--passing", "good.trace", "--reason", "stricter"]
+    assert project.run("review", case_id, "--checks", "never.json", *given).code == 2
+    assert project.run("review", case_id, "--checks", "more.json", *given).code == 0
+    assert (newest(project).version, newest(project).state, len(newest(project).gating)) == (4, "permanent", 2)
+    bodies = project.run("show", case_id, "--json").json()["checks"]
+    project.write("seen.json", [*bodies, {"type": "step_limit", "params": {"max_steps": 1}, "gating": False}])
+    assert project.run("edit", case_id, "--checks", "seen.json", "--reason", "watch").code == 0
+
+
 def test_a_review_by_options(project: Project) -> None:
     """What is dropped goes, what is observed gates no more, the others stand; the incident must still fail."""
     case_id = project.ingested()

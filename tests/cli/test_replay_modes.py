@@ -98,6 +98,22 @@ def test_a_prompt_swap_mends_the_agent(project: Project, case_id: str) -> None:
     assert body["comparison"]["same_effects"] is False
 
 
+def test_several_forks_are_summed_up(project: Project, case_id: str, server: ScriptedServer) -> None:
+    """How they ended, how many came to the incident's outcome, and whom they asked."""
+    missing = [calls("refund_order", {"order_id": "A-9"}), json_reply(completion("ok"))]
+    server.will(json_reply(completion("I can't.")), *missing)
+    done = project.run("replay", case_id, "--from-step", "4", "--repeat", "2", *live(server))
+    assert done.code == 3, done.err
+    assert "2 replays: 1 passed, 1 missed; 0 with the incident's outcome" in done.out
+    assert "calls: 0 from fixtures, 2 live, 1 missed" in done.out
+
+
+def test_an_exact_replay_is_compared_with_the_incident(project: Project, case_id: str) -> None:
+    """As every replay is."""
+    said = project.run("replay", case_id).out
+    assert "against the incident: same outcome, same tools, same effects, answers 100% alike" in said
+
+
 def test_a_model_that_the_endpoint_does_not_have_is_no_failure_of_the_agent(
     project: Project, case_id: str, server: ScriptedServer
 ) -> None:
@@ -194,10 +210,11 @@ def test_an_overloaded_endpoint_is_asked_again(project: Project, case_id: str, s
     busy = json_reply({"error": {"message": "busy", "type": "overloaded"}}, status=503, retry_after="0")
     server.will(busy, json_reply(completion("Done.")))
     (body,) = fork(project, case_id, server, 4)
-    assert (body["status"], body["counts"]["live_model"]) == ("passed", 2)
+    assert (body["status"], body["counts"]["live_model"], len(server.requests)) == ("passed", 1, 2)
     server.replies[:] = [busy]
     (body,) = fork(project, case_id, server, 4)
-    assert (body["status"], body["counts"]["live_model"]) == ("errored", 3)
+    assert (body["status"], len(server.requests)) == ("errored", 7)
+    assert body["reason"] == "the model endpoint failed: overloaded: busy (tried 5 times)"
 
 
 @pytest.mark.parametrize(

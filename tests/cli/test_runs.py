@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.project import Project
+from evalkit.app.locks import refresh_lock
+from evalkit.case.model import LifeEvent
+from evalkit.case.store import read_with_digest, write_case
+from tests.project import Project, healthy
 
 
 def ran(project: Project, target: str, *options: str, code: int) -> Path:
@@ -106,6 +110,38 @@ def test_the_lock_is_compared_with_the_base_branch(project: Project) -> None:
     project.run("retire", "another", "--reason", "the tool is gone")
     folder = ran(project, "once", code=0)
     assert project.run("gate", str(folder), "--against", "main").code == 0
+
+
+def test_a_base_branch_sees_a_weaker_gate(project: Project) -> None:
+    """Whoever wrote the newer version: a locked check that gates no more blocks, after a retirement it does not."""
+
+    def git(*arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True)
+
+    project.write("healthy.trace", healthy())
+    case_id = project.promoted("refund-twice", "--passing", "healthy.trace")
+    git("init", "-b", "main")
+    git("-c", "user.name=a", "-c", "user.email=a@example.com", "add", "cases")
+    git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-m", "cases")
+    cases = project.root / "cases"
+    case, digest = read_with_digest(cases / case_id)
+    gone, *left = case.gating
+    assert left
+    event = LifeEvent("permanent", "mallory", "in the way", "2026-01-01T00:00:00Z")
+    write_case(replace(case.moved(digest, event), checks=tuple(left)), cases)
+    refresh_lock(cases)
+    folder = ran(project, "once", code=0)
+    assert project.run("gate", str(folder)).code == 0
+    done = project.run("gate", str(folder), "--against", "main")
+    assert (done.code, gone.id in done.out) == (1, True)
+    assert project.run("retire", case_id, "--reason", "the check was wrong").code == 0
+    assert project.run("review", case_id, "--accept-all", "--reason", "read").code == 0
+    assert project.run("promote", case_id, "--reason", "again", "--passing", "healthy.trace").code == 0
+    folder = ran(project, "once", code=0)
+    assert project.run("gate", str(folder), "--against", "main").code == 0
+    (cases / case_id / f"v{case.version:04d}.parquet").unlink()
+    done = project.run("gate", str(folder), "--against", "main")
+    assert (done.code, f"version {case.version} is missing" in done.out) == (1, True)
 
 
 def test_replay_shows_its_counts(project: Project) -> None:

@@ -97,14 +97,6 @@ def test_an_agent_that_leaves_is_errored(project: Project) -> None:
     assert done.code == 3, done.out + done.err
 
 
-def test_a_live_model_is_refused_in_a_sandbox(project: Project) -> None:
-    """Said before anything runs."""
-    project.promoted()
-    done = project.run("run", a_suite(project, "once"), "--mode", "live-model", "--base-url", "http://127.0.0.1:9/v1")
-    assert done.code == 2
-    assert "no live model" in done.err
-
-
 NO_LANDLOCK = """
 from evalkit.cli.main import main
 from evalkit.playback.sandbox import confine

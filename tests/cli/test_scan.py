@@ -54,6 +54,19 @@ def test_the_same_situation_is_judged_by_the_case(project: Project) -> None:
     assert found[0]["cases"][0]["how"] == "same situation"
 
 
+def test_an_identifier_that_every_run_looks_up_ties_nothing(project: Project) -> None:
+    """Every run reads the same price list: another customer's healthy refund is not judged by this one's payment."""
+    text = "Please refund my last payment, the parcel never arrived at all"
+    prices = tool_step(0, "prices", {"list": "PRICES-2026"}, {"fee": 2})
+    project.write("incident.trace", asked(text, "PAY-7731", prices, refund("PAY-1111")))
+    project.write("healthy.trace", asked(text, "PAY-7731", prices, refund("PAY-7731")))
+    assert project.run("ingest", "incident.trace", "--id", "wrong", "--passing", "healthy.trace").code == 0
+    project.write("other.trace", asked(text, "PAY-9002", prices, refund("PAY-9002")))
+    project.write("again.trace", asked(text + ", sorry", "PAY-7731", prices, refund("PAY-1111")))
+    found = project.run("scan", "other.trace", "again.trace", "--json").json()["found"]
+    assert [one["source"] for one in found] == ["again.trace"]
+
+
 def test_clean_traffic_ends_with_zero(project: Project) -> None:
     """And says how much was looked at; retired cases are not looked for."""
     project.write("incident.trace", incident(7))

@@ -121,6 +121,29 @@ def test_a_write_that_failed_is_kept_with_its_decision() -> None:
     assert slice_trace(trace, [3]).kept == (0, 1, 3)
 
 
+def test_the_code_that_made_a_call_is_its_decision() -> None:
+    """An agent that writes code asks for no calls by name; its code says what it wanted."""
+    trace = a_trace(
+        model(0, "```py\nprint(weather())\n```"),
+        tool_step(1, "weather", {}, {"sky": "blue"}),
+        model(2, "```py\npay(find(7)['total'])\n```"),
+        tool_step(3, "find", {"order": 7}, {"total": 41.5}),
+        tool_step(4, "pay", {"amount": 41.5}, effect="write"),
+    )
+    assert slice_trace(trace, [4]).kept == (2, 3, 4)
+
+
+def test_a_call_that_no_step_made_is_kept_where_the_failure_is_unknown() -> None:
+    """A sub-agent hands its answer over by a call of which there is no step: only its decision says it."""
+    trace = a_trace(
+        model(0, None, ("find", {"order": 7})),
+        tool_step(1, "find", {"order": 7}, {"total": 41.5}),
+        model(2, None, ("final_answer", {"answer": "nothing found"})),
+        tool_step(3, "cancel", {"order": 7}, effect="write"),
+    )
+    assert slice_trace(trace, []).kept == (2, 3)
+
+
 def test_keep_all_drops_nothing() -> None:
     """The user may not trust the slice."""
     assert slice_trace(RUN, [8], keep_all=True).dropped == ()

@@ -84,6 +84,13 @@ def test_several_answers_come_in_order_and_the_last_stays() -> None:
     assert [output(answerer.answer(call("status"))) for _ in range(4)] == ["pending", "done", "done", "done"]
 
 
+def test_an_answer_given_once_more_than_recorded_says_so() -> None:
+    """A reader sees which calls were made more often than that day; reads and writes alike."""
+    answerer = frozen(tool_step(0, "pay", {}, "paid", effect="write"))
+    answers = [answerer.answer(call("pay")) for _ in range(3)]
+    assert [answer is not None and answer.attributes.get("answered_again") for answer in answers] == [None, True, True]
+
+
 def test_a_miss_names_the_nearest_call_and_its_paths() -> None:
     """People see which argument differs, from what to what."""
     answerer = frozen(
@@ -109,12 +116,12 @@ def test_a_halt_is_no_exception_that_an_agent_catches() -> None:
     assert not issubclass(ReplayHalt, Exception)
 
 
-def test_each_use_gets_its_own_copy() -> None:
-    """An agent that changes an answer does not change the recording."""
-    answerer = frozen(tool_step(0, "get", {}, {"list": [1]}))
-    first = output(answerer.answer(call("get")))
-    first["list"].append(2)
-    assert output(answerer.answer(call("get"))) == {"list": [1]}
+def test_a_spelling_that_matched_before_is_no_answer_for_what_is_not_json() -> None:
+    """NaN is written like null, and is never taken for it."""
+    answerer = frozen(tool_step(0, "pay", {"limit": None}, "ok"))
+    assert output(answerer.answer(call("pay", {"limit": None}))) == "ok"
+    with pytest.raises(ReplayHalt, match="no JSON"):
+        answerer.answer(call("pay", {"limit": float("nan")}))
 
 
 def test_a_kind_that_is_not_frozen_is_left_to_the_real_thing() -> None:
@@ -126,8 +133,15 @@ def test_a_kind_that_is_not_frozen_is_left_to_the_real_thing() -> None:
 def test_strict_mode_wants_the_recorded_order() -> None:
     """The mismatch names the call's number, what was expected and what came."""
     answerer = frozen(tool_step(0, "a"), tool_step(1, "b"), strict=True)
-    with pytest.raises(ReplayHalt, match=r"call 1: tool b: strict order: expected tool a \(step 0\)"):
+    with pytest.raises(ReplayHalt, match=r"call 1: tool b: strict order: expected tool a \(step 0\), got tool b"):
         answerer.answer(call("b"))
+
+
+def test_strict_mode_says_where_a_call_differs_from_the_expected_one() -> None:
+    """Of the same tool with other arguments: the paths, expected and actual."""
+    answerer = frozen(tool_step(0, "a", {"x": 1}), tool_step(1, "a", {"x": 2}), strict=True)
+    with pytest.raises(ReplayHalt, match=r"expected tool a \(step 0\) with other arguments \(/x: recorded 1, got 2\)"):
+        answerer.answer(call("a", {"x": 2}))
 
 
 def test_strict_mode_allows_no_further_call() -> None:
@@ -218,3 +232,65 @@ def test_another_model_is_another_question(recorded: str, asked: str, hit: bool)
         return
     with pytest.raises(ReplayHalt, match="/model: recorded 'gpt-4o', got 'gpt-4o-mini'"):
         answerer.answer(question)
+
+
+def imported(request: dict[str, Any], **fields: Any) -> Frozen:
+    """A replay over one model call from a source that tells no more than `request`."""
+    return frozen(Step(0, "model", "chat", request, {"role": "assistant", "content": "done"}, **fields), kinds=ALL)
+
+
+ASKED: dict[str, Any] = {"messages": [{"role": "user", "content": "go"}]}
+WHOLE: dict[str, Any] = {**ASKED, "tools": [{"name": "pay"}], "params": {"temperature": 0}}
+
+
+@pytest.mark.parametrize("known", [ASKED, {**ASKED, "tools": WHOLE["tools"]}, WHOLE])
+@pytest.mark.parametrize("model", [None, "gpt-4o"])
+def test_what_an_import_does_not_tell_is_not_compared(known: dict[str, Any], model: str | None) -> None:
+    """An agent always names a model and its tools; a chat log tells neither."""
+    assert imported(known, model=model).answer(Call("model", "chat", WHOLE, model="gpt-4o")) is not None
+
+
+@pytest.mark.parametrize(
+    ("known", "fields", "path"),
+    [
+        ({**ASKED, "tools": [{"name": "burn"}]}, {}, "/tools/0/name"),
+        ({"messages": [{"role": "user", "content": "stop"}]}, {}, "/messages/0/content"),
+        (ASKED, {"model": "gpt-4o-mini"}, "/model"),
+        (ASKED, {"model": "gpt-4o", "attributes": {"wire": "openai_chat"}}, "/tools"),
+    ],
+    ids=["tools", "messages", "model", "recorded on the wire"],
+)
+def test_what_is_told_must_agree(known: dict[str, Any], fields: dict[str, Any], path: str) -> None:
+    """A call that was seen on the wire told everything: what it lacks was not asked."""
+    answerer = imported(known, **fields)
+    with pytest.raises(ReplayHalt):
+        answerer.answer(Call("model", "chat", WHOLE, model="gpt-4o"))
+    assert path in [one.path for one in answerer.misses[0].differences]
+
+
+def search(arguments: Any, name: str = "search") -> Call:
+    """A retrieval."""
+    return Call("retrieval", name, arguments)
+
+
+def found(arguments: Any) -> Frozen:
+    """A replay over one recorded retrieval."""
+    return frozen(Step(0, "retrieval", "search", arguments, [{"id": "a"}]), kinds=frozenset({"retrieval"}))
+
+
+@pytest.mark.parametrize("recorded", ["terms", {"query": "terms"}])
+@pytest.mark.parametrize(
+    "asked",
+    [search({"query": "terms", "k": 5}), search({"query": "terms"}, "my_retriever"), search("terms")],
+    ids=["more arguments", "another name", "bare"],
+)
+def test_a_retrieval_is_found_by_its_query(recorded: Any, asked: Call) -> None:
+    """Sources tell the query, and often neither the other arguments nor the name that the code has for it."""
+    assert output(found(recorded).answer(asked)) == [{"id": "a"}]
+
+
+@pytest.mark.parametrize("asked", [search({"query": "other", "k": 3}), search({"query": "terms", "k": 5})])
+def test_a_retrieval_of_another_question_is_a_miss(asked: Call) -> None:
+    """Another query, or other arguments than those that are recorded."""
+    with pytest.raises(ReplayHalt):
+        found({"query": "terms", "k": 3}).answer(asked)

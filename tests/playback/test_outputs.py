@@ -74,7 +74,7 @@ def test_equal_replays_stay_equal() -> None:
     """The same raw value gives the same text and digest in every replay."""
     prepared = prepare(case_of({"to": "x"}), sanitizer=new_sanitizer)
     target = TARGETS.get("python")(lambda _: {"text": f"write to {MAIL}"})
-    with prepared.entered() as day:
+    with prepared.entered(target) as day:
         first, second = day.replay(target, 0), day.replay(target, 1)
     assert first.digest == second.digest
     assert first.trace.id != second.trace.id

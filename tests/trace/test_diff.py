@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 
 from evalkit.trace.diff import DifferenceKind, compare
-from evalkit.trace.model import Step, StepError, Trace
-from tests.build import a_trace, tool_step
+from evalkit.trace.model import Kind, Step, StepError, Trace, Usage
+from tests.build import BOUGHT_AT, a_trace, tool_step
 from tests.strategies import traces
 
 
@@ -107,3 +107,58 @@ def test_a_run_equals_itself(trace: Trace) -> None:
     found = compare(trace, trace)
     assert found.differences == ()
     assert found.similarity == 1.0
+
+
+def asked(kind: Kind, name: str, output: Any, seq: int = 0) -> Step:
+    """A retrieval, a policy or an approval."""
+    return Step(seq, kind, name, {"query": "terms"}, output)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kind", "said"),
+    [
+        (asked("policy", "may_refund", "allow"), asked("policy", "may_refund", "deny"), "policy", "allow against deny"),
+        (asked("approval", "confirm", {"approved": True}), asked("approval", "confirm", {"approved": False}), "policy",
+         'confirm said {"approved":true} against {"approved":false}'),
+        (asked("approval", "confirm", True), None, "policy", "only the left run asks confirm"),
+        (asked("retrieval", "search", [{"id": "faq-1"}, {"id": "faq-2"}]), asked("retrieval", "search", []), "citation",
+         'search found ["faq-1","faq-2"] against []'),
+    ],
+)  # fmt: skip
+def test_what_was_decided_and_found_has_kinds_of_its_own(
+    left: Step, right: Step | None, kind: DifferenceKind, said: str
+) -> None:
+    """A reviewer looks for another decision, or other sources."""
+    (difference,) = compare(a_trace(left), a_trace(*([right] if right else []))).differences
+    assert difference.kind == kind
+    assert said in difference.sentence
+
+
+def test_an_answer_that_names_other_documents_is_another_citation() -> None:
+    """Of those that were found; a word that only holds an id does not name it."""
+    search = asked("retrieval", "search", [{"id": "faq-1"}, {"id": "faq-2"}, {"id": "f"}])
+    left, right = (a_trace(search, output=f"See {name}. f xfaq-2y") for name in ("faq-1", "faq-2"))
+    found = compare(left, right)
+    assert [one.kind for one in found.differences] == ["citation", "outcome"]
+    assert found.differences[0].sentence == "the answer cites faq-1 against faq-2"
+
+
+def used(tokens: int, cost: float | None, seconds: float) -> Trace:
+    """A run that took so much."""
+    step = Step(0, "model", "chat", {"messages": []}, {"role": "assistant"}, usage=Usage(tokens, 0, cost_usd=cost))
+    return a_trace(step, ended_at=BOUGHT_AT + seconds)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kinds"),
+    [
+        (used(100, 1.0, 10), used(900, 1.05, 10.5), []),
+        (used(100, 1.0, 10), used(100, 1.5, 10), ["cost"]),
+        (used(100, None, 10), used(200, 1.0, 10), ["cost"]),
+        (used(100, None, 10), used(100, None, 20), ["latency"]),
+        (used(100, None, 10), replace(used(900, None, 99), started_at=None), ["cost"]),
+    ],
+)
+def test_more_than_a_tenth_dearer_or_slower_is_told(left: Trace, right: Trace, kinds: list[str]) -> None:
+    """In money where both tell it, else in tokens; what one does not tell is no difference."""
+    assert [one.kind for one in compare(left, right).differences] == kinds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -27,14 +28,15 @@ DUMMY_KEYS = (
 )
 """Keys without which clients refuse to start."""
 
+_SHORTEST_SECRET = 8
 _ENV_START, _ENV_END = 47, 48  # fields 50 and 51 of /proc/self/stat, counted from the third (man 5 proc)
 
 
 def scrub_environment(keep: Iterable[str], home: Path) -> None:
     """Leaves the harmless variables and `keep`, with `home` as home and temporary folder.
 
-    The text that the process was started with, which ``/proc/self/environ`` and C code see, is wiped too. Copies that
-    Python or a library made elsewhere in memory stay.
+    The text that the process was started with, which ``/proc/self/environ`` and C code see, is wiped too, and so are
+    the values that Python and libc hold. Copies that a library made elsewhere in memory stay.
     """
     kept = {name: os.environ[name] for name in {*HARMLESS, *keep} if name in os.environ}
     kept |= {
@@ -42,11 +44,26 @@ def scrub_environment(keep: Iterable[str], home: Path) -> None:
         "TMPDIR": str(home),
         **{name: "evalkit-replay" for name in DUMMY_KEYS if name not in kept},
     }
+    for name in os.environ.keys() - kept.keys():
+        _wipe_value(os.fsencode(name))
     os.environ.clear()
     with contextlib.suppress(OSError, ValueError, IndexError):
         _wipe_start()
     os.environ.update(kept)
     tempfile.tempdir = None  # it keeps the folder that it found first
+
+
+def _wipe_value(name: bytes) -> None:
+    """Overwrites a variable's value where libc and Python have it: this fork's memory is the agent's from now on."""
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    value = os.environb[name]
+    if len(value) < _SHORTEST_SECRET:  # short bytes may be shared objects of the interpreter's
+        return
+    at = libc.getenv(name)
+    if at:
+        ctypes.memset(at, 0, len(value))
+    ctypes.memset(id(value) + sys.getsizeof(b"") - 1, 0, len(value))
 
 
 def _wipe_start() -> None:

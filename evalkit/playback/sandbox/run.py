@@ -10,7 +10,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +81,12 @@ class Running:
         self._child = child
         self.pipe = pipe
 
+    def ready(self, timeout_s: float) -> bool:
+        """Whether a result is on its way, or the process gone; waits so long at most."""
+        poll = select.poll()
+        poll.register(self.pipe, select.POLLIN)
+        return bool(poll.poll(timeout_s * 1000))
+
     def end(self, timeout_s: float) -> Ended:
         """Waits for the result, at most so long, and ends the process."""
         try:
@@ -100,14 +106,19 @@ def start_sandboxed(
     policy: Policy,
     folder: Path,
     before: Callable[[], Any] | None = None,
+    keep: Iterable[int] = (),
 ) -> Running:
-    """Begins what `run_sandboxed` does, so that several can work at once."""
+    """Begins what `run_sandboxed` does, so that several can work at once.
+
+    Args:
+        keep: descriptors that stay open in the sandbox.
+    """
     ours, theirs = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 counts the threads of BLAS and Arrow
         child = os.fork()
     if child == 0:
-        _child(function, payload, policy, folder, theirs, before)
+        _child(function, payload, policy, folder, theirs, before, keep)
     os.close(theirs)
     return Running(child, ours)
 
@@ -128,6 +139,7 @@ def _child(
     folder: Path,
     pipe: int,
     before: Callable[[], Any] | None,
+    keep: Iterable[int],
 ) -> None:
     """The fork's whole life; never returns."""
     layers = Layers()
@@ -135,7 +147,7 @@ def _child(
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if before is not None:
             before()
-        layers = confine(policy, folder, [pipe])
+        layers = confine(policy, folder, [pipe, *keep])
         _send(pipe, b"d", layers, function(payload))
     except ReplayRefused as refused:
         _send(pipe, b"x", layers, str(refused).encode())

@@ -6,16 +6,16 @@ asks again, until the model calls nothing or the limit is met. Every call it mak
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from evalkit.canonical import Json, exact_text
-from evalkit.capture.definition import DEFINITION
-from evalkit.capture.seam import Answer, Call, Position, Session, current_session
+from evalkit.capture.seam import Answer, Position, Session, current_session
+from evalkit.playback.known_tools import KnownTools
 from evalkit.playback.overrides import chat_tool
-from evalkit.trace.model import Effect, Kind, Step, Trace
+from evalkit.playback.shape import shaped_as
+from evalkit.trace.model import Step, Trace
 from evalkit.wire.json_text import object_of
 from evalkit.wire.openai_message import message_to_openai
 
@@ -25,8 +25,6 @@ _PARAMS = frozenset(
     "temperature top_p max_tokens max_completion_tokens stop seed presence_penalty frequency_penalty response_format "
     "tool_choice parallel_tool_calls reasoning_effort logit_bias".split()
 )
-_TRIES = 3
-_LONGEST_WAIT_S = 20.0
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -45,20 +43,15 @@ class AgentLoop:
         trace: the run.
         seq: number of the model step; its messages are whole (see `trace.modes.fork_refusal`).
         base_url: the endpoint, up to ``/v1``.
-        key: the endpoint's API key; empty for none.
         max_turns: model calls after which it stops with `StepLimit`.
     """
 
-    def __init__(self, trace: Trace, seq: int, base_url: str, *, key: str = "", max_turns: int = 20) -> None:
+    def __init__(self, trace: Trace, seq: int, base_url: str, *, max_turns: int = 20) -> None:
         self._trace = trace
         self._step = trace.step(seq)
         self._url = f"{base_url.rstrip('/')}/chat/completions"
-        self._key = key
         self._max_turns = max_turns
-        self._known: dict[str, tuple[Kind, Effect | None, Mapping[str, Any]]] = {}
-        for step in trace.of_kind("tool", "retrieval"):
-            declared = step.effect if step.effect_source == "declared" else None
-            self._known.setdefault(step.name, (step.kind, declared, _defaults(step)))
+        self._tools = KnownTools(trace)
 
     def run(self, given: Json) -> Json:
         """Goes on from the step; the final answer, in the shape that the run's own has.
@@ -72,10 +65,9 @@ class AgentLoop:
         body, _ = first_request(self._step)
         messages = body["messages"]
         http = _client_library()
-        headers = {"authorization": f"Bearer {self._key}"} if self._key else {}
         with (
             Position(session, self._step.parent).taken(),
-            http.Client(headers=headers, timeout=http.Timeout(600.0, connect=10.0), trust_env=False) as client,
+            http.Client(trust_env=False) as client,
         ):
             for _ in range(self._max_turns):
                 answer = self._asked(client, body)
@@ -84,17 +76,13 @@ class AgentLoop:
                 )
                 calls = answer.get("tool_calls")
                 if not isinstance(calls, list) or not calls:
-                    return self._shaped(answer.get("content"))
+                    return shaped_as(self._trace, answer.get("content"))
                 messages += [self._called(session, call) for call in calls]
         raise StepLimit(f"the model still called tools after {self._max_turns} turns")
 
     def _asked(self, client: Any, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The assistant's message; an overloaded endpoint is asked again."""
-        for tried in range(1, _TRIES + 1):
-            response = client.post(self._url, json=body)
-            if (response.status_code != 429 and response.status_code < 500) or tried == _TRIES:
-                break
-            time.sleep(_wait(response.headers.get("retry-after"), tried))
+        """The assistant's message."""
+        response = client.post(self._url, json=body)
         try:
             message = response.json()["choices"][0]["message"]
         except (ValueError, KeyError, IndexError, TypeError):
@@ -120,22 +108,12 @@ class AgentLoop:
         }
 
     def _answered(self, session: Session, name: str, arguments: dict[str, Any]) -> str:
-        kind, effect, defaults = self._known.get(name, ("tool", None, {}))
-        turn = session.begin(Call(kind, name, {**defaults, **arguments}, effect))
+        turn = session.begin(self._tools.call(name, arguments))
         answer = turn.answer or Answer()
         turn.end(answer)
         if answer.error is not None:
             return _text({"error": f"{answer.error.type}: {answer.error.message}"})
         return _text(answer.output)
-
-    def _shaped(self, text: Json) -> Json:
-        """The final text as the run gave it: alone, or under the one key where its own last text stands."""
-        last = next((step for step in reversed(self._trace.steps) if step.kind == "model"), None)
-        said = last.output.get("content") if last is not None and isinstance(last.output, dict) else None
-        output = self._trace.output
-        if isinstance(output, dict) and len(output) == 1 and said is not None and said in output.values():
-            return dict.fromkeys(output, text)
-        return text
 
 
 def _client_library() -> Any:
@@ -169,22 +147,5 @@ def _message(message: Any) -> Any:
     return {**message, "content": content if isinstance(content, str | list) else _text(content)}
 
 
-def _defaults(step: Step) -> dict[str, Any]:
-    """The parameters' defaults where the tool's definition is recorded: recorded arguments hold them filled in."""
-    definition = step.attributes.get(DEFINITION)
-    parameters = definition.get("parameters") if isinstance(definition, dict) else None
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    if not isinstance(properties, dict):
-        return {}
-    return {name: each["default"] for name, each in properties.items() if isinstance(each, dict) and "default" in each}
-
-
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else exact_text(value).decode()
-
-
-def _wait(retry_after: str | None, tried: int) -> float:
-    try:
-        return min(max(float(retry_after or ""), 0.0), _LONGEST_WAIT_S)
-    except ValueError:
-        return 0.5 * 2.0**tried

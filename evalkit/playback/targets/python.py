@@ -63,7 +63,10 @@ async def _awaited(result: Any) -> Any:
 def _load(reference: str) -> Callable[..., Any]:
     module_name, colon, name = reference.partition(":")
     if not colon or not name:
-        raise ConfigError(f"target {reference!r} is not of the form module:function", cure='target = "agent:run"')
+        raise ConfigError(
+            f"target {reference!r} is not of the form module:function",
+            cure='target = "agent:run", or "command: node agent.mjs"',
+        )
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())  # an installed command, unlike `python -m`, lacks the project's own folder
     try:

@@ -36,6 +36,9 @@ def run_forked(task: Task) -> None:
     hands: list[_Hand] = []
     try:
         while waiting or hands:
+            if waiting and task.over():
+                waiting.clear()
+                continue
             while waiting and len(hands) < task.workers:
                 hands.append(_Hand(worker, waiting.popleft()))
             ready = wait([hand.pipe for hand in hands])

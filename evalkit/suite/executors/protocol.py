@@ -23,6 +23,7 @@ class Task:
         scratch: a folder for the executor's own files; removed after the run.
         done: is told of each finished item and its journal line, in the controller, one at a time.
         died: is told of each item whose worker died while doing it.
+        over: whether the budget is spent: items not begun are better left; a worker gives no samples for them.
     """
 
     suite: Mapping[str, Any]
@@ -31,6 +32,7 @@ class Task:
     scratch: Path
     done: Callable[[Item, bytes], None]
     died: Callable[[Item], None]
+    over: Callable[[], bool] = lambda: False
 
 
 class Executor(Protocol):

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -17,13 +18,16 @@ import orjson
 
 from evalkit import errors
 from evalkit.errors import ConfigError, EvalkitError, ReplayRefused
+from evalkit.playback.endpoint.calls import LiveModel
+from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.sandbox.model import Ended, Policy
+from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
 from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.executors.protocol import Task
 from evalkit.suite.plan import Item
-from evalkit.suite.work import Worker
+from evalkit.suite.work import LEDGER, Worker
 
 __all__ = ["run_in_sandboxes"]
 
@@ -33,26 +37,44 @@ _DONE, _RAISED = b"d", b"e"
 
 @dataclass(frozen=True, slots=True)
 class _Busy:
-    """One item at work."""
+    """One item at work.
+
+    Attributes:
+        until: when it should be done, but for the time that it waits for the model.
+    """
 
     item: Item
     folder: Path
     running: Running
     until: float
+    relay: Relay | None
+
+    def due(self) -> float:
+        """When it is given up."""
+        return self.until + (0.0 if self.relay is None else self.relay.busy_s())
+
+    def end(self) -> Ended:
+        """Waits for what comes of it, as long as it may take, and ends its processes."""
+        try:
+            return self.running.end(max(0.0, self.due() - time.monotonic()))
+        finally:
+            if self.relay is not None:
+                self.relay.end()
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def run_in_sandboxes(task: Task) -> None:
     """Does the items, `task.workers` at once.
 
     Raises:
-        ConfigError: the suite needs a live model, which no sandbox reaches yet, or this process has threads.
+        ConfigError: this process has threads.
         ReplayRefused: Landlock or seccomp does not hold here.
     """
-    if task.suite.get("mode", "exact") != "exact":
-        raise ConfigError("a sandbox has no network yet, so no live model", "sandbox", 'mode = "exact", or no sandbox')
     if not can_fork():
         raise ConfigError("a sandbox needs Linux and a process without threads", "sandbox", "use the command line")
-    worker = Worker(task.suite)
+    ledger = task.suite.get(LEDGER)
+    worker = Worker({key: value for key, value in task.suite.items() if key != LEDGER})  # no sandbox sees its file
+    model = worker.live_model(None if ledger is None else Path(ledger))
     worker.warm()
     project, staged = Path.cwd(), task.scratch / "project"
     without = {Path(portion.path).parent.parent for item in task.items for portion in item.portions}  # all cases
@@ -60,60 +82,77 @@ def run_in_sandboxes(task: Task) -> None:
     waiting, busy = deque(task.items), dict[int, _Busy]()
     try:
         while waiting or busy:
+            if waiting and task.over():
+                waiting.clear()
+                continue
             while waiting and len(busy) < task.workers:
-                begun = _begin(worker, waiting.popleft(), project, staged, task)
+                begun = _begin(worker, waiting.popleft(), project, staged, task, model)
                 busy[begun.running.pipe] = begun
-            soonest = min(one.until for one in busy.values())
+            soonest = min(one.due() for one in busy.values())
             ready = [fd for fd in wait(list(busy), max(0.0, soonest - time.monotonic())) if isinstance(fd, int)]
-            for pipe in ready or [pipe for pipe, one in busy.items() if one.until <= time.monotonic()]:
+            for pipe in ready or [pipe for pipe, one in busy.items() if one.due() <= time.monotonic()]:
                 _finish(busy.pop(pipe), task)
     finally:
         for one in busy.values():
-            one.running.end(0)
-            shutil.rmtree(one.folder, ignore_errors=True)
+            replace(one, until=float("-inf")).end()
 
 
-def _begin(worker: Worker, item: Item, project: Path, staged: Path, task: Task) -> _Busy:
+def _begin(
+    worker: Worker, item: Item, project: Path, staged: Path, task: Task, model: Callable[[], LiveModel] | None
+) -> _Busy:
     folder = Path(tempfile.mkdtemp(prefix="evalkit-sandbox-"))
     shutil.copytree(staged, folder, dirs_exist_ok=True)
     base = default_policy(unsafe=bool(task.suite.get("unsafe_replay")))
     policy: Policy = replace(base, readable=(*base.readable, *(Path(one.path).absolute() for one in item.portions)))
     at_home = replace(item, portions=tuple(replace(one, path=str(Path(one.path).absolute())) for one in item.portions))
 
+    relay = None if model is None else start_relay(model)
+    base_url = "" if worker.base_url is None else worker.base_url
+
     def work(_: bytes) -> bytes:
         enter_copy(project, folder)
+        caller = None if relay is None else RelayedCaller(relay.socket, base_url)
         try:
-            return _DONE + worker.do(at_home)
+            return _DONE + worker.do(at_home, caller)
         except EvalkitError as error:
             return _RAISED + orjson.dumps([type(error).__name__, error.what, error.where, error.cure])
 
     timeout_s = float(task.suite.get("timeout_s", 60.0)) * item.size + _SPARE_S
-    return _Busy(item, folder, start_sandboxed(work, b"", policy=policy, folder=folder), time.monotonic() + timeout_s)
+    keep = [] if relay is None else [relay.socket.fileno()]
+    running = start_sandboxed(work, b"", policy=policy, folder=folder, keep=keep)
+    if relay is not None:
+        relay.socket.close()
+    return _Busy(item, folder, running, time.monotonic() + timeout_s, relay)
 
 
 def _finish(one: _Busy, task: Task) -> None:
-    ended = one.running.end(max(0.0, one.until - time.monotonic()))
-    shutil.rmtree(one.folder, ignore_errors=True)
+    ended = one.end()
     if ended.status == "refused":
         raise ReplayRefused(ended.reason, "sandbox")
     batch = ended.value[1:]
     if ended.status == "done" and ended.value[:1] == _RAISED:
         raise _raised(ended)
-    if ended.status == "done" and _is_of(batch, one.item):
+    if ended.status == "done" and _is_of(batch, one.item, cut_short=task.over()):
         task.done(one.item, batch)
     else:
         task.died(one.item)
 
 
-def _is_of(batch: bytes, item: Item) -> bool:
-    """Whether a journal line holds the item's samples and nothing else; a forged one could decide other cases."""
+def _is_of(batch: bytes, item: Item, *, cut_short: bool) -> bool:
+    """Whether a journal line holds the item's samples and nothing else; a forged one could decide other cases.
+
+    Args:
+        cut_short: whether some may be absent, because the budget is spent.
+    """
     wanted = {(portion.case_id, portion.version, index) for portion in item.portions for index in portion.samples}
     try:
         body = orjson.loads(batch)
         found = [(one["case_id"], one["case_version"], one["index"]) for one in body["samples"]]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return False
-    return b"\n" not in batch and len(found) == len(wanted) and set(found) == wanted
+    if b"\n" in batch or len(found) != len(set(found)):
+        return False
+    return set(found) <= wanted if cut_short else set(found) == wanted
 
 
 def _raised(ended: Ended) -> EvalkitError:

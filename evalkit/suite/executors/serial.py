@@ -12,4 +12,6 @@ def run_serial(task: Task) -> None:
     """Does the items here; an agent that kills its process kills this one, and `--resume` continues."""
     worker = Worker(task.suite)
     for item in task.items:
+        if task.over():
+            return
         task.done(item, worker.do(item))

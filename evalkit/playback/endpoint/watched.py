@@ -1,0 +1,58 @@
+"""A caller for one replay: its time limit stands still while it waits, and what halted it is known afterwards."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+
+from evalkit.capture.caller import Caller, ModelRequest, ModelResponse
+from evalkit.playback.deadline import Deadline
+from evalkit.playback.endpoint.model import EndpointHalt, GivenUp
+
+__all__ = ["WatchedCaller"]
+
+
+class WatchedCaller:
+    """Wraps a caller.
+
+    Attributes:
+        halt: the first call that had no answer, whatever the agent made of it.
+    """
+
+    def __init__(self, inner: Caller, deadline: Deadline) -> None:
+        self._inner = inner
+        self._deadline = deadline
+        self.halt: EndpointHalt | None = None
+        self._under_way: set[Future[ModelResponse]] = set()
+
+    def takes(self, url: str) -> bool:
+        """Whether a request is the endpoint's."""
+        return self._inner.takes(url)
+
+    def submit(self, request: ModelRequest) -> Future[ModelResponse]:
+        """Begins a call."""
+        told: Future[ModelResponse] = Future()
+        told.set_running_or_notify_cancel()
+        self._under_way.add(told)
+        self._deadline.waits()
+
+        def done(found: Future[ModelResponse]) -> None:
+            self._deadline.goes_on()
+            error = found.exception()
+            if isinstance(error, EndpointHalt) and self.halt is None:
+                self.halt = error  # before the one who waits goes on
+            self._under_way.discard(told)
+            with suppress(InvalidStateError):  # it was given up
+                if error is None:
+                    told.set_result(found.result())
+                else:
+                    told.set_exception(error)
+
+        self._inner.submit(request).add_done_callback(done)
+        return told
+
+    def give_up(self) -> None:
+        """Ends the waiting of all who wait: the replay is over. The endpoint may answer yet, and is paid for it."""
+        for told in list(self._under_way):
+            with suppress(InvalidStateError):
+                told.set_exception(GivenUp("the replay ended before the answer did"))

@@ -1,0 +1,162 @@
+"""The recorded answers of a case, by what they answer; built once a case, shared by all its replays.
+
+What a recording does not tell is not compared: an imported model call may lack the model's name, the tools or the
+sampling parameters, an imported retrieval all but its query. Such a call is found by what is known of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from evalkit.canonical import Json
+from evalkit.capture.seam import Answer, Call
+from evalkit.playback.keys import (
+    Key,
+    call_key,
+    leaf_differences,
+    matched_arguments,
+    query_of,
+    requested_model,
+    unknown_parts,
+)
+from evalkit.playback.model import Difference
+from evalkit.trace.model import Kind, Step
+
+__all__ = ["FixtureIndex", "Queue", "is_unanswered"]
+
+_PLAIN_ONLY = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """The recorded answers of one key, in their order. They are shared by all replays: nobody changes them."""
+
+    steps: list[Step] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        """Adds the answer of a recorded call."""
+        configured = step.effect if step.effect_source == "configured" else None
+        self.steps.append(step)
+        self.answers.append(
+            Answer(
+                step.output, step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
+            )
+        )
+
+
+class FixtureIndex:
+    """The recorded answers of a case.
+
+    Args:
+        steps: the case's steps; only dependencies are used.
+        kinds: which kinds of call are answered from fixtures.
+        volatile: per capability the argument paths that matching leaves out.
+    """
+
+    def __init__(
+        self, steps: Iterable[Step], kinds: frozenset[Kind], volatile: Mapping[str, tuple[str, ...]] | None = None
+    ) -> None:
+        self.kinds = kinds
+        self.volatile = dict(volatile or {})
+        self.recorded: list[Step] = [step for step in steps if step.kind in kinds and not is_unanswered(step)]
+        self.keys: list[Key] = [
+            self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
+        ]
+        self.queues: dict[Key, Queue] = {}
+        self._retrievers: set[str] = set()
+        self._by_query: dict[tuple[str, Key], Queue] = {}
+        self._shapes: set[frozenset[str]] = set()
+        for key, step in zip(self.keys, self.recorded, strict=True):
+            self.queues.setdefault(key, Queue()).add(step)
+            if step.kind == "retrieval":
+                self._retrievers.add(step.name)
+                if (query := query_of(step.input)) is not None:
+                    self._by_query.setdefault((step.name, query), self.queues[key])
+            self._shapes.add(unknown_parts(step))
+        self._shapes.discard(frozenset())
+        self._by_text: dict[tuple[str, str, str | None, bytes], Queue] = {}
+
+    def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
+        """The key under which a call is looked up.
+
+        Raises:
+            InputError: the arguments are no JSON.
+        """
+        return call_key(kind, name, arguments, self.volatile.get(name, ()) if self.volatile else (), model)
+
+    def by_text(self, call: Call) -> Queue | None:
+        """The queue of a call that was found before, by how its arguments are written; None where none is known."""
+        try:
+            text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
+        except TypeError:
+            return None
+        return self._by_text.get((call.kind, call.name, call.model, text))
+
+    def remember(self, call: Call, queue: Queue) -> None:
+        """Notes the queue of a call for `by_text`. Only spellings of recorded calls are, so that they stay few."""
+        if call.name in self.volatile:
+            return
+        try:
+            text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
+        except TypeError:
+            return
+        if b"null" not in text:  # which is how NaN is written, too
+            self._by_text[call.kind, call.name, call.model, text] = queue
+
+    def by_what_is_known(self, call: Call) -> Queue | None:
+        """The queue of a recorded call of which less is known than the agent asks, and all that is known agrees."""
+        if call.kind == "retrieval":
+            return self._by_its_query(call)
+        if call.kind == "model" and isinstance(call.arguments, dict):
+            for shape in self._shapes:
+                known = {key: value for key, value in call.arguments.items() if key not in shape}
+                queue = self.queues.get(self.key("model", call.name, known, None if "model" in shape else call.model))
+                if queue is not None and unknown_parts(queue.steps[0]) == shape:
+                    return queue
+        return None
+
+    def _by_its_query(self, call: Call) -> Queue | None:
+        """By the query: of a recording that tells no more, or of whatever retriever where the case lacks this one."""
+        query = query_of(call.arguments)
+        if query is None:
+            return None
+        if call.name in self._retrievers:
+            queue = self._by_query.get((call.name, query))
+            return queue if queue is not None and _tells_the_query_only(queue.steps[0]) else None
+        return next((queue for (_, known), queue in self._by_query.items() if known == query), None)
+
+    def nearest(self, call: Call) -> tuple[int | None, tuple[Difference, ...]]:
+        """The recorded call of the same capability with the fewest differing paths, and those."""
+        best: tuple[int | None, tuple[Difference, ...]] = (None, ())
+        for step in self.recorded:
+            if step.kind == call.kind and step.name == call.name:
+                found = self.differences(step, call)
+                if best[0] is None or len(found) < len(best[1]):
+                    best = (step.seq, found)
+        return best
+
+    def differences(self, step: Step, call: Call) -> tuple[Difference, ...]:
+        """The paths at which a call differs from a recorded one, as far as that is known."""
+        volatile, unknown = self.volatile.get(call.name, ()), unknown_parts(step)
+        arguments: Any = call.arguments
+        if unknown and isinstance(arguments, dict):
+            arguments = {key: value for key, value in arguments.items() if key not in unknown}
+        model = None if "model" in unknown else call.model
+        recorded = matched_arguments(step.kind, step.input, volatile, requested_model(step))
+        return leaf_differences(recorded, matched_arguments(call.kind, arguments, volatile, model))
+
+
+def is_unanswered(step: Step) -> bool:
+    """Whether nobody knows what came back: such a call is a miss, and never answered by nothing."""
+    missing = step.attributes.get("missing")
+    unknown = isinstance(missing, list) and "output" in missing
+    return bool(step.attributes.get("unfinished")) or (unknown and step.error is None)
+
+
+def _tells_the_query_only(step: Step) -> bool:
+    return not isinstance(step.input, dict) or step.input.keys() <= {"query"}

@@ -1,0 +1,49 @@
+"""One replay of an agent in another process: its session behind a gateway, for as long as the agent runs."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from evalkit.canonical import Json
+from evalkit.capture.seam import Session
+from evalkit.playback.fixtures import Frozen
+from evalkit.playback.gateway.gateway import Gateway
+from evalkit.playback.targets.protocol import OutsideTarget, Surroundings, TargetUnavailable
+from evalkit.trace.model import Trace
+
+__all__ = ["run_outside"]
+
+
+def run_outside(
+    target: OutsideTarget,
+    given: Json,
+    session: Session,
+    frozen: Frozen,
+    incident: Trace,
+    *,
+    endpoint: str | None,
+    give_up: Callable[[], None],
+    timeout_s: float,
+    seed: int,
+) -> Json:
+    """The agent's answer.
+
+    Args:
+        endpoint: base URL of a live model, which the session's caller asks; None where none is asked.
+        give_up: ends what waits for it.
+
+    Raises:
+        ConfigError: the port that the target needs can't be had.
+        TargetUnavailable: there is nobody to start, or the gateway itself failed.
+        BaseException: how the agent failed, or why it was stopped.
+    """
+    gateway = Gateway(session, incident, endpoint, lambda: len(frozen.misses), give_up)
+    port, token = target.place
+    with gateway.serving(port, token or ("" if port else secrets.token_urlsafe(12))) as address:
+        around = Surroundings(address, gateway, timeout_s, incident.started_at or 0.0, seed)
+        try:
+            return target.run_outside(given, around)
+        finally:
+            if gateway.faults:
+                raise TargetUnavailable(f"the gateway failed: {gateway.faults[0]}")
