@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "forget": ("evalkit.cli.evidence:forget", "Remove a person, account or number everywhere."),
     "retention": ("evalkit.cli.evidence:retention", "Destroy the evidence whose time is over."),
+    "power": ("evalkit.cli.planning:power", "What so many samples can tell, before they are run."),
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
     "gateway": ("evalkit.cli.gateway:gateway", "Serve a case's model and tools to an agent in any language."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),

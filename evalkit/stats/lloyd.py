@@ -22,18 +22,20 @@ _SAME_E = 1e-10
 def estimated_p(n1: int, n2: int) -> Floats:
     """Lloyd's E: for each table P(z at least as large), at the table's own pooled rate; shape (n1 + 1, n2 + 1).
 
-    A table that is more extreme in both counts never gets a larger value: where the estimate would break that rule
-    (no pair of sizes is known where it does) the larger value is kept for both.
+    Tables in which the candidate is no worse come last, in the order of z: nobody asks how extreme they are, and any
+    order gives an exact test. A table that is more extreme in both counts never gets a larger value: where the estimate
+    would break that rule (no pair of sizes is known where it does) the larger value is kept for both.
     """
     x1, x2 = np.indices((n1 + 1, n2 + 1))
     z = score(x1, n1, x2, n2, 0.0).ravel()
-    falling = np.argsort(-z, kind="stable")
+    worse = np.flatnonzero(z > SAME_Z)
+    falling = worse[np.argsort(-z[worse], kind="stable")]
     last = np.searchsorted(-z[falling], -(z - SAME_Z), side="right") - 1
-    total = (x1 + x2).ravel()
+    total = np.where(z > SAME_Z, (x1 + x2).ravel(), -1)
     rows1, rows2 = x1.ravel()[falling], x2.ravel()[falling]
     rates = np.arange(n1 + n2 + 1) / (n1 + n2)
     mass1, mass2 = binomial_pmf(n1, rates), binomial_pmf(n2, rates)
-    estimate = np.empty(z.shape)
+    estimate = 1.0 - z
     for passes in range(n1 + n2 + 1):
         own = np.flatnonzero(total == passes)
         tail = np.cumsum(mass1[passes, rows1] * mass2[passes, rows2])

@@ -31,6 +31,7 @@ _FEW_LOOKS = 100
 _LASTS = 8
 _NEARLY = 1.5
 _TRIES = 20
+_ROUNDING = 1e-12
 
 
 def sprt_plan(
@@ -69,7 +70,7 @@ def sprt_plan(
     wanted = max(_LONGER * fixed, batch * ceil(fixed / batch)) if runs_max is None else runs_max
     if wanted > _LONGEST:
         raise InputError(
-            f"telling {p_good} from {p_bad} takes {fixed} runs",
+            f"telling {p_good} from {p_bad} takes {fixed} runs, too many to look at in turn",
             cure="give rates that are further apart, or larger errors",
         )
     looks = int(wanted // batch)
@@ -149,10 +150,11 @@ def _best_band(line: _Line, batch: int, last: int, alpha: float, beta: float) ->
     while (lower - too_close > 1).any():
         middle = (lower + too_close) // 2
         _, wrong, _ = _errors(line, batch, _passes(line, edges[middle], fails, last), fails)
-        lower, too_close = np.where(wrong <= beta, middle, lower), np.where(wrong <= beta, too_close, middle)
+        held = wrong <= beta + _ROUNDING
+        lower, too_close = np.where(held, middle, lower), np.where(held, too_close, middle)
     passes = _passes(line, edges[lower], fails, last)
     refused, wrong, runs = _errors(line, batch, passes, fails)
-    runs = np.where((refused <= alpha) & (wrong <= beta), runs, np.inf)
+    runs = np.where((refused <= alpha + _ROUNDING) & (wrong <= beta + _ROUNDING), runs, np.inf)
     at = int(runs.argmin())
     if not np.isfinite(runs[at]):
         return np.inf, None

@@ -21,7 +21,7 @@ from evalkit.stats.lattice import lower_tail
 from evalkit.stats.mover import mover
 from evalkit.stats.sign_flip import Alternative
 
-__all__ = ["cluster_t_interval", "cmh_p", "differences", "this_suite_interval"]
+__all__ = ["cluster_t_interval", "cmh_p", "detectable_difference", "differences", "this_suite_interval"]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -106,6 +106,47 @@ def cluster_t_interval(
         InputError: a difference is not finite, or the labels don't fit.
     """
     check_share("level", level)
+    mean, error, count = _clustered(difference, groups)
+    if count < 2:
+        return -np.inf, np.inf
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
+    return mean - half, mean + half
+
+
+def detectable_difference(
+    difference: ArrayLike, alpha: float = 0.05, power: float = 0.8, groups: ArrayLike | None = None
+) -> float:
+    """The smallest mean difference that these many cases, varying as they do, show two-sided with probability `power`.
+
+    From the clustered standard error, as a sum of two quantiles of Student's t (Bloom 1995): an approximation, to be
+    said where no difference was shown.
+
+    Args:
+        difference: one number a case.
+        alpha: the error allowed when nothing changed.
+        power: the probability of showing it.
+        groups: see `cluster_t_interval`.
+
+    Returns:
+        Infinite for fewer than two groups.
+
+    Raises:
+        InputError: a difference is not finite, the labels don't fit, or a share is out of its range.
+    """
+    check_share("alpha", alpha)
+    check_share("power", power)
+    _, error, count = _clustered(difference, groups)
+    if count < 2:
+        return np.inf
+    from scipy.special import stdtrit
+
+    return error * float(stdtrit(count - 1, 1 - alpha / 2) + stdtrit(count - 1, power))
+
+
+def _clustered(difference: ArrayLike, groups: ArrayLike | None) -> tuple[float, float, int]:
+    """The mean, its clustered standard error, and the number of groups; of fewer than two no error is known."""
     values = np.asarray(difference, dtype=np.float64).reshape(-1)
     labels = np.arange(len(values)) if groups is None else np.asarray(groups).reshape(-1)
     if len(labels) != len(values) or not np.isfinite(values).all():
@@ -113,14 +154,10 @@ def cluster_t_interval(
     _, group = np.unique(labels, return_inverse=True)
     count = int(group.max(initial=-1)) + 1
     if count < 2:
-        return -np.inf, np.inf
-    from scipy.special import stdtrit
-
+        return np.nan, np.nan, count
     mean = float(values.mean())
     shares = np.bincount(group, weights=values - mean) / len(values)
-    error = float(np.sqrt(count / (count - 1) * (shares**2).sum()))
-    half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
-    return mean - half, mean + half
+    return mean, float(np.sqrt(count / (count - 1) * (shares**2).sum())), count
 
 
 def _effective(passed: Counts, runs: Counts) -> tuple[float, float]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalkit.check.judge import sentence_of
-from evalkit.stats.interval import cp_lower, cp_upper, midp
+from evalkit.stats.interval import midp
 from evalkit.suite.model import Policy, Sample
 from evalkit.suite.select import CaseRef
+from evalkit.verdict.absolute import min_rate, zero_failures
 from evalkit.verdict.baseline import Baseline, checks_digest
+from evalkit.verdict.family import Regression, regressions
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Word
 
 __all__ = ["case_verdicts"]
@@ -45,8 +47,8 @@ def case_verdicts(
 ) -> list[CaseVerdict]:
     """One verdict a case, in the order of `cases`.
 
-    The regression test is the exact one-sided test of `stats.two_sample`, corrected by Holm over the cases that have a
-    baseline. A case whose gating checks changed since the baseline has none.
+    The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`). A case
+    whose gating checks changed since the baseline has none.
 
     Args:
         planned: samples a case should have.
@@ -55,12 +57,12 @@ def case_verdicts(
     """
     counts = {case.id: _count(samples.get(case.id, ())) for case in cases}
     rows = {case.id: _baseline_row(case, baseline) for case in cases}
-    p_values = _regression(counts, rows)
+    compared = _regressions(counts, rows)
     verdicts = []
     for case in cases:
         found = samples.get(case.id, ())
         deterministic = frozen and len(found) > 1 and len({s.trace for s in found if s.trace}) == 1
-        verdict = _verdict(case, counts[case.id], found, policy, rows[case.id], p_values.get(case.id), deterministic)
+        verdict = _verdict(case, counts[case.id], found, policy, rows[case.id], compared.get(case.id), deterministic)
         if stopped and len(found) < planned and verdict.verdict != "FAIL":
             reason = f"only {len(found)} of {planned} samples: {stopped}"
             verdict = replace(verdict, verdict="INCONCLUSIVE", reason=reason)
@@ -74,11 +76,11 @@ def _verdict(
     samples: Sequence[Sample],
     policy: Policy,
     row: BaselineRow | None,
-    p_values: tuple[float, float, float] | None,
+    regression: Regression | None,
     deterministic: bool,
 ) -> CaseVerdict:
     low, high = midp(counts.passed, counts.n) if counts.n else (0.0, 1.0)
-    change = _change(p_values, policy.alpha)
+    change = _change(regression, policy.alpha)
     failing = _failing_checks(case, samples)
     word, reason = _decide(counts, policy, deterministic)
     if change == "regressed" and word != "FAIL":
@@ -104,8 +106,8 @@ def _verdict(
         change=change,
         reason=reason,
         baseline=row,
-        p_value=None if p_values is None else p_values[0],
-        p_adjusted=None if p_values is None else p_values[1],
+        p_value=None if regression is None else regression.p,
+        p_adjusted=None if regression is None else regression.p_worse,
         deterministic=deterministic,
         failing_checks=failing,
         cost_usd=sum(sample.cost_usd for sample in samples),
@@ -128,58 +130,28 @@ def _decide(counts: _Counts, policy: Policy, deterministic: bool) -> tuple[Word,
     if deterministic:
         word: Word = "PASS" if counts.failed == 0 else "FAIL"
         return word, f"{counts.n} equal replays: the target is deterministic"
-    return _DECIDERS[policy.kind](counts, policy)
+    if policy.kind == "zero_failures":
+        ruling = zero_failures(counts.passed, counts.n, policy.alpha)
+    else:
+        ruling = min_rate(counts.passed, counts.n, policy.min_rate, policy.alpha)
+    if ruling.word == "PASS" or ruling.word == "FAIL":
+        return ruling.word, ruling.reason
+    return "INCONCLUSIVE", ruling.reason
 
 
-def _zero_failures(counts: _Counts, policy: Policy) -> tuple[Word, str]:
-    bound = 1 - cp_lower(counts.n, counts.n, policy.alpha)
-    return "PASS", f"none of {counts.n} samples failed; the failure rate is below {bound:.1%} ({1 - policy.alpha:.0%})"
+def _regressions(counts: Mapping[str, _Counts], rows: Mapping[str, BaselineRow | None]) -> dict[str, Regression]:
+    """Per case with a baseline how it compares."""
+    compared = {case_id: row for case_id, row in rows.items() if row is not None and row.n and counts[case_id].n}
+    tables = [(row.passed, row.n, counts[case_id].passed, counts[case_id].n) for case_id, row in compared.items()]
+    return dict(zip(compared, regressions(tables), strict=True))
 
 
-def _min_rate(counts: _Counts, policy: Policy) -> tuple[Word, str]:
-    lower = cp_lower(counts.passed, counts.n, policy.alpha)
-    upper = cp_upper(counts.passed, counts.n, policy.alpha)
-    seen = f"{counts.passed} of {counts.n} passed"
-    if lower >= policy.min_rate:
-        return "PASS", f"{seen}; the pass rate is at least {lower:.1%} ({1 - policy.alpha:.0%})"
-    if upper < policy.min_rate:
-        return "FAIL", f"{seen}; the pass rate is at most {upper:.1%}, wanted {policy.min_rate:.1%}"
-    return "INCONCLUSIVE", f"{seen}: too few samples to tell whether the pass rate is {policy.min_rate:.1%} or more"
-
-
-_DECIDERS: dict[str, Callable[[_Counts, Policy], tuple[Word, str]]] = {
-    "zero_failures": _zero_failures,
-    "min_rate": _min_rate,
-}
-
-
-def _regression(
-    counts: Mapping[str, _Counts], rows: Mapping[str, BaselineRow | None]
-) -> dict[str, tuple[float, float, float]]:
-    """Per case with a baseline: (raw p of "worse", adjusted p of "worse", adjusted p of "better")."""
-    compared = [(case_id, row) for case_id, row in rows.items() if row is not None and row.n and counts[case_id].n]
-    if not compared:
-        return {}
-    from evalkit.stats.multiplicity import holm  # scipy: only where there is something to compare
-    from evalkit.stats.two_sample import regression_p_many
-
-    base = [row.passed for _, row in compared], [row.n for _, row in compared]
-    now = [counts[case_id].passed for case_id, _ in compared], [counts[case_id].n for case_id, _ in compared]
-    worse = regression_p_many(*base, *now)
-    better = regression_p_many(*now, *base)
-    adjusted = holm(worse), holm(better)
-    return {
-        case_id: (float(worse[at]), float(adjusted[0][at]), float(adjusted[1][at]))
-        for at, (case_id, _) in enumerate(compared)
-    }
-
-
-def _change(p_values: tuple[float, float, float] | None, alpha: float) -> Change:
-    if p_values is None:
+def _change(found: Regression | None, alpha: float) -> Change:
+    if found is None:
         return "no baseline"
-    if p_values[1] <= alpha:
+    if found.p_worse <= alpha:
         return "regressed"
-    return "improved" if p_values[2] <= alpha else "no change shown"
+    return "improved" if found.p_better <= alpha else "no change shown"
 
 
 def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | None:

@@ -128,3 +128,16 @@ def test_rates_outside_of_zero_to_one_are_refused() -> None:
     for rates in (([95.0], [70.0]), ([0.9, 0.8], [0.9])):
         with pytest.raises(InputError, match="rates"):
             characteristics(plan, *rates)
+
+
+@pytest.mark.parametrize("baseline", [None, 100])
+def test_a_plan_of_practical_size_keeps_its_errors(baseline: int | None) -> None:
+    """On 301 rates: FAIL and PASS where they are wrong, at the margin and beyond it."""
+    plan = comparison_plan(0.2, 40, baseline_runs=baseline)
+    rates = np.sin(np.linspace(0, np.pi / 2, 301)) ** 2
+    same = characteristics(plan, rates, rates)
+    assert (same.failed + same.within_margin).max() <= 0.05
+    for drop in (0.2, 0.3):
+        base = drop + (1 - drop) * rates
+        worse = characteristics(plan, base, base - drop)
+        assert (worse.passed + worse.within_margin).max() <= 0.1

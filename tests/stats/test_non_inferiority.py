@@ -41,7 +41,7 @@ def test_non_inferiority_has_the_published_power() -> None:
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.sampled_from([0.05, 0.1, 0.3]))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_non_inferiority_never_exceeds_its_size(n1: int, n2: int, margin: float) -> None:
     """A candidate that is worse by the margin or more is let through with at most alpha, by enumeration."""
     shown = (np.arange(n1 + 1) < non_inferiority_cuts(n1, n2, margin, 0.1)[:, None]).T

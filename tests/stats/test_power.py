@@ -39,7 +39,7 @@ def test_runs_needed_for_a_drop(p: float, drop: float, equal: int, cached: int) 
     st.sampled_from([0.3, 0.5, 0.8, 0.95]),
     st.sampled_from([None, 15, 60]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_runs_needed_are_the_fewest(p: float, drop: float, alpha: float, power: float, n1: int | None) -> None:
     """Counting from one run on finds the same number: the first of three that all hold the power."""
     holds = [regression_power(p, n if n1 is None else n1, p - drop, n, alpha) >= power for n in range(1, 43)]

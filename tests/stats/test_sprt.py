@@ -101,3 +101,12 @@ def test_rates_that_cannot_be_told_apart_are_refused() -> None:
         sprt_plan(0.9, 0.89)
     with pytest.raises(InputError, match="batch"):
         sprt_plan(0.9, 0.5, batch=0)
+
+
+@pytest.mark.parametrize(("p_good", "p_bad"), [(0.95, 0.0095), (0.99, 0.9), (0.9, 0.7)])
+def test_no_more_runs_than_at_once_are_enough(p_good: float, p_bad: float) -> None:
+    """Truncated at the fixed plan's number of runs there is a plan, even of a single run whose error is alpha."""
+    runs, _ = acceptance_plan(p_good, p_bad, 0.05, 0.3)
+    plan = sprt_plan(p_good, p_bad, 0.05, 0.3, batch=1, runs_max=runs)
+    assert plan.looks[-1] == runs
+    assert (characteristics(plan, [1 - p_good, 1 - p_bad]).expected_runs <= runs).all()

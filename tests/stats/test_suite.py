@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from scipy.special import chdtrc
 
 from evalkit.errors import InputError
 from evalkit.stats.hypergeometric import passes_pmf
-from evalkit.stats.suite import cluster_t_interval, cmh_p, differences, this_suite_interval
+from evalkit.stats.suite import (
+    cluster_t_interval,
+    cmh_p,
+    detectable_difference,
+    differences,
+    this_suite_interval,
+)
 from evalkit.stats.two_sample import fisher_p
 
 TABLE = st.tuples(st.integers(1, 30), st.integers(1, 30)).flatmap(
@@ -38,6 +45,17 @@ def convolved(tables: Tables) -> float:
 def test_cmh_gives_the_rabbits_of_r() -> None:
     """R's mantelhaen.test(Rabbits, exact = TRUE, alternative = "greater")."""
     assert cmh_p(*columns(RABBITS)) == pytest.approx(0.01997245179, abs=1e-11)
+
+
+def test_margins_give_the_asymptotic_cmh_too() -> None:
+    """R's mantelhaen.test(Rabbits), with continuity correction: from the means and variances of the margins."""
+    off, variance = -0.5, 0.0
+    for x1, n1, x2, n2 in RABBITS:
+        least, mass = passes_pmf(n1, n2, x1 + x2)
+        count = least + np.arange(len(mass))
+        off += float(mass @ count) - x2
+        variance += float(mass @ (count - mass @ count) ** 2)
+    assert chdtrc(1, off**2 / variance) == pytest.approx(0.04747225514, abs=1e-11)
 
 
 def test_cmh_of_either_direction() -> None:
@@ -138,6 +156,21 @@ def test_cases_of_one_group_count_as_one() -> None:
     assert cluster_t_interval(values * 3, groups=["a", "b", "c", "d"] * 3) == pytest.approx(plain)
     assert cluster_t_interval(values, groups=["a"] * 4) == (-np.inf, np.inf)
     assert cluster_t_interval([]) == (-np.inf, np.inf)
+
+
+def test_a_detectable_difference_is_detected() -> None:
+    """Shifted by it, simulated suites are shown to differ in nearly 80 of 100; groups count as cases do."""
+    source = np.random.default_rng(3)
+    shown = []
+    for _ in range(400):
+        values = source.normal(0, 0.2, 30)
+        low, high = cluster_t_interval(values + detectable_difference(source.normal(0, 0.2, 30)))
+        shown.append(not low <= 0 <= high)
+    assert 0.7 <= np.mean(shown) <= 0.87
+    values = source.normal(0, 0.2, 30)
+    repeated = detectable_difference(np.repeat(values, 3), groups=np.repeat(np.arange(30), 3))
+    assert repeated == pytest.approx(detectable_difference(values))
+    assert detectable_difference([0.1]) == np.inf
 
 
 def test_suites_that_cannot_be_compared_are_refused() -> None:

@@ -89,6 +89,7 @@ def test_a_minimum_rate_is_shown_or_not(passed: int, failed: int, word: str) -> 
     """29 of 29 show a rate of 0.9 at 95 % (the success-run theorem), 28 do not; 10 of 20 show less."""
     found = verdict(samples(("passed", passed), ("failed", failed)), Policy("min_rate", min_rate=0.9))
     assert found.verdict == word
+    assert ("more would" in found.reason) is (word == "INCONCLUSIVE")
 
 
 def test_a_shown_regression_fails_under_any_policy() -> None:
@@ -117,17 +118,30 @@ def test_a_baseline_of_other_checks_is_none() -> None:
     assert (found.baseline, found.change) == (None, "no baseline")
 
 
-def test_p_values_are_corrected_over_the_cases() -> None:
-    """With Holm's correction, one case's p counts for all that were compared."""
-    cases = [ref(f"c{n}") for n in range(20)]
+@pytest.mark.parametrize(("count", "p", "adjusted"), [(3, 0.0437939534, 3 * 0.0437939534), (20, 2 / 19, 1.0)])
+def test_p_values_are_corrected_over_the_cases(count: int, p: float, adjusted: float) -> None:
+    """10/10 against 7/10 in every case: E+M with Holm for three cases, Fisher with the step-down for twenty."""
+    cases = [ref(f"c{n}") for n in range(count)]
     info = BaselineInfo("run", "suite", "a", "r", "now")
     base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
     found = case_verdicts(
         cases, {case.id: samples(("passed", 7), ("failed", 3)) for case in cases}, Policy(), base, frozen=False
     )
-    assert found[0].p_value == pytest.approx(0.0437939534, abs=1e-5)  # R Exact 3.3: 10/10 against 7/10
-    assert found[0].p_adjusted == pytest.approx(20 * 0.0437939534, abs=1e-3)
+    assert found[0].p_value == pytest.approx(p, abs=1e-5)
+    assert found[0].p_adjusted == pytest.approx(adjusted, abs=1e-4)
     assert {one.change for one in found} == {"no change shown"}
+
+
+def test_stable_cases_do_not_hide_a_regression() -> None:
+    """One case of fifty fell to 4 of 10, the others never failed: shown, as fifty times E+M's 0.0018 would not be."""
+    cases = [ref(f"c{n}") for n in range(50)]
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
+    drawn = {case.id: samples(("passed", 10)) for case in cases} | {"c7": samples(("passed", 4), ("failed", 6))}
+    found = {one.case_id: one for one in case_verdicts(cases, drawn, Policy(), base, frozen=False)}
+    assert found["c7"].change == "regressed"
+    assert found["c7"].p_adjusted == pytest.approx(35 / 6460, abs=1e-4)
+    assert {one.change for one in found.values() if one.case_id != "c7"} == {"no change shown"}
 
 
 def test_equal_frozen_replays_are_called_deterministic() -> None:

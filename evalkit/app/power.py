@@ -1,0 +1,169 @@
+"""`evalkit power`: what so many samples can tell, said before they are paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from evalkit.errors import InputError
+from evalkit.stats.normal_power import normal_n_for_drop
+from evalkit.stats.power import acceptance_plan, detectable_drop, n_for_drop, zero_failure_bound
+from evalkit.stats.sprt import sprt_plan
+from evalkit.stats.stopping import characteristics
+from evalkit.suite.config import load_suite
+from evalkit.suite.model import Policy
+from evalkit.verdict.foresight import foresee_min_rate
+from evalkit.verdict.ruling import Ruling, points
+
+__all__ = ["PowerPlan", "PowerQuestion", "plan_power", "power_json", "power_lines", "question_of_suite"]
+
+_MOST_SAMPLES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class PowerQuestion:
+    """What is asked.
+
+    Attributes:
+        samples: samples a case.
+        rate: the pass rate of a case before.
+        drop: the drop of it that must not be missed.
+        baseline_samples: samples a case of a baseline that exists; None to run both anew.
+        alpha: the error of calling an unchanged or good case worse.
+        power: the probability of seeing the drop.
+        beta: the error of passing a bad case without a baseline.
+        p_good: a pass rate that must pass without a baseline.
+        p_bad: one that must fail.
+        batch: samples between two looks.
+        gates: permanent cases, over which `alpha` is shared where cases are judged without a baseline.
+    """
+
+    samples: int = 20
+    rate: float = 0.95
+    drop: float = 0.2
+    baseline_samples: int | None = None
+    alpha: float = 0.05
+    power: float = 0.8
+    beta: float = 0.05
+    p_good: float = 0.99
+    p_bad: float = 0.9
+    batch: int = 5
+    gates: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPlan:
+    """What is answered.
+
+    Attributes:
+        needed: samples (of each arm, or of the candidate) that show the drop; exact up to 200, else None.
+        needed_about: the same by the normal formula, for equal arms.
+        detectable: the smallest drop that the samples show; None where none is.
+        fixed: samples that tell good from bad at once, and how many of them may fail.
+        looks_at_most: samples of the plan in batches, at most.
+        expected_good: its mean number of samples for a good case.
+        expected_bad: the same for a bad one.
+        ruled_out: the failure rate that no failure in the samples rules out.
+        false_block: how often at least one of the gates, all of them good, fails when no sample may fail.
+        policy: what the suite's policy can't do with so many samples; None where it can.
+    """
+
+    question: PowerQuestion
+    needed: int | None
+    needed_about: int
+    detectable: float | None
+    fixed: tuple[int, int]
+    looks_at_most: int
+    expected_good: float
+    expected_bad: float
+    ruled_out: float
+    false_block: float
+    policy: Ruling | None = None
+
+
+def question_of_suite(path: Path, asked: dict[str, Any]) -> tuple[PowerQuestion, Policy]:
+    """The question with a suite's samples and alpha, where they were not asked for otherwise.
+
+    Raises:
+        ConfigError: there is no such suite, or it is none.
+    """
+    suite = load_suite(path)
+    return PowerQuestion(**{"samples": suite.samples, "alpha": suite.policy.alpha, **asked}), suite.policy
+
+
+def plan_power(question: PowerQuestion, policy: Policy | None = None) -> PowerPlan:
+    """The answers, exact but for `needed_about`.
+
+    Raises:
+        InputError: a number is out of its range.
+    """
+    if question.samples < 1 or question.gates < 1:
+        raise InputError("no samples or no gates", cure="give 1 or more")
+    alpha, beta = question.alpha, question.beta
+    arms = question.rate, question.drop, alpha, question.power
+    shared = alpha / question.gates
+    sequential = sprt_plan(question.p_good, question.p_bad, shared, beta, batch=question.batch)
+    runs = characteristics(sequential, [1 - question.p_good, 1 - question.p_bad]).expected_runs.tolist()
+    before = question.samples if question.baseline_samples is None else question.baseline_samples
+    judged = policy is not None and policy.kind == "min_rate"
+    return PowerPlan(
+        question=question,
+        needed=n_for_drop(*arms, question.baseline_samples, n_max=_MOST_SAMPLES),
+        needed_about=ceil(normal_n_for_drop(*arms)),
+        detectable=detectable_drop(question.rate, before, question.samples, alpha, question.power),
+        fixed=acceptance_plan(question.p_good, question.p_bad, shared, beta),
+        looks_at_most=sequential.looks[-1],
+        expected_good=runs[0],
+        expected_bad=runs[1],
+        ruled_out=zero_failure_bound(question.samples, alpha),
+        false_block=1 - question.p_good ** (question.samples * question.gates),
+        policy=foresee_min_rate(question.samples, policy.min_rate, policy.alpha) if policy and judged else None,
+    )
+
+
+def power_lines(plan: PowerPlan) -> Iterator[str]:
+    """The answers in words."""
+    asked = plan.question
+    if plan.policy is not None:
+        yield f"{plan.policy.word}: {plan.policy.reason}"
+    yield f"Against a baseline (alpha {asked.alpha:g}, power {asked.power:.0%}), a case that passed {asked.rate:.1%}:"
+    yield f"  a drop of {points(asked.drop)} takes {_needed(plan)}"
+    yield f"  {_versus(asked)} {_seen(plan)}"
+    shared = "" if asked.gates == 1 else f", alpha shared over {asked.gates} gates"
+    yield f"Without a baseline, {asked.p_good:.1%} must pass and {asked.p_bad:.1%} must fail{shared}:"
+    yield f"  at once: {plan.fixed[0]} samples, of which up to {plan.fixed[1]} may fail"
+    yield (
+        f"  in batches of {asked.batch}: on average {plan.expected_good:.0f} samples for a good case, "
+        f"{plan.expected_bad:.0f} for a bad one, {plan.looks_at_most} at most"
+    )
+    gates = "a gate" if asked.gates == 1 else f"at least one of {asked.gates} gates"
+    yield f"No failure allowed in {asked.samples} samples:"
+    yield f"  rules out failure rates of {plan.ruled_out:.1%} and more"
+    often = f"in {plan.false_block:.1%} of the runs"
+    yield f"  blocks {gates} by chance {often}, where cases pass {asked.p_good:.1%} of the time"
+
+
+def power_json(plan: PowerPlan) -> dict[str, Any]:
+    """The answers for machines."""
+    return asdict(plan)
+
+
+def _versus(asked: PowerQuestion) -> str:
+    if asked.baseline_samples is None:
+        return f"{asked.samples} samples of each"
+    return f"{asked.samples} samples against a baseline of {asked.baseline_samples}"
+
+
+def _seen(plan: PowerPlan) -> str:
+    return "show no drop" if plan.detectable is None else f"show drops of {points(plan.detectable)} and more"
+
+
+def _needed(plan: PowerPlan) -> str:
+    known = plan.question.baseline_samples
+    if plan.needed is not None:
+        return f"{plan.needed} samples" + (" of each" if known is None else f" against a baseline of {known}")
+    about = f"about {plan.needed_about} samples of each"
+    return about if known is None else f"more than the baseline of {known} allows; {about}"

@@ -1,0 +1,35 @@
+"""What a policy says of one case: a word, a sentence, and what would be needed for a clearer word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+__all__ = ["Ruling", "RulingWord", "points"]
+
+RulingWord: TypeAlias = Literal["PASS", "FAIL", "DEGRADED_WITHIN_MARGIN", "INCONCLUSIVE", "UNDERPOWERED"]
+"""DEGRADED_WITHIN_MARGIN: worse, and shown to be worse by less than is tolerated. UNDERPOWERED: said before a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A policy's word on one case.
+
+    Attributes:
+        reason: one sentence.
+        detectable_drop: the smallest drop of the pass rate that so many samples show 4 times of 5; None where that was
+            not asked, or no drop is.
+        more_samples: further samples after which a clear word is likely; None where none are needed, or no number is
+            enough.
+    """
+
+    word: RulingWord
+    reason: str
+    detectable_drop: float | None = None
+    more_samples: int | None = None
+
+
+def points(share: float) -> str:
+    """A difference of rates in words: ``12.5 points``."""
+    value = round(100 * share, 1)
+    return f"{value:g} point" + ("" if value == 1 else "s")

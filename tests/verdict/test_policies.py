@@ -1,0 +1,156 @@
+"""Policies as functions of counts: words, errors counted out, and what is said of samples that are too few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.errors import InputError
+from evalkit.stats.binomial import binomial_pmf
+from evalkit.verdict.absolute import acceptance, acceptance_in_batches, min_rate, zero_failures
+from evalkit.verdict.comparative import not_worse
+from evalkit.verdict.foresight import foresee_acceptance, foresee_min_rate, foresee_not_worse
+from evalkit.verdict.ruling import points
+
+
+def chance(words: Sequence[str], wanted: set[str], rate: float) -> float:
+    """The probability of a word, over all counts of passes."""
+    mass = binomial_pmf(len(words) - 1, np.array([rate]))[0]
+    return float(mass[[word in wanted for word in words]].sum())
+
+
+def test_no_failure_or_none_at_all() -> None:
+    """One failure fails, none passes with the bound, no sample says nothing."""
+    assert zero_failures(19, 20).word == "FAIL"
+    assert zero_failures(59, 59).reason == "none of 59 samples failed; the failure rate is below 5.0% (95%)"
+    assert zero_failures(0, 0).word == "INCONCLUSIVE"
+
+
+@given(st.integers(1, 60), st.sampled_from([0.5, 0.8, 0.9, 0.95]), st.sampled_from([0.01, 0.05, 0.2]))
+@settings(max_examples=25)
+def test_a_minimum_rate_errs_with_at_most_alpha(n: int, rate: float, alpha: float) -> None:
+    """Just below the rate at most alpha pass, just above at most alpha fail, by enumeration."""
+    words = [min_rate(x, n, rate, alpha).word for x in range(n + 1)]
+    assert chance(words, {"PASS"}, rate - 1e-9) <= alpha + 1e-9
+    assert chance(words, {"FAIL"}, rate) <= alpha + 1e-9
+
+
+@pytest.mark.parametrize(("passed", "n", "word"), [(19, 20, "PASS"), (16, 20, "FAIL")])
+def test_the_further_samples_for_a_minimum_rate_are_enough(passed: int, n: int, word: str) -> None:
+    """With as many more as are named, passing as often, the word is clear; with far fewer it is not."""
+    found = min_rate(passed, n, 0.9)
+    assert found.word == "INCONCLUSIVE"
+    assert found.more_samples is not None
+    total = n + found.more_samples
+    failed = (n - passed) * total // n
+    assert min_rate(passed * total // n if word == "PASS" else total - failed, total, 0.9).word == word
+    assert min_rate(passed * (total // 2) // n, total // 2, 0.9).word == "INCONCLUSIVE"
+    assert f"about {found.more_samples} more would" in found.reason
+
+
+def test_a_rate_right_at_the_minimum_names_no_number() -> None:
+    """No number of samples tells a rate that is the minimum itself."""
+    assert min_rate(18, 20, 0.9).more_samples is None
+    assert min_rate(0, 0, 0.9).more_samples is None
+
+
+@given(st.integers(1, 120), st.sampled_from([(0.99, 0.9), (0.95, 0.8), (0.9, 0.7)]))
+@settings(max_examples=25)
+def test_acceptance_errs_with_at_most_alpha_and_beta(n: int, rates: tuple[float, float]) -> None:
+    """Whatever the number of samples: the good rate fails with at most alpha, the bad one passes with at most beta."""
+    words = [acceptance(x, n, p_good=rates[0], p_bad=rates[1]).word for x in range(n + 1)]
+    assert chance(words, {"FAIL", "DEGRADED_WITHIN_MARGIN"}, rates[0]) <= 0.05 + 1e-9
+    assert chance(words, {"PASS", "DEGRADED_WITHIN_MARGIN"}, rates[1]) <= 0.05 + 1e-9
+
+
+def test_acceptance_of_the_planned_number_always_tells() -> None:
+    """61 samples tell 0.99 from 0.90 whatever comes out; 20 say how many more do; 500 can say "between"."""
+    assert {acceptance(x, 61).word for x in range(62)} == {"PASS", "FAIL"}
+    found = acceptance(20, 20)
+    assert (found.word, found.more_samples) == ("INCONCLUSIVE", 41)
+    assert acceptance(480, 500).word == "DEGRADED_WITHIN_MARGIN"
+
+
+def test_acceptance_in_batches_stops_at_its_first_clear_look() -> None:
+    """35 passes are enough, and what comes after changes nothing; two failures in the first five fail."""
+    assert acceptance_in_batches([True] * 35).word == "PASS"
+    assert acceptance_in_batches([True] * 35 + [False] * 40) == acceptance_in_batches([True] * 35)
+    assert acceptance_in_batches([False, False, True, True, True, *[True] * 70]).word == "FAIL"
+    found = acceptance_in_batches([True] * 22)
+    assert (found.word, found.more_samples) == ("INCONCLUSIVE", 3)
+    assert "next look at 25" in found.reason
+    assert acceptance_in_batches([]).more_samples == 5
+
+
+def test_not_worse_knows_four_words() -> None:
+    """No loss over many samples passes, a large one fails, a small sure one is within the margin, few say nothing."""
+    assert not_worse(100, 100, 99, 100, 0.1).word == "PASS"
+    assert not_worse(20, 20, 10, 20, 0.1).word == "FAIL"
+    assert not_worse(100, 100, 95, 100, 0.1).word == "DEGRADED_WITHIN_MARGIN"
+    assert not_worse(5, 5, 5, 5, 0.1).word == "INCONCLUSIVE"
+
+
+def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
+    """10 against a baseline of 100 see drops from 31 points on, and 12 more would do for the margin of 25."""
+    found = not_worse(95, 100, 9, 10, 0.25)
+    assert found.word == "INCONCLUSIVE"
+    assert found.detectable_drop == pytest.approx(0.313, abs=0.001)
+    assert found.more_samples == 12
+    assert "12 more samples would likely tell" in found.reason
+    small = not_worse(20, 20, 18, 20, 0.1)
+    assert small.more_samples is None
+    assert "the baseline is too small" in small.reason
+    assert "no drop at all" in not_worse(2, 2, 2, 2, 0.1).reason
+
+
+def test_an_adjusted_p_value_decides_failing() -> None:
+    """What is significant alone is not among many: the adjusted value is the one that counts."""
+    assert not_worse(20, 20, 14, 20, 0.1).word == "FAIL"
+    assert not_worse(20, 20, 14, 20, 0.1, p_adjusted=0.4).word == "INCONCLUSIVE"
+
+
+@given(st.integers(1, 14))
+@settings(max_examples=8)
+def test_what_is_foreseen_comes_true(n: int) -> None:
+    """UNDERPOWERED is said exactly where no outcome passes, or none fails."""
+    reached = {min_rate(x, n, 0.9).word for x in range(n + 1)}
+    assert (foresee_min_rate(n, 0.9) is None) is ("PASS" in reached)
+    told = {acceptance(x, n, p_good=0.95, p_bad=0.8).word for x in range(n + 1)}
+    assert (foresee_acceptance(n, p_good=0.95, p_bad=0.8) is None) is ({"PASS", "FAIL"} <= told)
+    compared = {not_worse(30, 30, x, n, 0.3).word for x in range(n + 1)}
+    assert (foresee_not_worse(30, 30, n, 0.3) is None) is ({"PASS", "FAIL"} <= compared)
+
+
+def test_too_few_samples_are_named_beforehand() -> None:
+    """10 samples can't show 90 %, 29 can; 10 can't tell 0.99 from 0.90."""
+    found = foresee_min_rate(10, 0.9)
+    assert found is not None
+    assert (found.word, found.more_samples) == ("UNDERPOWERED", 19)
+    assert found.reason == "10 samples that all pass do not show a rate of 90.0%; 29 are needed"
+    assert foresee_min_rate(29, 0.9) is None
+    few = foresee_not_worse(5, 5, 2, 0.1)
+    assert few is not None
+    assert few.word == "UNDERPOWERED"
+
+
+def test_policies_without_sense_are_refused() -> None:
+    """Rates in percent or of one, more passes than samples."""
+    calls: list[Callable[[], object]] = [
+        lambda: min_rate(5, 5, 1.0),
+        lambda: min_rate(6, 5, 0.9),
+        lambda: acceptance(5, 5, p_good=99),
+        lambda: acceptance_in_batches([True], p_bad=0.995),
+        lambda: not_worse(5, 5, 5, 5, 10),
+    ]
+    for call in calls:
+        with pytest.raises(InputError):
+            call()
+
+
+def test_points_are_read_as_people_say_them() -> None:
+    """One point, several, and halves."""
+    assert [points(share) for share in (0.01, 0.1, 0.125)] == ["1 point", "10 points", "12.5 points"]
