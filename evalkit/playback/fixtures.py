@@ -8,6 +8,7 @@ and the step says so. Parallel calls may come in any order. In strict mode the r
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -64,6 +65,7 @@ class Frozen:
         self._sanitize = sanitize
         self._used: dict[Queue, set[int]] = {}
         self._calls = 0
+        self._lock = threading.Lock()
         self.ids = Ids()
         self.misses: list[Miss] = []
 
@@ -75,6 +77,19 @@ class Frozen:
         """
         if call.kind not in self._index.kinds:
             return None
+        with self._lock:  # threads that make one call at once get an answer each
+            return self._next(call)
+
+    def spend(self, steps: Iterable[Step]) -> None:
+        """Counts the answers of these recorded steps as given already: a replay that starts after them."""
+        for step in steps:
+            if step.kind in self._index.kinds and not is_unanswered(step):
+                queue = self._index.queues[self._index.key(step.kind, step.name, step.input, requested_model(step))]
+                used = self._used.setdefault(queue, set())
+                used.add(len(used))
+                self._calls += 1
+
+    def _next(self, call: Call) -> Answer:
         self._calls += 1
         queue = None if self._strict else self._index.by_text(call)
         if queue is None:
@@ -93,15 +108,6 @@ class Frozen:
         if self._on_answer is not None and answer.at is not None:
             self._on_answer(answer.at)
         return answer
-
-    def spend(self, steps: Iterable[Step]) -> None:
-        """Counts the answers of these recorded steps as given already: a replay that starts after them."""
-        for step in steps:
-            if step.kind in self._index.kinds and not is_unanswered(step):
-                queue = self._index.queues[self._index.key(step.kind, step.name, step.input, requested_model(step))]
-                used = self._used.setdefault(queue, set())
-                used.add(len(used))
-                self._calls += 1
 
     def _found(self, call: Call) -> Queue:
         """The answers of a call.

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import sys
+import threading
+import uuid
 from dataclasses import replace
 from typing import Any
 
@@ -82,6 +85,27 @@ def test_several_answers_come_in_order_and_the_last_stays() -> None:
     """A status asked three times goes pending, done, done."""
     answerer = frozen(tool_step(0, "status", {}, "pending"), tool_step(1, "status", {}, "done"))
     assert [output(answerer.answer(call("status"))) for _ in range(4)] == ["pending", "done", "done", "done"]
+
+
+def test_threads_that_make_one_call_at_once_get_an_answer_each() -> None:
+    """No recorded answer is given twice while another is left."""
+    answerer = frozen(*[tool_step(at, "next", {"id": f"id-{at}"}, at) for at in range(96)], volatile={"next": ("/id",)})
+    got: list[Any] = []
+
+    def ask() -> None:
+        got.extend([output(answerer.answer(call("next", {"id": f"drawn-{uuid.uuid4()}"}))) for _ in range(12)])
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=ask) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert sorted(got) == list(range(96))
 
 
 def test_an_answer_given_once_more_than_recorded_says_so() -> None:
