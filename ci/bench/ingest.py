@@ -3,9 +3,9 @@
 Usage: python ci/bench/ingest.py [--steps N ...] [--rounds R] [FILE ...]
 
 Generated traces are chats in the manner of tau-bench: a policy as the system's message, turns of a user, look-ups and
-writes, each model call with the whole conversation before it; the last write goes wrong. Half of them hold a
-customer's name, address, phone number and, again and again, e-mail address. Of each FILE (any format that evalkit
-reads), the longest trace is ingested. Expected is a sentence that nobody says, so that a case comes about.
+writes, each model call with the whole conversation before it; the last write goes wrong. Half of them hold a customer's
+name, address, phone number and, again and again, e-mail address. Of each FILE (any format that evalkit reads), the
+longest trace is ingested. Expected is a sentence that nobody says, so that a case comes about.
 Times are milliseconds of wall clock after start-up: medians over R rounds, each into a project of its own.
 """
 

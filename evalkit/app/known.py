@@ -84,10 +84,19 @@ def added_to(before: Case, digest: str, made: Case, healthy: Sequence[Trace], ac
 
     Raises:
         InputError: the case is retired, or actor or reason is missing.
+        CaseRefused: the case is permanent, and would gate on what nothing healthy is shown to pass.
     """
     if before.state == "retired":
         raise InputError("the case is retired", f"case {before.id}", f"evalkit review {before.id}, or pass --new")
     checks = tuple(merged_checks(before.checks, before.incident, made.checks, made.incident, healthy))
+    known_gates = {check.id for check in before.gating}
+    further = [check.id for check in checks if check.gating and check.id not in known_gates]
+    if before.permanent and further and not made.proof:
+        raise CaseRefused(
+            f"the case is permanent, and nothing shows that a healthy agent passes what is new: {', '.join(further)}",
+            f"case {before.id}",
+            "pass --passing healthy.trace, a healthy run of the newer incident's task, or --new",
+        )
     strong = strength(checks, healthy, made.incident)
     earlier: Json = {
         "trace_id": before.source.get("trace_id"),

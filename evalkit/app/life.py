@@ -149,6 +149,10 @@ def retire_case(case_id: str, settings: Settings, *, actor: str, reason: str) ->
         InputError: it is retired already, or actor or reason is missing.
     """
     case, digest = read_with_digest(find_case(case_id, settings.cases))
+    if case.state == "retired":
+        raise InputError(
+            "the case is retired already", f"case {case.id}", f"evalkit review {case.id} takes it up again"
+        )
     return _write(case.moved(digest, LifeEvent("retired", acting(actor, settings), reason, now_utc())), settings)
 
 

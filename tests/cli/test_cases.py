@@ -55,6 +55,8 @@ def test_a_retired_case_can_not_be_promoted(project: Project) -> None:
     """It has to be reviewed again first."""
     case_id = project.ingested("refund-twice")
     project.run("retire", case_id, "--reason", "x")
+    done = project.run("retire", case_id, "--reason", "x")
+    assert (done.code, "retired already" in done.err, f"evalkit review {case_id}" in done.err) == (2, True, True)
     done = project.run("promote", case_id, "--reason", "x")
     assert (done.code, "can't become permanent" in done.err) == (2, True)
 

@@ -261,6 +261,20 @@ def test_into_makes_a_new_version(project: Project) -> None:
         assert (done.code, f"case {case_id} already" in done.err) == (2, True)
 
 
+def test_into_a_permanent_case_no_unproved_check_gates(project: Project) -> None:
+    """Else one --expect could block every release; with a healthy run of the newer incident's task it may."""
+    case_id = project.promoted()
+    project.write("other.trace", incident(8))
+    project.write("good.trace", healthy(8))
+    project.write("expected.json", {"not_called": ["refund"]})
+    given = ["ingest", "other.trace", "--into", case_id, "--reason", "again"]
+    done = project.run(*given, "--expect", "expected.json")
+    assert (done.code, "--passing" in done.err) == (2, True)
+    assert read_case(project.root / "cases" / case_id).version == 3
+    assert project.run(*given, "--passing", "good.trace").code == 0
+    assert project.run("check").code == 0
+
+
 def test_into_a_case_that_was_read_is_proposed_again(project: Project) -> None:
     """Its checks are others now: somebody has to read them."""
     case_id = project.ingested()
