@@ -133,7 +133,7 @@ SAID_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "name_given",
-        "name", "any",
+        "name", "named",
         rf"(?:^|[^A-Za-zÀ-ӿ'’-])((?:{_GIVEN})(?:-{_WORD})?(?: {_UPPER}\.)?(?: (?:{_SMALL}))? {_WORD})",
         whole=False,
         sure=False,
@@ -320,7 +320,7 @@ SAID_RULES: tuple[Rule, ...] = (
     Rule(
         "account_named",
         "account", "digit",
-        rf"(?:^|[^A-Za-z0-9])((?i:{_GIVEN})[._-][A-Za-z]{{2,24}}[._-]?\d{{2,6}})",
+        r"(?:^|[^A-Za-z0-9])([A-Za-z]{2,24}[._-][A-Za-z]{2,24}[._-]?\d{2,6})",
     ),
     Rule(
         "account_said",
