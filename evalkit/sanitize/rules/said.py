@@ -126,8 +126,9 @@ SAID_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "name_before_contact",
-        "name", "any",
+        "name", "around",
         rf"(?:^|[^A-Za-zÀ-ӿ ] ?|[a-z,:] ){_TWO_WORDS},? ?(?:[<(\[]?(?:mailto:)?[A-Za-z0-9._+-]{{1,64}}@|[(:]?\+[1-9]\d|\(?(?i:dob|d\.o\.b|born|date of birth)\b)",
+        around=(("@", " +", "(+", ":+", "dob", "DOB", "D.O.B", "born", "Born", "ate of birth"), 160, 12),
         whole=False,
         sure=False,
     ),
