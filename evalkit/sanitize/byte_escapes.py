@@ -83,6 +83,8 @@ _PRINTED = "".join(map(chr, range(32, 127)))
 _QUOTED = r"(?:[^\\\n\"']|\\.)+"
 _MAILED = r"(?:[^\s=]|=[0-9A-F]{2})*"
 _OCTAL = re.compile(r"(?:\\[0-3][0-7]{2})+")
+_NO_PAIR = r"(?:=[89A-F][0-9A-F]){2,}|=(?:20|3D|40)(?!\d)"
+"""What mails escape outside of headers; ``zip=00487`` is a key and a value."""
 _AS_BYTES = _encoder("\\x%02x", _PRINTED)
 FORMS: tuple[ByteForm, ...] = (
     _form(r"(?:\\x[0-9a-fA-F]{2})+", _QUOTED, _AS_BYTES),
@@ -91,6 +93,6 @@ FORMS: tuple[ByteForm, ...] = (
     ByteForm(_OCTAL, re.compile(_QUOTED), lambda text: _OCTAL.sub(_octal, text), _encoder("\\%03o", _PRINTED)),
     _form(r"(?:%u[0-9a-fA-F]{4})+", r"[^\s\"'<>&]+", _escape_u),
     _form(r"(?:=[0-9A-F]{2})+", r"(?<=\?[Qq]\?)[^\s?]+", _encoder("=%02X", "-", "_"), "_"),
-    _form(r"(?:=[0-9A-F]{2})+", f"{_MAILED}=[0-9A-F]{{2}}{_MAILED}", _encoder("=%02X", _PRINTED.replace("=", ""))),
+    _form(_NO_PAIR, f"{_MAILED}=[0-9A-F]{{2}}{_MAILED}", _encoder("=%02X", _PRINTED.replace("=", ""))),
 )
 """All of them; a segment is read by the first whose sign is in it."""

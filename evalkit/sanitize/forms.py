@@ -26,7 +26,7 @@ from evalkit.sanitize.normal import (
 )
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import is_name_surrogate, is_surrogate
-from evalkit.sanitize.rules.given import NO_FAMILY, PLACE_WORDS, THING_WORDS
+from evalkit.sanitize.rules.given import GIVEN_NAMES, NO_FAMILY, PLACE_WORDS, THING_WORDS
 from evalkit.sanitize.rules.issued import CARD_ISSUERS, IBAN_LENGTH, TOP_DOMAINS
 from evalkit.sanitize.rules.rule import Rule
 from evalkit.sanitize.rules.said import PLAIN_SURNAMES
@@ -49,6 +49,7 @@ _PLACEHOLDER = re.compile(
 )
 _FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
 _FULL_NAME_ZH = re.compile(rf"(?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}")
+_GIVEN = frozenset(name.lower() for name in GIVEN_NAMES)
 _NO_PART = NO_FAMILY | NO_NAMES | GENERIC | PLACEHOLDERS | TITLES
 _IN_PLACE = re.compile(rf"(?:^|[^A-Za-z])(?:{'|'.join(map(re.escape, PLACE_WORDS))})[ -]$")
 _THINGS = tuple(f" {word}" for word in THING_WORDS)
@@ -377,6 +378,8 @@ def looks_like_a_name(value: str) -> bool:
 
 def _account_named(rule: str, value: str, before: str, after: str) -> Claim | None:
     claim = Claim("account", value, value)
+    if re.split(r"[._-]", value)[0].lower() not in _GIVEN:
+        return None
     return claim if named_by(claim) and not re.match(r"[._-]\w", after) else None
 
 

@@ -157,7 +157,7 @@ def pair_pieces(text: str) -> Iterator[Piece]:
 
 def byte_pieces(text: str) -> Iterator[Piece]:
     """Stretches that are spelled by the codes of bytes or characters (see `byte_escapes`)."""
-    if _MAYBE_BYTES.search(text) is None:
+    if not ("\\" in text or "=" in text or "%u" in text) or _MAYBE_BYTES.search(text) is None:
         return
     end = 0
     for form in FORMS:

@@ -32,8 +32,8 @@ class RuleSet:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self._compiled: list[Any] = [None] * len(rules)
-        self._any, self._digit, self._number, self._cjk = (
-            _Gate(rules, gate) for gate in ("any", "digit", "number", "cjk")
+        self._any, self._named, self._digit, self._number, self._cjk = (
+            _Gate(rules, gate) for gate in ("any", "named", "digit", "number", "cjk")
         )
         self.by_line = not any(_WHOLE_TEXT.search(rule.pattern) for rule in rules)
         around = {
@@ -47,6 +47,7 @@ class RuleSet:
     def in_lines(self, data: bytes) -> list[int]:
         """The rules that match in one of the lines of `data`, those of the gate ``around`` left aside."""
         found = self._any.match(data)
+        found += self._named.match(data)
         if _DIGIT.search(data) is not None:
             found += self._number.match(data)
             found += self._digit.match(data)

@@ -9,7 +9,7 @@ from evalkit.sanitize.policy import Kind
 
 __all__ = ["LEFT", "Gate", "Rule"]
 
-Gate: TypeAlias = Literal["any", "digit", "number", "cjk", "around"]
+Gate: TypeAlias = Literal["any", "named", "digit", "number", "cjk", "around"]
 
 LEFT = r"(?:^|[^0-9A-Za-z\p{Nd}])"
 """No ASCII letter and no digit before: part of the pattern, for RE2 has no look-behind."""
@@ -22,9 +22,9 @@ class Rule:
     Attributes:
         name: for the checks in `forms`, for messages and counts.
         gate: which texts it can be in: those with a ``digit``, those with Chinese characters (``cjk``), ``any``, or only
-            ``around`` certain signs (an e-mail address around its @). A ``number`` is in texts with a digit, too. Each
-            gate's patterns are tried as one RE2 set; mere numbers and words about them together would make an automaton
-            of many times their states.
+            ``around`` certain signs (an e-mail address around its @). A ``number`` is in texts with a digit, too, and
+            what is ``named`` in any. Each gate's patterns are tried as one RE2 set; mere numbers and words about them
+            together, or a list of names and all else, would make an automaton of many times their states.
         pattern: RE2, one group: the value.
         whole: whether no ASCII letter or digit may follow the value.
         around: the signs of the gate ``around``, with the bytes that may stand before and behind them.

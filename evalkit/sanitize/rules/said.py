@@ -126,14 +126,15 @@ SAID_RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "name_before_contact",
-        "name", "any",
+        "name", "around",
         rf"(?:^|[^A-Za-zÀ-ӿ ] ?|[a-z,:] ){_TWO_WORDS},? ?(?:[<(\[]?(?:mailto:)?[A-Za-z0-9._+-]{{1,64}}@|[(:]?\+[1-9]\d|\(?(?i:dob|d\.o\.b|born|date of birth)\b)",
+        around=(("@", " +", "(+", ":+", "dob", "DOB", "D.O.B", "born", "Born", "ate of birth"), 160, 12),
         whole=False,
         sure=False,
     ),
     Rule(
         "name_given",
-        "name", "any",
+        "name", "named",
         rf"(?:^|[^A-Za-zÀ-ӿ'’-])((?:{_GIVEN})(?:-{_WORD})?(?: {_UPPER}\.)?(?: (?:{_SMALL}))? {_WORD})",
         whole=False,
         sure=False,
@@ -320,7 +321,7 @@ SAID_RULES: tuple[Rule, ...] = (
     Rule(
         "account_named",
         "account", "digit",
-        rf"(?:^|[^A-Za-z0-9])((?i:{_GIVEN})[._-][A-Za-z]{{2,24}}[._-]?\d{{2,6}})",
+        r"(?:^|[^A-Za-z0-9])([A-Za-z]{2,24}[._-][A-Za-z]{2,24}[._-]?\d{2,6})",
     ),
     Rule(
         "account_said",
