@@ -3,8 +3,9 @@
 Usage: python ci/bench/ingest.py [--steps N ...] [--rounds R] [FILE ...]
 
 Generated traces are chats in the manner of tau-bench: a policy as the system's message, turns of a user, look-ups and
-writes, each model call with the whole conversation before it; the last write goes wrong. Of each FILE (any format that
-evalkit reads), the longest trace is ingested. Expected is a sentence that nobody says, so that a case comes about.
+writes, each model call with the whole conversation before it; the last write goes wrong. Half of them hold a
+customer's name, address, phone number and, again and again, e-mail address. Of each FILE (any format that evalkit
+reads), the longest trace is ingested. Expected is a sentence that nobody says, so that a case comes about.
 Times are milliseconds of wall clock after start-up: medians over R rounds, each into a project of its own.
 """
 
@@ -114,6 +115,7 @@ if __name__ == "__main__":
         json.dumps(
             {
                 "generated": [measure(chat(steps), asked.rounds) for steps in asked.steps],
+                "with personal data": [measure(chat(steps, personal=True), asked.rounds) for steps in asked.steps],
                 "real": {Path(path).name: measure(longest(path), asked.rounds) for path in asked.files},
             },
             indent=1,

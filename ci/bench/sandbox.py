@@ -4,7 +4,8 @@
 
 Measured: wall time of a plain fork of this process (numpy, pandas and pyarrow loaded) that sends a byte back, of the
 same in the sandbox, and their difference: what a sample costs more when it has a sandbox to itself; samples that share
-one divide it. Rounds are interleaved; medians. The copy of the project is apart: it depends on the project.
+one divide it. Then what the process adds that asks a live model for it. Rounds are interleaved; medians. The copy of
+the project is apart: it depends on the project.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ from pathlib import Path
 import pandas
 import pyarrow
 
+from evalkit.playback.endpoint.calls import LiveModel, load_client
+from evalkit.playback.endpoint.ledger import Ledger
+from evalkit.playback.endpoint.model import Endpoint
 from evalkit.playback.sandbox import confine
+from evalkit.playback.sandbox.relay import start_relay
 from evalkit.playback.sandbox.run import default_policy, probe_layers, run_sandboxed
 
 _STEPS = ("leave_network", "set_limits", "scrub_environment", "restrict_files", "restrict_calls", "close_others")
@@ -44,6 +49,13 @@ def sandboxed() -> None:
     """The same, confined, in a working folder of its own."""
     ended = run_sandboxed(lambda _: b"x", b"", policy=POLICY)
     assert ended.value == b"x", ended
+
+
+def relayed() -> None:
+    """The same with a process beside it that would ask a model."""
+    relay = start_relay(lambda: LiveModel(Endpoint("http://127.0.0.1:9/v1"), LEDGER, (), {}))
+    sandboxed()
+    relay.end()
 
 
 def milliseconds(work: Callable[[], None]) -> float:
@@ -79,6 +91,7 @@ def steps() -> dict[str, float]:
 
 
 POLICY = default_policy()
+LEDGER = Ledger(Path("never-opened"))
 
 
 def main() -> None:
@@ -87,14 +100,18 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     rounds = parser.parse_args().rounds
     print(f"numpy, pandas {pandas.__version__}, pyarrow {pyarrow.__version__} loaded; {probe_layers().names}")
-    bare, confined = [], []
+    bare, confined, with_relay = [], [], []
+    load_client()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(Path(folder))
         for _ in range(rounds):
             bare.append(milliseconds(plain))
             confined.append(milliseconds(sandboxed))
+            with_relay.append(milliseconds(relayed))
     added = [one - other for one, other in zip(confined, bare, strict=True)]
-    for name, values in (("plain fork", bare), ("sandboxed", confined), ("added", added)):
+    relays = [one - other for one, other in zip(with_relay, confined, strict=True)]
+    figures = (("plain fork", bare), ("sandboxed", confined), ("added", added), ("relay added", relays))
+    for name, values in figures:
         ordered = sorted(values)
         print(f"{name:<12} median {statistics.median(values):6.2f} ms   p90 {ordered[int(0.9 * len(ordered))]:6.2f} ms")
     print("of which", steps())

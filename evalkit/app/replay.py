@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.keys import output_sanitizer
+from evalkit.app.replay_log import log_replay
 from evalkit.app.replay_plan import Plan, plan_replay
 from evalkit.app.replay_sandbox import replay_confined
 from evalkit.app.settings import Settings
 from evalkit.capture.caller import Caller
 from evalkit.errors import InputError
-from evalkit.playback.endpoint.calls import LiveModel, check_headers
+from evalkit.playback.endpoint.calls import LiveModel, check_headers, load_client
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
@@ -91,16 +92,19 @@ def run_plan(
     Raises:
         ReplayRefused: Landlock or seccomp does not hold here.
         InputError: the sandboxed agent's process died.
+        IntegrityError: the replay asks a live model, and can't be logged.
     """
     with account(plan.asked, plan.budget) as ledger:
         sanitizer = output_sanitizer(settings)
         runs = target or _target(plan, max_turns)
+        log_replay(plan, settings)
         work = functools.partial(_replays, plan, runs, sanitizer, strict, timeout_s, sandbox)
         manifest = plan.manifest
         if sandbox:
             model = None
             if plan.asked is not None:
                 check_headers(plan.asked, os.environ)
+                load_client()
                 model = functools.partial(LiveModel, plan.asked, ledger, plan.prices)
             repeat = int(str(manifest["repeat"]))
             import_module("time_machine")  # here: a confined process may not be able to read all that it needs

@@ -14,7 +14,7 @@ from evalkit.case.model import Case
 from evalkit.errors import ConfigError, InputError, ReplayRefused
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
-from evalkit.playback.model import LAYERS, Replay
+from evalkit.playback.model import LAYERS, RELAYED, UNSAFE, Replay
 from evalkit.playback.portable import replays_from_bytes, replays_to_bytes
 from evalkit.playback.sandbox.model import Ended
 from evalkit.playback.sandbox.relay import Relay, start_relay
@@ -78,7 +78,12 @@ def replay_confined(
         raise ReplayRefused(ended.reason, "sandbox")
     if ended.status != "done":
         raise InputError(f"the sandboxed replay gave nothing: {ended.reason}", f"case {case.id}", "see docs/sandbox.md")
-    return replays_from_bytes(ended.value, case), [*LAYERS, *ended.layers.names]
+    layers: list[Json] = [*LAYERS, *ended.layers.names]
+    if model is not None:
+        layers.append(RELAYED)
+    if not ended.layers.safe:
+        layers.append(f"{UNSAFE} ({'; '.join(ended.layers.missing)})")
+    return replays_from_bytes(ended.value, case), layers
 
 
 def _awaited(running: Running, relay: Relay | None, until: float) -> Ended:

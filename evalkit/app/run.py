@@ -21,7 +21,7 @@ from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, RELAYED, UNSAFE
 from evalkit.playback.targets.reference import is_alone, is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.config import load_suite, suite_from_json
@@ -37,7 +37,6 @@ from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = [
-    "UNSAFE",
     "Run",
     "baseline_path",
     "exit_code",
@@ -48,9 +47,6 @@ __all__ = [
     "run_suite",
     "suite_baseline",
 ]
-
-UNSAFE = "unsafe replay: too few kernel layers"
-"""How a run's manifest says that its sandbox could not hold an attack."""
 
 _SMALL_RUN = 400
 """Exact replays below which starting worker processes (about a second) costs more than it saves."""
@@ -279,13 +275,14 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
     held = probe_layers()
+    names = (*LAYERS, *held.names, *([RELAYED] if suite.live else []))
     if held.safe:
-        return (*LAYERS, *held.names)
+        return names
     why = "; ".join(f"{name}: {reason}" for name, reason in held.missing.items())
     if not suite.unsafe_replay:
         cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
         raise ReplayRefused(f"Landlock and seccomp don't hold here ({why})", "sandbox", cure)
-    return (*LAYERS, *held.names, f"{UNSAFE} ({why})")
+    return (*names, f"{UNSAFE} ({why})")
 
 
 def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:

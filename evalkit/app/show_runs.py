@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalkit.app.run import UNSAFE, Run
+from evalkit.app.run import Run
 from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Replay
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, UNSAFE, Replay
 from evalkit.suite.account import Account
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
@@ -23,6 +23,7 @@ __all__ = [
     "comparison_line",
     "decision_json",
     "decision_lines",
+    "layer_lines",
     "replay_json",
     "repeat_lines",
     "replay_lines",
@@ -84,6 +85,15 @@ def replay_lines(replay: Replay) -> Iterator[str]:
     manifest = replay.trace.attributes.get("replay")
     for line in volatile_hint(replay.misses, manifest["case"]["id"]) if manifest else ():
         yield f"  {visible(line)}"
+
+
+def layer_lines(replays: Sequence[Replay]) -> Iterator[str]:
+    """What kept sandboxed replays from the world."""
+    for replay in replays[:1]:
+        manifest = replay.trace.attributes.get("replay")
+        layers = manifest.get("layers") if isinstance(manifest, dict) else None
+        if isinstance(layers, list) and len(layers) > 1:
+            yield f"kept from the world by {', '.join(visible(str(layer)) for layer in layers)}"
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:

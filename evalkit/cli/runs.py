@@ -52,6 +52,7 @@ def replay(
         account_lines,
         comparison_json,
         comparison_line,
+        layer_lines,
         repeat_lines,
         replay_json,
         replay_lines,
@@ -83,7 +84,7 @@ def replay(
                 say(line)
         for line in repeat_lines(replays, shown):
             say(line)
-    for line in account_lines(done.account):
+    for line in [*layer_lines(replays), *account_lines(done.account)]:
         say(line, err=as_json)
     if out is not None:
         write_traces(replays, out)

@@ -32,6 +32,7 @@ class Deadline:
         self._left = seconds
         self._began = 0.0
         self._waiting = 0
+        self._replay = 0
         self._lock = threading.Lock()
 
     @contextmanager
@@ -53,6 +54,7 @@ class Deadline:
         if self._works:
             with self._lock:
                 self._running, self._waiting, self._left = True, 0, self._seconds
+                self._replay += 1
                 self._run_on()
 
     def stop(self) -> None:
@@ -62,19 +64,22 @@ class Deadline:
                 self._running = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
 
-    def waits(self) -> None:
-        """The replay waits for the live model from now on: that time is not the agent's."""
+    def waits(self) -> int:
+        """The replay waits for the live model from now on: that time is not the agent's. Gives the replay's number."""
         if self._works:
             with self._lock:
                 self._waiting += 1
                 if self._running and self._waiting == 1:
                     signal.setitimer(signal.ITIMER_REAL, 0)
                     self._left -= time.monotonic() - self._began
+        return self._replay
 
-    def goes_on(self) -> None:
-        """One such wait is over; called from any thread."""
+    def goes_on(self, replay: int) -> None:
+        """One such wait is over; called from any thread, and maybe after the replay's end."""
         if self._works:
             with self._lock:
+                if replay != self._replay:
+                    return
                 self._waiting -= 1
                 if self._running and self._waiting == 0:
                     self._run_on()

@@ -62,7 +62,7 @@ class Frozen:
         self._strict = strict
         self._on_answer = on_answer
         self._sanitize = sanitize
-        self._used: dict[Queue, list[int]] = {}
+        self._used: dict[Queue, set[int]] = {}
         self._calls = 0
         self.ids = Ids()
         self.misses: list[Miss] = []
@@ -81,13 +81,13 @@ class Frozen:
             queue = self._found(call)
         used = self._used.get(queue)
         if used is None:
-            used = self._used[queue] = []
-        at = len(used) if call.name not in self._index.volatile else self._place(queue, used, call)
-        again = at >= len(queue.answers) or at in used
-        answer = queue.answers[-1 if at >= len(queue.answers) else at]
-        used.append(at)
-        if again:
-            answer = replace(answer, attributes={**answer.attributes, ANSWERED_AGAIN: True})
+            used = self._used[queue] = set()
+        at = self._place(queue, used, call) if call.name in self._index.volatile else len(used)
+        if at < len(queue.answers) and at not in used:
+            answer = queue.answers[at]
+        else:
+            answer = _once_more(queue.answers[min(at, len(queue.answers) - 1)])
+        used.add(at)
         if self.ids:
             answer = self._with_own_ids(answer)
         if self._on_answer is not None and answer.at is not None:
@@ -99,8 +99,8 @@ class Frozen:
         for step in steps:
             if step.kind in self._index.kinds and not is_unanswered(step):
                 queue = self._index.queues[self._index.key(step.kind, step.name, step.input, requested_model(step))]
-                used = self._used.setdefault(queue, [])
-                used.append(len(used))
+                used = self._used.setdefault(queue, set())
+                used.add(len(used))
                 self._calls += 1
 
     def _found(self, call: Call) -> Queue:
@@ -136,7 +136,7 @@ class Frozen:
         if self._sanitize is not None:
             yield replace(call, arguments=self._sanitize(call.arguments))
 
-    def _place(self, queue: Queue, used: list[int], call: Call) -> int:
+    def _place(self, queue: Queue, used: set[int], call: Call) -> int:
         """Which answer of a queue whose calls differ in volatile arguments: the one with the call's own, else the next.
 
         What these arguments hold now is learnt to stand for what they held.
@@ -177,3 +177,7 @@ class Frozen:
         miss = Miss(call.kind, call.name, call.arguments, self._calls, seq, differences, why)
         self.misses.append(miss)
         return ReplayHalt(miss.sentence())
+
+
+def _once_more(answer: Answer) -> Answer:
+    return replace(answer, attributes={**answer.attributes, ANSWERED_AGAIN: True})

@@ -11,7 +11,18 @@ from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
 from evalkit.trace.model import Trace
 
-__all__ = ["LAYERS", "OUTSIDE_LAYERS", "Difference", "Miss", "Mode", "Replay", "ReplayStatus", "in_words"]
+__all__ = [
+    "LAYERS",
+    "OUTSIDE_LAYERS",
+    "RELAYED",
+    "UNSAFE",
+    "Difference",
+    "Miss",
+    "Mode",
+    "Replay",
+    "ReplayStatus",
+    "in_words",
+]
 
 Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork"]
 """What answers: tools always do so from fixtures.
@@ -27,6 +38,12 @@ LAYERS = ("in-process: clock, random, uuid, sockets, credentials",)
 
 OUTSIDE_LAYERS = ("gateway: model and tools only; the agent's clock, files and network are the machine's",)
 """What keeps a replay of an agent in another process from the outside world: little."""
+
+RELAYED = "the model's endpoint alone, asked by a process outside"
+"""What a sandbox with a live model reaches."""
+
+UNSAFE = "unsafe replay: too few kernel layers"
+"""How a manifest says that a sandbox could not hold an attack."""
 
 ReplayStatus: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 

@@ -43,7 +43,10 @@ def run_outside(
     with gateway.serving(port, token or ("" if port else secrets.token_urlsafe(12))) as address:
         around = Surroundings(address, gateway, timeout_s, incident.started_at or 0.0, seed)
         try:
-            return target.run_outside(given, around)
+            output = target.run_outside(given, around)
+            if gateway.stopped is not None:
+                raise gateway.stopped
+            return output
         finally:
             if gateway.faults:
                 raise TargetUnavailable(f"the gateway failed: {gateway.faults[0]}")

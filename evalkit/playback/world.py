@@ -31,7 +31,7 @@ from evalkit.playback.fixtures import ReplayHalt
 __all__ = ["Clock", "Guard", "World"]
 
 _NS = 1_000_000_000
-_TICK_NS = 1_000_000
+_TICK = 0.001
 _NETWORK_EVENTS = frozenset(
     {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.bind"}
 )
@@ -42,6 +42,7 @@ class Clock:
 
     def __init__(self, start: float, *, moving: bool = False) -> None:
         self._start_ns = self._now_ns = round(start * _NS)
+        self._now = self._now_ns / _NS
         self._moving = moving
         self._traveller: Any = None
 
@@ -52,7 +53,7 @@ class Clock:
 
     def read(self) -> float:
         """The time, for a session."""
-        return time.time() if self._moving and self._traveller is not None else self._now_ns / _NS
+        return time.time() if self._moving and self._traveller is not None else self._now
 
     def restart(self) -> None:
         """Turns the clock back to the start, for the next replay."""
@@ -63,18 +64,18 @@ class Clock:
 
     def advance(self, to: float) -> None:
         """Moves the clock to a recorded time; never back, and not for less than a millisecond."""
+        if to - self._now < _TICK:
+            return
         if self._moving and self._traveller is not None:
             if to > self.read():
                 self._traveller.move_to(to)
-            return
-        to_ns = round(to * _NS)
-        if to_ns - self._now_ns >= _TICK_NS:
-            self._set(to_ns)
+        else:
+            self._set(round(to * _NS))
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """`time` and `datetime` show this clock."""
-        with _time_machine().travel(self._now_ns / _NS, tick=self._moving) as self._traveller:
+        with _time_machine().travel(self._now, tick=self._moving) as self._traveller:
             try:
                 yield
             finally:
@@ -83,7 +84,7 @@ class Clock:
     def _set(self, to_ns: int) -> None:
         if self._traveller is not None and to_ns != self._now_ns:
             self._traveller.shift((to_ns - self._now_ns) / _NS)  # exact up to 104 days, and far cheaper than `move_to`
-        self._now_ns = to_ns
+        self._now_ns, self._now = to_ns, to_ns / _NS
 
 
 def _time_machine() -> Any:

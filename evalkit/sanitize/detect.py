@@ -15,12 +15,12 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from evalkit.sanitize.claim import Claim, Span
-from evalkit.sanitize.forms import by_hint, judged
+from evalkit.sanitize.forms import by_hint, judged, looks_like_a_name
 from evalkit.sanitize.keywords import keywords_of
 from evalkit.sanitize.ner import Recogniser, recognised
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import han_surrogates, is_surrogate, is_surrogate_int
-from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PARENTS, bare_key, hint_of
+from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PARENTS, PERSON_ROLES, bare_key, hint_of
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.ruleset import compiled
@@ -100,7 +100,7 @@ class Detector:
     def _plain_hint(self, key: str) -> Hint:
         kind = self._key_hint(key)
         if kind is None:
-            return ASK if key in _CONTEXT_KEYS or self._tells_secret(key) else None
+            return ASK if _depends(key) or self._tells_secret(key) else None
         return ASK if kind == "secret" else kind
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
@@ -112,11 +112,11 @@ class Detector:
                 self._hints.clear()
                 self._silent.clear()
             kind = self._hints[key] = self._key_hint(key)
-            if kind is None and key not in _CONTEXT_KEYS and not self._tells_secret(key):
+            if kind is None and not _depends(key) and not self._tells_secret(key):
                 self._silent.add(key)
         kind = self._hints[key]
         if kind is None:
-            kind = self._context_hint(key, node, scope) if key in _CONTEXT_KEYS else None
+            kind = self._context_hint(key, node, scope) if _depends(key) else None
             return kind or ("secret" if self._is_secret_pair(key, node.get(key)) else None)
         if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
             return None  # a token of a model's output
@@ -132,6 +132,9 @@ class Detector:
         elif key == "value":  # a header or a form field: {"name": "Authorization", "value": "..."}
             label = node.get("name", node.get("key"))
             return self._key_hint(label) if isinstance(label, str) else None
+        elif key not in _CONTEXT_KEYS:
+            value = node.get(key)
+            found = "name" if isinstance(value, str) and looks_like_a_name(value) else None
         elif scope == "person" or any(isinstance(node[k], str) and bare_key(k) in PERSON_KEYS for k in node):
             found = None if "role" in node else "name"
         else:
@@ -298,6 +301,12 @@ class Detector:
 
     def _wanted(self, claim: Claim) -> bool:
         return claim.text not in self._policy.allow and not is_surrogate(claim.kind, claim.text)
+
+
+@lru_cache(maxsize=4096)
+def _depends(key: str) -> bool:
+    """Whether it depends on the object what the value under `key` is."""
+    return key in _CONTEXT_KEYS or bare_key(key) in PERSON_ROLES
 
 
 def _is_word(value: object) -> bool:

@@ -6,11 +6,13 @@ wrong ones. They decide only where the form alone says nothing (sixteen digits i
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import re
 from collections.abc import Callable
 
 from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.derived import named_by
 from evalkit.sanitize.normal import (
     EXTENSION,
     digits_of,
@@ -24,12 +26,14 @@ from evalkit.sanitize.normal import (
 )
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import is_name_surrogate, is_surrogate
+from evalkit.sanitize.rules.given import NO_FAMILY, PLACE_WORDS, THING_WORDS
 from evalkit.sanitize.rules.issued import CARD_ISSUERS, IBAN_LENGTH, TOP_DOMAINS
 from evalkit.sanitize.rules.rule import Rule
+from evalkit.sanitize.rules.said import PLAIN_SURNAMES
 from evalkit.sanitize.rules.words import COMMON, GENERIC, NAME_FRAMES, NO_NAMES, PLACEHOLDERS, TITLES
 from evalkit.sanitize.secrets import entropy, gitleaks_rules
 
-__all__ = ["by_hint", "judged"]
+__all__ = ["by_hint", "judged", "looks_like_a_name"]
 
 _NOT_BEFORE_PHONE = {
     "nanp": tuple("#.-_="), "local_phone": tuple("-/._"), "cn_mobile": ("+",), "eight_pairs": tuple("-/._+:,#="),
@@ -43,6 +47,11 @@ _CARD_WORD = re.compile(r"(?i)card|maestro|visa|amex|卡")
 _PLACEHOLDER = re.compile(
     r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop"
 )
+_FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
+_FULL_NAME_ZH = re.compile(rf"(?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}")
+_NO_PART = NO_FAMILY | NO_NAMES | GENERIC | PLACEHOLDERS | TITLES
+_IN_PLACE = re.compile(rf"(?:^|[^A-Za-z])(?:{'|'.join(map(re.escape, PLACE_WORDS))})[ -]$")
+_THINGS = tuple(f" {word}" for word in THING_WORDS)
 _GROUP_END = re.compile(r"[ .-]")
 _JOINED_DIGIT = re.compile(r"[-./]\d")
 _DATE_LIKE = re.compile(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}|\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)")
@@ -137,9 +146,20 @@ def _secret(rule: str, value: str, before: str, after: str) -> Claim | None:
     if len(value) < _SHORTEST_SECRET and rule != "url_password":
         return None
     framed = f":{value}@" if rule == "url_password" else value  # framed, a short one can be told from a word
+    if rule == "auth_header" and before[-12:].rstrip().lower().endswith("basic") and _is_login(value):
+        return Claim("secret", value, value)
     if rule == "assignment" and gitleaks_rules().is_allowed_assignment(before[-40:] + value):
         return None
     return Claim("secret", value, framed) if _is_secret(rule, value) else None
+
+
+def _is_login(token: str) -> bool:
+    """Whether base64 spells a user and a password."""
+    try:
+        plain = base64.b64decode(token + "=" * (-len(token) % 4), validate=True).decode()
+    except ValueError:
+        return False
+    return ":" in plain and plain.isprintable()
 
 
 def _hinted_secret(value: str) -> Claim | None:
@@ -326,6 +346,40 @@ def _name_in_text(rule: str, value: str, before: str, after: str) -> Claim | Non
     return _name(name) if len(name) > 1 else None
 
 
+def _name_of_two(rule: str, value: str, before: str, after: str) -> Claim | None:
+    """Two or three words of which none is a usual one behind a word for a person, and not all are common words."""
+    if rule == "name_given" and (_IN_PLACE.search(before) or after.lower().startswith(_THINGS)):
+        return None
+    words = value.split(" ")
+    low = [word.lower().strip(".'’-") for word in words]
+    if rule == "name_before_contact" or len(words) > 2:
+        while words and (low[-1] in _NO_PART or not words[-1][:1].isupper()):
+            words.pop()
+            low.pop()
+    if len(words) < 2 or any(word in _NO_PART or is_name_surrogate(word) for word in low):
+        return None
+    if (
+        words[0] in PLACE_WORDS
+        or all(word in COMMON for word in low)
+        or any(word.isupper() and len(word) > 3 for word in words)
+    ):
+        return None
+    name = re.sub(r"['’]s$", "", " ".join(words)).rstrip("'’-.")
+    return _name(name)
+
+
+def looks_like_a_name(value: str) -> bool:
+    """Whether a whole text is two or three capitalised words, or a Chinese family name and one or two characters."""
+    if _FULL_NAME_ZH.fullmatch(value):
+        return value not in NO_NAMES and value not in COMMON
+    return _FULL_NAME.fullmatch(value) is not None and _name_of_two("", value, "", "") is not None
+
+
+def _account_named(rule: str, value: str, before: str, after: str) -> Claim | None:
+    claim = Claim("account", value, value)
+    return claim if named_by(claim) and not re.match(r"[._-]\w", after) else None
+
+
 def _is_telling(word: str, before: str) -> bool:
     """Whether a single name can be looked for: it is no common word, or stands where such a one is looked for too."""
     return before.endswith(NAME_FRAMES) or (len(word) > 2 and word.lower() not in COMMON)
@@ -373,4 +427,10 @@ _BY_KIND: dict[str, _Judge] = {
     "account": _account,
 }
 """Gets the rule's name, the value, what stands before and what behind it."""
-_BY_RULE: dict[str, _Judge] = {"id_said": _id_said, "id_said_zh": _id_said}
+_BY_RULE: dict[str, _Judge] = {
+    "id_said": _id_said,
+    "id_said_zh": _id_said,
+    **dict.fromkeys(("name_of_person", "name_after_verb", "name_before_contact", "name_given"), _name_of_two),
+    "name_of_person_zh": _name_in_text,
+    "account_named": _account_named,
+}

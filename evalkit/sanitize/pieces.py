@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 from evalkit.sanitize.blobs import Blob, blob_of, may_hold_text
+from evalkit.sanitize.byte_escapes import FORMS
 from evalkit.sanitize.embedded import refuse_constant, serialize_like
 
 __all__ = ["CODECS", "Codec", "Piece", "rewritten"]
@@ -67,6 +68,7 @@ _STANDARD = str.maketrans("-_", "+/", "\r\n=")
 _HEAD = 16
 """So many characters of base64 tell that the rest needn't be decoded; they are no less than a run has."""
 _HEX_HEAD = 24
+_MAYBE_BYTES = re.compile(r"\\(?:[xU][0-9a-fA-F]{2}|u\{|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}")
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
@@ -153,7 +155,22 @@ def pair_pieces(text: str) -> Iterator[Piece]:
         yield from _pairs(_QUOTED, text)
 
 
-CODECS: tuple[Codec, ...] = (json_pieces, escape_pieces, percent_pieces, entity_pieces, blob_pieces)
+def byte_pieces(text: str) -> Iterator[Piece]:
+    """Stretches that are spelled by the codes of bytes or characters (see `byte_escapes`)."""
+    if _MAYBE_BYTES.search(text) is None:
+        return
+    end = 0
+    for form in FORMS:
+        if form.sign.search(text) is None:
+            continue
+        for match in form.segment.finditer(text, end):
+            decoded = form.decode(match[0])
+            if decoded != match[0]:
+                yield Piece(*match.span(), decoded, form.encode)
+                end = match.end()
+
+
+CODECS: tuple[Codec, ...] = (json_pieces, escape_pieces, byte_pieces, percent_pieces, entity_pieces, blob_pieces)
 """All codecs whose pieces have no key, in the order of use."""
 
 

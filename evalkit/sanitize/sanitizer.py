@@ -38,7 +38,7 @@ from evalkit.trace.repeats import Repeats
 
 __all__ = ["Sanitizer", "rules_digest", "step_parts"]
 
-_RULES_VERSION = 2
+_RULES_VERSION = 3
 """Raised when what the code does with the same rules changes."""
 
 

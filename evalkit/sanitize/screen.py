@@ -1,8 +1,9 @@
 """Which of many texts may hold a value at all: asked of many at once, as most texts of a trace are short and hold none.
 
 Texts are put together one a line, and the patterns and keywords are tried on such a lot as a whole. Where none matches,
-none of its texts holds a value; else its texts are left to be looked at one by one. Texts of one length stand together:
-they are often of one make (ids, digests, times), so that what holds values doesn't stand in every lot.
+none of its texts holds a value; else it is tried in parts, and the texts of a small part are left to be looked at one
+by one. Texts of one length stand together: they are often of one make (ids, digests, times), so that what holds values
+doesn't stand in every lot.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def _in_lot(lot: list[str], rules: RuleSet, keywords: Keywords) -> list[str]:
     lines = [text.encode() for text in lot]
     data = b"\n".join(lines)
     if rules.in_lines(data):
-        return lot
+        if len(lot) <= _FEW:
+            return lot
+        size = -(-len(lot) // _FEW)
+        parts = (lot[first : first + size] for first in range(0, len(lot), size))
+        return [text for part in parts for text in _in_lot(part, rules, keywords)]
     keys, signs = keywords.places(data.lower()), rules.signs(data)
     if not keys and not signs:
         return []

@@ -124,7 +124,8 @@ def _names(text: str, vocabulary: frozenset[str] | set[str]) -> Iterator[Spellin
     if len(words) > 1:
         yield from (Spelling(form) for form in dict.fromkeys(_full_names(text, words)))
     for word in dict.fromkeys(words):
-        yield from (Spelling(form, part=True) for form in _single_names(word, vocabulary))
+        part = len(words) > 1 or not is_cjk(word[0])  # a Chinese name is one word and whole
+        yield from (Spelling(form, part) for form in _single_names(word, vocabulary))
 
 
 def _full_names(text: str, words: list[str]) -> Iterator[str]:

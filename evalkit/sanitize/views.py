@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import unquote, unquote_plus
 
 from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.byte_escapes import FORMS
 
 __all__ = ["Budget", "views", "views_of_bytes"]
 
@@ -34,6 +35,8 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))
 _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DIGITS = re.compile(r"\d(?:[ ._\u00b7-]\d){6,}")
 _MAYBE_DIGITS = r"\p{Nd}(?:[ ._\x{b7}-]\p{Nd}){6}"
+_SPELLED = re.compile(r"\\(?:[xU][0-9a-fA-F]{2}|u\{|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}")
+_SPACED_HEX = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{2}(?:[ :-][0-9a-fA-F]{2}){5,}(?![0-9A-Za-z])")
 _INVISIBLE = re.compile("[\0\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _STRANGE = re.compile(r"[^\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
 _MAX_STRANGE = 0.2
@@ -108,6 +111,11 @@ def _decoded(text: str, budget: Budget, where: str) -> Iterator[str]:
             .encode("utf-16-le", "surrogatepass")
             .decode("utf-16-le", "replace")
         )
+    if _SPELLED.search(text):
+        yield from (view for form in FORMS if (view := form.decode(text)) != text)
+    if _SPACED_HEX.search(text):
+        spaced = (re.sub("[^0-9a-fA-F]", "", run[0]) for run in _SPACED_HEX.finditer(text))
+        yield from (view for digits in spaced for view in _texts(bytes.fromhex(digits), budget, where))
     if "%" in text:
         yield unquote(text)
     if "+" in text:

@@ -4,7 +4,8 @@ name = "release"
 target = "agent:run"          # without it, each case's own; a program or service as docs/gateway.md says
 samples = 20
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
-sandbox = true                # in forks that the kernel confines; exact mode on Linux only
+strict = false                # true: calls must come in the recorded order
+sandbox = true                # in forks that the kernel confines, on Linux
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
 [policy]
@@ -36,6 +37,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.budget import Budget
+from evalkit.playback.endpoint.model import DEFAULT_KEY
 from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.playback.miss_rules import MissRule, rules_of_table
@@ -70,7 +72,7 @@ class _ModelFile(_Strict):
     temperature: float | None = Field(default=None, ge=0)
     extra_body: dict[str, Any] = {}
     headers: dict[str, str] = {}
-    key_env: str = "OPENAI_API_KEY"
+    key_env: str = DEFAULT_KEY
     tries: int = Field(default=5, ge=1, le=50)
     timeout_s: float = Field(default=300.0, gt=0)
     concurrency: int = Field(default=32, ge=1, le=10_000)
@@ -108,6 +110,7 @@ class _SuiteFile(_Strict):
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int = 0
+    strict: bool = False
     baseline: str = ""
     sandbox: bool = False
     unsafe_replay: bool = False
@@ -181,6 +184,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
         seed=file.seed,
+        strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
         baseline=file.baseline,
         faults=declared,

@@ -99,6 +99,7 @@ class Suite:
         budget: what may be spent before the run stops.
         prices: of models, for the cost.
         on_miss: how calls that a case holds no answer for are answered; the flags' rules first.
+        strict: calls must come in the recorded order.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
     """
@@ -118,6 +119,7 @@ class Suite:
     on_miss: tuple[MissRule, ...] = ()
     budget: Budget = NO_LIMITS
     prices: tuple[Price, ...] = ()
+    strict: bool = False
     sandbox: bool = False
     unsafe_replay: bool = False
 

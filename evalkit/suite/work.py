@@ -16,7 +16,7 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.case.store import read_case
 from evalkit.errors import ConfigError, ReplayRefused
-from evalkit.playback.endpoint.calls import LiveModel, check_headers
+from evalkit.playback.endpoint.calls import LiveModel, check_headers, load_client
 from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.endpoint.local import local_caller
 from evalkit.playback.model import Replay
@@ -92,6 +92,7 @@ class Worker:
         if model is None or ledger is None or not self._suite.live:
             return None
         check_headers(model.endpoint, os.environ)
+        load_client()
         return lambda: LiveModel(model.endpoint, Ledger(ledger), self._suite.prices)
 
     def warm(self) -> None:
@@ -99,6 +100,8 @@ class Worker:
         if self._sanitizing is not None:
             self._made()
         import_module("time_machine")
+        if self._suite.live:
+            import_module("openai")  # a second of work, which most agents with a live model would do in each fork
 
     def do(self, item: Item, caller: Caller | None = None) -> bytes:
         """The item's samples and kept traces as a journal line.
@@ -139,6 +142,7 @@ class Worker:
                 mode=self._suite.mode,
                 endpoint=None if self._suite.model is None else self._suite.model.base_url,
                 seed=self._suite.seed,
+                strict=self._suite.strict,
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
                 on_miss=self._suite.on_miss,

@@ -193,6 +193,20 @@ def test_waiting_for_the_model_is_not_the_agents_time(project: Project, case_id:
     assert (done.code, body["status"], "ReadTimeout" in body["reason"]) == (3, "errored", True)
 
 
+def test_an_agent_in_circles_is_stopped(project: Project, case_id: str, server: ScriptedServer) -> None:
+    """Its time is spent waiting, so that its calls are counted; that is its failure."""
+    project.write(
+        "circles.py",
+        "from openai import OpenAI\ndef run(message):\n    client = OpenAI()\n    while True:\n        "
+        "client.chat.completions.create(model='refund-1', messages=[{'role': 'user', 'content': 'x'}])\n",
+    )
+    server.will(json_reply(completion("on and on")))
+    flags = ["--mode", "live-model", "--base-url", server.url, "--reason", "x"]
+    done = project.run("replay", case_id, "--target", "circles:run", *flags)
+    assert (done.code, "stopped after 200 model calls" in done.out) == (1, True), done.out
+    assert len(server.requests) == 200
+
+
 def test_an_agent_can_not_hide_an_outage(project: Project, case_id: str, server: ScriptedServer) -> None:
     """One that catches everything, and makes an excuse, is errored all the same."""
     project.write(

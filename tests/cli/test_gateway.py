@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from evalkit.trace.read import load_traces
+from tests.capture.scripted_server import completion, json_reply, scripted_server
 from tests.project import Project
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX's")
@@ -142,6 +143,26 @@ def test_standard_input_and_output_join_a_session(project: Project, case_id: str
     assert json.loads(out)["counts"]["substituted"] == 1
     gone = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=60, check=True)
     assert "can't be reached" in json.loads(gone.stdout)["error"]["message"]
+
+
+def test_a_live_model_stands_behind_it(project: Project, case_id: str, started: list[Gateway]) -> None:
+    """Asked at the endpoint of the flag, with what the flags change; a declared fault meets a frozen tool."""
+    with scripted_server() as server:
+        server.will(json_reply(completion("Yes.")))
+        flags = ["--base-url", server.url, "--reason", "a test", "--fault", "tool=refund,kind=error", "--model", "m-2"]
+        running = Gateway(project, case_id, "--json", *flags)
+        started.append(running)
+        variables = running.variables()
+        asked = {"model": "m-1", "messages": [{"role": "user", "content": "refund?"}]}
+        said = post(variables["OPENAI_BASE_URL"] + "/chat/completions", asked)
+        assert said["choices"][0]["message"]["content"] == "Yes."
+        refused = post(variables["EVALKIT_MCP_URL"], message("refund", {"order": 7}))
+        assert refused["result"]["isError"]
+        _, out, err = running.end()
+        assert [each["body"]["model"] for each in server.requests] == ["m-2"]
+    body = json.loads(out)
+    assert (body["counts"]["live_model"], body["counts"]["substituted"]) == (1, 1), err
+    assert (body["manifest"]["mode"], body["output"]) == ("simulation", "Yes.")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.store import read_case
 from evalkit.playback.overrides import Overrides
 from evalkit.trace.read import load_traces
+from evalkit.vault.audit import read_audit
 from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, scripted_server, tool_call
 from tests.project import Project
 
@@ -96,6 +97,25 @@ def test_a_prompt_swap_mends_the_agent(project: Project, case_id: str) -> None:
     assert (mended.code, body["status"], body["manifest"]["mode"]) == (0, "passed", "prompt-swap")
     assert body["manifest"]["overrides"]["system_prompt"] == agent.PROMPT_FIXED
     assert body["comparison"]["same_effects"] is False
+
+
+def test_a_replay_with_a_live_model_is_logged(project: Project, case_id: str, server: ScriptedServer) -> None:
+    """Who, why, what was changed by name and hash; chained, and before the model is asked. Others leave no line."""
+    assert project.run("replay", case_id).code == 1
+    assert read_audit(project.root / "reports") == []
+    server.will(*[json_reply(completion("a")), json_reply(completion("b"))])
+    for reason in ("first", "ask for lena.vogt@posteo-mail.de"):
+        project.run("replay", case_id, "--base-url", server.url, "--model", "m2", "--reason", reason)
+    first, second = read_audit(project.root / "reports")
+    assert (first["action"], first["actor"], first["reason"], first["mode"]) == ("replay", "ann", "first", "model-swap")
+    assert (first["case"]["id"], first["endpoint"], list(first["changes"])) == ("twice", server.url, ["model"])
+    assert second["prev"] == first["hash"]
+    assert "lena.vogt" not in second["reason"]
+    log = project.root / "reports" / "audit.jsonl"
+    log.write_text(log.read_text()[:-5])
+    asked = len(server.requests)
+    assert project.run("replay", case_id, "--base-url", server.url, "--mode", "live-model", "--reason", "x").code == 4
+    assert len(server.requests) == asked
 
 
 def test_several_forks_are_summed_up(project: Project, case_id: str, server: ScriptedServer) -> None:

@@ -154,6 +154,19 @@ def test_the_key_and_the_headers_come_from_the_environment(server: ScriptedServe
         ask(server.url, ledger, headers={"a": "${NOBODY}"})
 
 
+def test_anthropics_api_has_its_own_key(server: ScriptedServer, ledger: Ledger) -> None:
+    """Where both providers' keys are set, neither is shown to the other; a variable that is named holds for both."""
+    environment = {"OPENAI_API_KEY": "sk-openai", "ANTHROPIC_API_KEY": "sk-ant", "MY_KEY": "sk-mine"}
+    body = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
+    for key_env in ("OPENAI_API_KEY", "MY_KEY"):
+        server.will(json_reply({"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Hi."}]}))
+        model = LiveModel(Endpoint(server.url, key_env=key_env), ledger, (), environment)
+        model.call(ModelRequest(f"{server.url}/messages", {"x-api-key": "dummy"}, body))
+        model.close()
+    assert [request["headers"]["x-api-key"] for request in server.requests] == ["sk-ant", "sk-mine"]
+    assert not any("authorization" in request["headers"] for request in server.requests)
+
+
 def test_cached_and_reasoning_tokens_have_their_prices(server: ScriptedServer, ledger: Ledger) -> None:
     """12 in, 4 of them cached; 7 out, 2 of them reasoning."""
     server.will(FINE)
@@ -178,6 +191,7 @@ def test_tokens_that_nobody_tells_are_estimated(server: ScriptedServer, ledger: 
     """A budget must not be had for nothing."""
     server.will(stream_reply({"content": "hello"}))
     ask(server.url, ledger, (), stream=True)
+    spent: Any
     spent, limits = ledger.told()
     assert (spent["estimated"], spent["unpriced"]) == (1, 1)
     assert int(str(spent["output_tokens"])) > 50

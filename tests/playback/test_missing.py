@@ -17,6 +17,8 @@ import evalkit
 from evalkit.case.model import Case
 from evalkit.check.model import Check
 from evalkit.errors import ConfigError
+from evalkit.playback.miss_rules import parse_rule
+from evalkit.playback.replay import prepare
 from evalkit.playback.stub import stub_by, stub_like
 from evalkit.suite.results import read_samples, read_traces
 from evalkit.trace.model import Step
@@ -142,6 +144,13 @@ def test_a_rule_that_can_not_be_is_refused(rule: str, said: str) -> None:
     with pytest.raises(ConfigError, match=said.replace("*", r"\*")):
         evalkit.replay(case(), other, on_miss=[rule])
     assert RAN == []
+
+
+def test_a_live_tool_is_refused_in_a_sandbox() -> None:
+    """It would reach nothing there."""
+    with pytest.raises(ConfigError, match="a live tool reaches nothing in a sandbox"):
+        prepare(case(), on_miss=[parse_rule("rate=live")], sandbox=True)
+    prepare(case(), on_miss=[parse_rule("rate=error")], sandbox=True)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,13 @@ def twice(order: int) -> dict[str, Any]:
     return {"done": refund(order)}
 
 
+def paid_first(order: int) -> dict[str, Any]:
+    """Refunds, and then looks."""
+    done = refund(order)
+    lookup(order)
+    return {"done": done}
+
+
 def stray(order: int) -> dict[str, Any]:
     """Asks for what the case does not hold."""
     return {"done": lookup(order + 1)}

@@ -65,6 +65,14 @@ def test_a_miss_names_the_nearest_call(tmp_path: Path) -> None:
     assert sample.checks == ()
 
 
+def test_a_strict_suite_wants_the_recorded_order(tmp_path: Path) -> None:
+    """Without it the order of calls is the checks' affair."""
+    assert outcomes(run(library(tmp_path / "any", [1]), "paid_first")) == {"passed": 3}
+    samples = run(library(tmp_path / "strict", [1]), "paid_first", strict=True)
+    assert outcomes(samples) == {"missed": 3}
+    assert "strict order: expected tool lookup (step 0), got tool refund" in samples["order-1"][0].reason
+
+
 def test_equal_replays_are_kept_once(tmp_path: Path) -> None:
     """A frozen replay of a deterministic agent gives one trace, however often it is run."""
     samples = run(library(tmp_path, [1]), "once", samples=50, keep_traces="all")["order-1"]

@@ -186,6 +186,21 @@ def test_a_batchs_two_files_are_put_together(tmp_path: Path) -> None:
     assert (unanswered.status, unanswered.steps[1].output) == ("unfinished", None)
 
 
+@pytest.mark.parametrize(
+    ("ending", "status"),
+    [
+        ([], "completed"),
+        (["user"], "completed"),
+        (["user", "user"], "unfinished"),
+    ],
+)
+def test_the_user_may_have_the_last_word(tmp_path: Path, ending: list[str], status: str) -> None:
+    """Thanks are no sign that the agent broke off; a question that nobody ever answered is."""
+    messages = [{"role": role, "content": f"{role} {at}"} for at, role in enumerate(["user", "assistant", *ending])]
+    (trace,) = read(tmp_path, messages)
+    assert trace.status == status
+
+
 def test_conversations_that_do_not_go_on_stay_apart(tmp_path: Path) -> None:
     """Interleaved chats are told apart by their messages; another question is another trace."""
     other = (request(SYSTEM, {"role": "user", "content": "Who?"}), completion({"role": "assistant", "content": "I."}))

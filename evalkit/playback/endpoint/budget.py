@@ -135,7 +135,8 @@ def spent_text(spent: Mapping[str, Json], limits: Mapping[str, Json]) -> str:
     now = Spent(**spent)  # type: ignore[arg-type]  # what `asdict` made of one
     if not now.calls and not limits:
         return ""
-    parts = [f"{now.calls:,} model calls", f"{now.tokens:,} tokens", dollars(now.cost_usd)]
+    calls = "1 model call" if now.calls == 1 else f"{now.calls:,} model calls"
+    parts = [calls, f"{now.tokens:,} tokens", dollars(now.cost_usd)]
     if now.cached_tokens:
         parts[1] += f" ({now.cached_tokens:,} cached)"
     if now.unpriced:

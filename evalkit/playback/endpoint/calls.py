@@ -18,14 +18,14 @@ from evalkit.capture.seam import NOWHERE
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.address import headers_for, why_not_endpoint
 from evalkit.playback.endpoint.ledger import Entry, Ledger
-from evalkit.playback.endpoint.model import Endpoint, EndpointHalt
+from evalkit.playback.endpoint.model import DEFAULT_KEY, Endpoint, EndpointHalt
 from evalkit.playback.endpoint.pacing import delay_s, retry_after_s
 from evalkit.playback.endpoint.prices import Price, cost_of, price_of
 from evalkit.trace.model import Usage
 from evalkit.wire.protocol import Wire, WireAnswer, WireRequest
 from evalkit.wire.registry import find_wire
 
-__all__ = ["LiveModel", "check_headers"]
+__all__ = ["LiveModel", "check_headers", "load_client"]
 
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _TOO_MUCH = frozenset({429, 503, 529})
@@ -37,6 +37,7 @@ _OF_ONE_CONNECTION = frozenset(
 )
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CONNECT_S = 10.0
+_ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,18 @@ class LiveModel:
         self._ledger = ledger
         self._prices = tuple(prices)
         self._key = environment.get(endpoint.key_env, "")
+        own = environment.get(_ANTHROPIC_KEY, "") if endpoint.key_env == DEFAULT_KEY else ""
+        self._anthropic_key = own or self._key
         check_headers(endpoint, environment)
         self._own = {
             name: _VARIABLE.sub(lambda found: environment[found[1]], text) for name, text in endpoint.headers.items()
         }
-        self._secrets = [text.encode() for text in (self._key, *self._secret_values()) if len(text) >= 8]
+        self._secrets = [
+            text.encode() for text in (self._key, self._anthropic_key, *self._secret_values()) if len(text) >= 8
+        ]
         self._draw = random.Random(time.perf_counter_ns())  # not the process' own: that belongs to the replay
         self._lock = threading.Lock()
+        self._stopped = threading.Event()
         self._client: Any = None
 
     def takes(self, url: str) -> bool:
@@ -101,9 +107,11 @@ class LiveModel:
         if why or wire is None or asked is None:
             raise EndpointHalt("refused", f"refused to ask the model endpoint: {why or 'it is no model call'}")
         self._check_price(asked.model)
-        headers = headers_for(request.url, request.headers, self._own, self._key)
+        headers = headers_for(
+            request.url, request.headers, self._own, self._anthropic_key if wire.name == "anthropic" else self._key
+        )
         for tried in range(1, self._endpoint.tries + 1):
-            entry = self._ledger.enter(again=tried > 1)
+            entry = self._ledger.enter(again=tried > 1, given_up=self._stopped.is_set)
             met = _Met(broken="interrupted")
             try:
                 met = self._once(request, headers)
@@ -117,11 +125,15 @@ class LiveModel:
                     met.status or 502, self._masked_headers(met.headers or {}), self._masked(met.pieces), tried, priced
                 )
             if tried < self._endpoint.tries and not _is_over_quota(answer):
-                time.sleep(delay_s(tried, met.headers or {}, self._draw))
+                self._stopped.wait(delay_s(tried, met.headers or {}, self._draw))
             else:
                 break
         tries = f" (tried {tried} times)" if tried > 1 else ""
         raise EndpointHalt("outage", f"the model endpoint failed: {_said(met, answer)}{tries}")
+
+    def stop(self) -> None:
+        """Lets no further try begin."""
+        self._stopped.set()
 
     def close(self) -> None:
         """Lets go of connections."""
@@ -239,6 +251,11 @@ def _said(met: _Met, answer: WireAnswer | None) -> str:
 def _is_over_quota(answer: WireAnswer | None) -> bool:
     """Whether waiting won't help."""
     return answer is not None and answer.error is not None and "insufficient_quota" in answer.error.type
+
+
+def load_client() -> None:
+    """Loads the HTTP library here: processes that are forked from this one need not do it anew."""
+    _library()
 
 
 def _library() -> Any:

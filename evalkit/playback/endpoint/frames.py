@@ -28,13 +28,13 @@ def send_frame(channel: socket.socket, head: dict[str, Any], body: bytes) -> Non
     channel.sendall(body)
 
 
-def receive_frame(channel: socket.socket) -> tuple[dict[str, Any], bytes] | None:
-    """The next message; None when the other end is gone, or what it says is none."""
+def receive_frame(channel: socket.socket, longest: int = _LONGEST_BODY) -> tuple[dict[str, Any], bytes] | None:
+    """The next message; None when the other end is gone, or what it says is none, or longer than `longest` bytes."""
     lengths = _exactly(channel, _LENGTHS.size)
     if lengths is None:
         return None
     head_size, body_size = _LENGTHS.unpack(lengths)
-    if head_size > _LONGEST_HEAD or body_size > _LONGEST_BODY:
+    if head_size > _LONGEST_HEAD or body_size > longest:
         return None
     told, body = _exactly(channel, head_size), _exactly(channel, body_size)
     if told is None or body is None:

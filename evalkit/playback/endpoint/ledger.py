@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -80,16 +81,19 @@ class Ledger:
             _write(file, book)
         return ledger
 
-    def enter(self, *, again: bool = False) -> Entry:
+    def enter(self, *, again: bool = False, given_up: Callable[[], bool] = lambda: False) -> Entry:
         """Takes a place among the calls at once, waiting for one.
 
         Args:
             again: whether it is another try of a call that counted already.
+            given_up: whether nobody waits for the call any more.
 
         Raises:
-            EndpointHalt: the budget is spent.
+            EndpointHalt: the budget is spent, or the call was given up.
         """
         while True:
+            if given_up():
+                raise EndpointHalt("outage", "the call was given up")
             now = time.monotonic()
             with self._book() as book:
                 if not again:
@@ -222,7 +226,7 @@ def _alone(file: int) -> Iterator[None]:
 
 def _alive(process: int) -> bool:
     """Whether a process that has a place is there; one that died gives it back."""
-    if process == os.getpid():
+    if process == os.getpid() or sys.platform == "win32":  # where signal 0 is no question
         return True
     with contextlib.suppress(PermissionError):
         try:

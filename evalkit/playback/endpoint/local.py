@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from evalkit.playback.endpoint.prices import Price
 
 __all__ = ["LocalCaller", "account", "local_caller"]
 
-_AT_ONCE = 64
+_LAST_WAIT_S = 2.0
 
 
 @contextmanager
@@ -43,12 +44,11 @@ def local_caller(endpoint: Endpoint, ledger: Ledger, prices: Sequence[Price] = (
 
 
 class LocalCaller:
-    """Calls an endpoint from here; close it, for it has threads."""
+    """Calls an endpoint from here, each call in a thread; close it."""
 
     def __init__(self, model: LiveModel) -> None:
         self._model = model
-        self._own: set[int] = set()
-        self._pool: ThreadPoolExecutor | None = None
+        self._threads: dict[int, threading.Thread] = {}
 
     def takes(self, url: str) -> bool:
         """Whether a request is the endpoint's."""
@@ -56,20 +56,32 @@ class LocalCaller:
 
     def submit(self, request: ModelRequest) -> Future[ModelResponse]:
         """Begins a call."""
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(_AT_ONCE, "evalkit-model", self._noted)
-        return self._pool.submit(self._model.call, request)
+        found: Future[ModelResponse] = Future()
+        found.set_running_or_notify_cancel()
+        # a daemon, unlike an executor's threads: a call that nobody waits for must not hold up the end of the process
+        threading.Thread(target=self._run, args=(request, found), name="evalkit-model", daemon=True).start()
+        return found
 
     def owns_thread(self) -> bool:
         """Whether the code that asks is this caller's own."""
-        return threading.get_ident() in self._own
+        return threading.get_ident() in self._threads
 
     def close(self) -> None:
-        """Waits for the calls under way, and ends the threads."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
+        """Lets no further try begin, waits for calls under way for a moment, and lets go of connections."""
+        self._model.stop()
+        until = time.monotonic() + _LAST_WAIT_S
+        for thread in list(self._threads.values()):
+            thread.join(max(0.0, until - time.monotonic()))
         self._model.close()
 
-    def _noted(self) -> None:
-        self._own.add(threading.get_ident())
+    def _run(self, request: ModelRequest, found: Future[ModelResponse]) -> None:
+        own = threading.get_ident()
+        self._threads[own] = threading.current_thread()
+        try:
+            answer = self._model.call(request)
+        except BaseException as error:  # noqa: BLE001  # whoever waits is told
+            found.set_exception(error)
+        else:
+            found.set_result(answer)
+        finally:
+            del self._threads[own]

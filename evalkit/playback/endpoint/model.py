@@ -8,10 +8,13 @@ from typing import Literal, TypeAlias
 
 from evalkit.playback.fixtures import ReplayHalt
 
-__all__ = ["Endpoint", "EndpointHalt", "GivenUp", "HaltKind"]
+__all__ = ["DEFAULT_KEY", "Endpoint", "EndpointHalt", "GivenUp", "HaltKind"]
 
 HaltKind: TypeAlias = Literal["outage", "budget", "refused"]
 """Why there is no answer: the endpoint gave none, the budget is spent, or the request is not the endpoint's."""
+
+
+DEFAULT_KEY = "OPENAI_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Endpoint:
     Attributes:
         base_url: up to and with ``/v1``.
         headers: sent with every request; ``${NAME}`` in a value is the environment variable's, which is kept nowhere.
-        key_env: the environment variable with the key; the agent's own key is sent where it is not set.
+        key_env: the environment variable with the key; left at its default, ``ANTHROPIC_API_KEY`` goes before it for
+            Anthropic's API. The agent's own key is sent where none is set.
         tries: how often a call is made at most, when it meets a rate limit or an outage.
         timeout_s: seconds that one try may take.
         concurrency: calls at once at most, over all workers; fewer while the endpoint says that it is too many.
@@ -29,7 +33,7 @@ class Endpoint:
 
     base_url: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    key_env: str = "OPENAI_API_KEY"
+    key_env: str = DEFAULT_KEY
     tries: int = 5
     timeout_s: float = 300.0
     concurrency: int = 32

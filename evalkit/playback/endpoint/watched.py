@@ -9,7 +9,14 @@ from evalkit.capture.caller import Caller, ModelRequest, ModelResponse
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.endpoint.model import EndpointHalt, GivenUp
 
-__all__ = ["WatchedCaller"]
+__all__ = ["MOST_CALLS", "TooManyCalls", "WatchedCaller"]
+
+MOST_CALLS = 200
+"""Model calls of one replay: waiting for them is not the agent's time, so no time limit ends an agent in circles."""
+
+
+class TooManyCalls(BaseException):
+    """Stops an agent that goes in circles; no `Exception`, as `deadline.ReplayTimeout`."""
 
 
 class WatchedCaller:
@@ -22,6 +29,7 @@ class WatchedCaller:
     def __init__(self, inner: Caller, deadline: Deadline) -> None:
         self._inner = inner
         self._deadline = deadline
+        self._count = 0
         self.halt: EndpointHalt | None = None
         self._under_way: set[Future[ModelResponse]] = set()
 
@@ -30,14 +38,21 @@ class WatchedCaller:
         return self._inner.takes(url)
 
     def submit(self, request: ModelRequest) -> Future[ModelResponse]:
-        """Begins a call."""
+        """Begins a call.
+
+        Raises:
+            TooManyCalls: the replay made `MOST_CALLS`.
+        """
+        self._count += 1
+        if self._count > MOST_CALLS:
+            raise TooManyCalls(f"stopped after {MOST_CALLS} model calls")
         told: Future[ModelResponse] = Future()
         told.set_running_or_notify_cancel()
         self._under_way.add(told)
-        self._deadline.waits()
+        replay = self._deadline.waits()
 
         def done(found: Future[ModelResponse]) -> None:
-            self._deadline.goes_on()
+            self._deadline.goes_on(replay)
             error = found.exception()
             if isinstance(error, EndpointHalt) and self.halt is None:
                 self.halt = error  # before the one who waits goes on

@@ -72,6 +72,11 @@ class Gateway:
         return self._missed() > 0 or self._model.halted
 
     @property
+    def stopped(self) -> BaseException | None:
+        """Why the agent is to be stopped; None while it may go on."""
+        return self._model.stopped
+
+    @property
     def waited_s(self) -> float:
         """Seconds for which a live model was waited for: not the agent's."""
         return self._model.waited_s
@@ -108,7 +113,7 @@ class Gateway:
                 500, _error(f"evalkit failed: {type(error).__name__}: {error}"), x_should_retry="false"
             )
         finally:
-            if self.missed:
+            if self.missed or self.stopped is not None:
                 self.stirred.set()
 
     def reply(self, line: bytes) -> bytes | None:

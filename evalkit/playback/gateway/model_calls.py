@@ -9,6 +9,7 @@ from dataclasses import replace
 from evalkit.capture.exchange import Exchange, Reply, begin_exchange
 from evalkit.capture.seam import Answer, Position, Session
 from evalkit.playback.endpoint.model import EndpointHalt, GivenUp
+from evalkit.playback.endpoint.watched import TooManyCalls
 from evalkit.playback.fixtures import ReplayHalt
 from evalkit.playback.gateway.http_server import Request, Response, json_response
 from evalkit.playback.gateway.self_run import SelfRun, ToolCall
@@ -48,6 +49,8 @@ class ModelCalls:
         """What the model said last."""
         self.waited_s = 0.0
         """Seconds for which answers of the live model were waited for; calls at once count each."""
+        self.stopped: BaseException | None = None
+        """Why the agent is to be stopped."""
         self.halted = False
         """Whether a live call had no answer, so that the replay says nothing about the agent."""
 
@@ -74,6 +77,9 @@ class ModelCalls:
         except EndpointHalt as halt:
             self.halted = True
             return api_error(wire, 502, f"evalkit: {halt.reason}")
+        except TooManyCalls as stop:
+            self.stopped = stop
+            return api_error(wire, 429, f"evalkit: {stop}")
         except GivenUp as over:
             return api_error(wire, 502, f"evalkit: {over}")
         finally:

@@ -29,6 +29,8 @@ DUMMY_KEYS = (
 """Keys without which clients refuse to start."""
 
 _SHORTEST_SECRET = 8
+_HEADER = sys.getsizeof(b"") - 1
+"""Bytes before the text of a `bytes` object."""
 _ENV_START, _ENV_END = 47, 48  # fields 50 and 51 of /proc/self/stat, counted from the third (man 5 proc)
 
 
@@ -44,8 +46,7 @@ def scrub_environment(keep: Iterable[str], home: Path) -> None:
         "TMPDIR": str(home),
         **{name: "evalkit-replay" for name in DUMMY_KEYS if name not in kept},
     }
-    for name in os.environ.keys() - kept.keys():
-        _wipe_value(os.fsencode(name))
+    _wipe_values(os.environ.keys() - kept.keys())
     os.environ.clear()
     with contextlib.suppress(OSError, ValueError, IndexError):
         _wipe_start()
@@ -53,17 +54,18 @@ def scrub_environment(keep: Iterable[str], home: Path) -> None:
     tempfile.tempdir = None  # it keeps the folder that it found first
 
 
-def _wipe_value(name: bytes) -> None:
-    """Overwrites a variable's value where libc and Python have it: this fork's memory is the agent's from now on."""
+def _wipe_values(names: Iterable[str]) -> None:
+    """Overwrites variables' values where libc and Python have them: this fork's memory is the agent's from now on."""
     libc = ctypes.CDLL(None)
     libc.getenv.restype = ctypes.c_void_p
-    value = os.environb[name]
-    if len(value) < _SHORTEST_SECRET:  # short bytes may be shared objects of the interpreter's
-        return
-    at = libc.getenv(name)
-    if at:
-        ctypes.memset(at, 0, len(value))
-    ctypes.memset(id(value) + sys.getsizeof(b"") - 1, 0, len(value))
+    for name in map(os.fsencode, names):
+        value = os.environb[name]
+        if len(value) < _SHORTEST_SECRET:  # short bytes may be shared objects of the interpreter's
+            continue
+        at = libc.getenv(name)
+        if at:
+            ctypes.memset(at, 0, len(value))
+        ctypes.memset(id(value) + _HEADER, 0, len(value))
 
 
 def _wipe_start() -> None:

@@ -25,7 +25,8 @@ from evalkit.playback.endpoint.model import EndpointHalt
 
 __all__ = ["Relay", "start_relay"]
 
-_AT_ONCE = 64
+_AT_ONCE, _LONGEST_REQUEST = 16, 32 << 20
+"""What a sandbox can make this process hold: so many requests of so many bytes."""
 _NOTE = struct.Struct(">?d")
 
 
@@ -103,16 +104,17 @@ class _Busy:
 
 def _serve(channel: socket.socket, notes: int, model: LiveModel) -> None:
     """Answers until the sandbox is gone."""
-    busy, sending = _Busy(notes), threading.Lock()
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        while (frame := receive_frame(channel)) is not None:
-            head, body = frame
-            request = _request(head, body)
-            if request is None:
-                break
-            busy.change(1)
-            pool.submit(_answer, channel, sending, busy, model, head["id"], request)
-        os._exit(0)  # nobody waits for the calls under way
+    busy, sending, room = _Busy(notes), threading.Lock(), threading.Semaphore(_AT_ONCE)
+    pool = ThreadPoolExecutor(_AT_ONCE)
+    while room.acquire() and (frame := receive_frame(channel, _LONGEST_REQUEST)) is not None:
+        head, body = frame
+        request = _request(head, body)
+        if request is None:
+            break
+        busy.change(1)
+        done = pool.submit(_answer, channel, sending, busy, model, head["id"], request)
+        done.add_done_callback(lambda _: room.release())
+    os._exit(0)  # nobody waits for the calls under way
 
 
 def _request(head: dict[str, Any], body: bytes) -> ModelRequest | None:

@@ -35,6 +35,8 @@ def wait_for(done: Callable[[], bool], around: Surroundings) -> BaseException | 
             return ReplayTimeout(f"stopped after {around.timeout_s:g} s")
         stirred.wait(min(max(until - time.monotonic(), 0.01), _LOOK_S))
         stirred.clear()
+        if gateway.stopped is not None:
+            return gateway.stopped
         if gateway.missed and not halted:
             halted = True
             until = min(until, time.monotonic() + _GRACE_S)

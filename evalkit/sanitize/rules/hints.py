@@ -9,7 +9,16 @@ from functools import lru_cache
 
 from evalkit.sanitize.policy import Kind
 
-__all__ = ["HINTS", "PERSON_KEYS", "PERSON_PARENTS", "PAYMENT_PARENTS", "SECRET_ENDINGS", "bare_key", "hint_of"]
+__all__ = [
+    "HINTS",
+    "PERSON_KEYS",
+    "PERSON_PARENTS",
+    "PERSON_ROLES",
+    "PAYMENT_PARENTS",
+    "SECRET_ENDINGS",
+    "bare_key",
+    "hint_of",
+]
 
 HINTS: dict[Kind, tuple[str, ...]] = {
     "secret": tuple(
@@ -22,7 +31,9 @@ HINTS: dict[Kind, tuple[str, ...]] = {
     "national_id": tuple(
         "nationalid nationalidnumber idcard idcardno idcardnumber identitycard idnumber passport passportno "
         "passportnumber driverlicense driverslicense driverlicensenumber driverslicensenumber licensenumber taxid "
-        "taxnumber nino nationalinsurancenumber 身份证 身份证号 身份证号码 证件号 证件号码 护照 护照号 护照号码".split()
+        "taxnumber nino nationalinsurancenumber imei iccid imsi mrn medicalrecordnumber patientid memberid membernumber "
+        "membershipnumber policynumber policyno insurancenumber subscriberid accountnumber accountno bankaccount "
+        "bankaccountnumber frequentflyernumber 病历号 住院号 就诊卡号 医保号 医保卡号 社保号 保单号 会员号 银行账号 账户号 身份证 身份证号 身份证号码 证件号 证件号码 护照 护照号 护照号码".split()
     ),
     "card": tuple(
         "cardnumber creditcard creditcardnumber debitcard debitcardnumber ccnumber pan 卡号 银行卡 银行卡号 "
@@ -41,7 +52,9 @@ HINTS: dict[Kind, tuple[str, ...]] = {
     "plate": tuple(
         "licenseplate licenceplate numberplate platenumber plateno vehicleplate registrationplate 车牌 车牌号 车牌号码".split()
     ),
-    "account": tuple("userid username login loginname screenname userhandle accountname 用户名 登录名 账号".split()),
+    "account": tuple(
+        "userid username login loginname screenname userhandle accountname wechat wechatid qq telegram instagram twitter 微信 微信号 用户名 登录名 账号".split()
+    ),
     "payment": tuple("paymentid paymentmethodid paymentmethodtoken cardid instrumentid".split()),
     "address": tuple(
         "address address1 address2 address3 addressline addressline1 addressline2 addressline3 addr addr1 addr2 street "
@@ -58,6 +71,9 @@ HINTS: dict[Kind, tuple[str, ...]] = {
         "membername ownername buyername payername payeename recipient recipientname receiver receivername consignee "
         "cardholder cardholdername nameoncard accountholder accountholdername beneficiaryname approver approvername "
         "approvedby "
+        "开户人 户名 收款人 付款人 投保人 被保险人 受益人 就诊人 监护人 车主 机主 旅客姓名 病人姓名 学生姓名 员工姓名 "
+        "policyholder insuredname drivername callername tenantname studentname doctorname nursename physician "
+        "beneficiary emergencycontact nextofkin accountholdername sendername "
         "姓名 名字 收货人 收件人 联系人 持卡人 客户姓名 真实姓名 乘客姓名 患者姓名 户主 收货人姓名".split()
     ),
     "postcode": tuple("zip zipcode postcode postalcode postal zipplus4 邮编 邮政编码".split()),
@@ -85,6 +101,14 @@ PERSON_PARENTS: frozenset[str] = frozenset(
     "客户 用户 乘客 患者 联系人 收件人".split()
 )
 """``name`` in the object under one of these keys is a person's."""
+
+PERSON_ROLES: frozenset[str] = PERSON_PARENTS | frozenset(
+    "owner holder author assignee reporter requester requestor manager supervisor doctor nurse physician provider reviewer "
+    "signer signedby createdby updatedby submittedby requestedby approvedby bookedby cancelledby from to cc sentby caller "
+    "callee host landlord student teacher instructor resident spouse parent child dependent "
+    "开户人 机主 车主 医生 护士 申请人 经办人 负责人 寄件人 签收人 预订人 入住人 会员 员工 学生 司机".split()
+)
+"""A text under one of these keys is a name where it looks like one: two capitalised words, a Chinese family name first."""
 
 PAYMENT_PARENTS: frozenset[str] = frozenset(
     "paymentmethods paymentmethod savedpaymentmethods instruments wallet paymentoptions".split()

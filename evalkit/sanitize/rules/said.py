@@ -6,9 +6,10 @@ automata too large for RE2's memory. Whether a word starts with a capital is che
 
 from __future__ import annotations
 
+from evalkit.sanitize.rules.given import GIVEN_NAMES
 from evalkit.sanitize.rules.rule import LEFT, Rule
 
-__all__ = ["SAID_RULES"]
+__all__ = ["PLAIN_SURNAMES", "SAID_RULES"]
 
 _UPPER = "[A-ZÀ-ӿ]"
 _LETTER = "[A-Za-zÀ-ӿ]"
@@ -16,6 +17,12 @@ _WORD = rf"{_UPPER}(?:{_LETTER}|['’-])*"
 _SMALL = r"van|von|der|den|de|da|di|del|della|la|le|bin|ibn|al|dos|das|ter|zu"
 _NAME = rf"({_WORD}(?: (?:{_UPPER}\.|{_WORD}|{_SMALL}))*)"
 _FULL_NAME = rf"({_WORD}(?: (?:{_UPPER}\.|{_WORD}|{_SMALL}))+)"
+_TWO_WORDS = rf"({_WORD}(?: {_UPPER}\.)?(?: (?:{_SMALL}))? {_WORD}(?: {_WORD})?)"
+_ROLE = (
+    r"passenger|patient|customer|guest|client|caller|cardholder|account ?holder|policy ?holder|member|subscriber|insured|"
+    r"beneficiary|traveller|traveler|tenant|employee|applicant|claimant|recipient|payee|payer|nurse|driver|resident|student"
+)
+_GIVEN = "|".join(GIVEN_NAMES)
 _LABEL = r"[\"'*`]{0,2} ?(?:[:=]|is\b) ?[\"'*`]{0,2}"
 _STREETS = (
     r"Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Drive|Dr|Lane|Ln|Court|Ct|Circle|Cir|Place|Pl|Square|Sq|Terrace|Ter|"
@@ -39,6 +46,11 @@ _SURNAMES = (
     "谷曲盛冉翁蓝路游辛靳管柴蒙鲍华喻祁蒲房滕屈饶解牟艾尤阳穆农司卓古吉缪简车项连芦麦褚娄窦戚岑景党宫费卜冷晏席卫米柏宗瞿桂全"
     "佟应臧闵苟邬边卞姬和仇栾隋商刁沙荣巫寇桑郎甄丛仲虞敖巩明佘池查麻苑迟邝]"
 )
+PLAIN_SURNAMES = (
+    "欧阳|上官|司马|诸葛|司徒|夏侯|皇甫|尉迟|慕容|令狐|宇文|"
+    "[王李张刘陈杨黄赵吴徐孙朱胡郭林梁郑罗宋谢唐韩曹邓萧冯蔡彭潘袁董苏吕魏蒋杜丁沈傅卢汪崔陆廖姚邱谭韦贾邹熊秦阎薛侯陶黎贺郝龚邵覃莫孔樊葛邢]"
+)
+"""Those that begin no usual word, so that a name can follow without a sign."""
 _TITLES_ZH = "先生|女士|小姐|太太|老师|医生|经理|同学|师傅|律师|教授|总监|主任"
 
 SAID_RULES: tuple[Rule, ...] = (
@@ -94,6 +106,39 @@ SAID_RULES: tuple[Rule, ...] = (
         r"address|dob|date of birth|birth|age|gender|sex|ssn|id\b|passport|account|card)",
     ),
     Rule(
+        "name_of_person",
+        "name", "any",
+        rf"\b(?i:{_ROLE})(?:,|:| is| was| named| called| verified:| on file:?)? {_TWO_WORDS}",
+        whole=False,
+        sure=False,
+    ),
+    Rule(
+        "name_after_verb",
+        "name", "any",
+        r"\b(?i:(?:hello|hi|hey|good (?:morning|afternoon|evening)|yes),? (?:this is|it is|it's)|spoke with|spoken with|speaking with|talked to|talked with|chatted with|met with|on behalf of|belongs to|registered to|"
+        r"registered under|issued to|addressed to|reservation for|reservation of|booking for|booking of|booked for|booked by|"
+        r"booked under|account of|account for|profile of|profile for|signed by|in the name of|owned by|submitted by|requested by|"
+        r"appointment for|appointment with|prescribed to|referred by|emergency contact:?|contact person:?|next of kin:?|"
+        r"transfer(?:red)?[^.\n]{0,24} (?:from|to)|(?:wire|remittance|deposit)[^.\n]{0,24} (?:from|to))"
+        rf" {_TWO_WORDS}",
+        whole=False,
+        sure=False,
+    ),
+    Rule(
+        "name_before_contact",
+        "name", "any",
+        rf"(?:^|[^A-Za-zÀ-ӿ ] ?|[a-z,:] ){_TWO_WORDS},? ?(?:[<(\[]?(?:mailto:)?[A-Za-z0-9._+-]{{1,64}}@|[(:]?\+[1-9]\d|\(?(?i:dob|d\.o\.b|born|date of birth)\b)",
+        whole=False,
+        sure=False,
+    ),
+    Rule(
+        "name_given",
+        "name", "any",
+        rf"(?:^|[^A-Za-zÀ-ӿ'’-])((?:{_GIVEN})(?:-{_WORD})?(?: {_UPPER}\.)?(?: (?:{_SMALL}))? {_WORD})",
+        whole=False,
+        sure=False,
+    ),
+    Rule(
         "name_letterhead",
         "name", "digit",
         rf"(?:^|\n|[Aa]ddress: ?){_FULL_NAME},?[ \t]*\n{{1,2}}[ \t]{{0,8}}\d{{1,6}} {_UPPER}{_LETTER}",
@@ -103,8 +148,18 @@ SAID_RULES: tuple[Rule, ...] = (
     Rule(
         "name_said_zh",
         "name", "cjk",
-        r"(?:我叫|我的名字是|名叫|叫做|(?:姓名|收货人|联系人|收件人|寄件人|客户|患者|乘客|持卡人|户主|经办人|申请人|用户名称|客户名称|客户姓名|负责人)"
+        r"(?:我叫|我的名字是|名叫|叫做|(?:姓名|收货人|联系人|收件人|寄件人|客户|患者|乘客|持卡人|户主|经办人|申请人|用户名称|客户名称|客户姓名|负责人"
+        r"|开户人|户名|收款人|付款人|汇款人|投保人|被保险人|受益人|就诊人|监护人|车主|机主|会员|旅客|病人|学生|员工|司机|租客|房东|签收人|预订人|入住人|医生|护士|法人)"
         r"(?:[:：]|是|为)\s?)([一-鿿]{2,4}(?:·[一-鿿]{1,8})?)(?:[,，.。;；!！、\s(（\[\"”'|]|[0-9A-Za-z]|$)",
+    ),
+    Rule(
+        "name_of_person_zh",
+        "name", "cjk",
+        r"(?:乘客|旅客|患者|病人|客户|会员|用户|机主|车主|收件人|收货人|寄件人|开户人|持卡人|收款人|付款人|投保人|被保险人|受益人|签收人|"
+        r"预订人|入住人|联系人|学生|员工|司机|请联系|致电|转账给|汇款给|医生|护士)"
+        rf"((?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}?)(?:[的已于在将，,。、；;！!（(\s:：男女]|先生|女士|来电|反映|申请|预订|投诉|要求|表示|$)",
+        whole=False,
+        sure=False,
     ),
     Rule(
         "name_titled_zh",
@@ -207,13 +262,15 @@ SAID_RULES: tuple[Rule, ...] = (
         "national_id", "digit",
         r"(?i:\b(?:passport|national id|national identity|identity card|id card|driver'?s?[ ’]?s? licen[cs]e|driving licen[cs]e|"
         r"tax id|taxpayer id(?:entification)?|social insurance|aadhaar|aadhar|nric|pesel|codice fiscale|medicare|"
-        r"nhs|dni|nie|cpf|curp|nino|national insurance|steuer-?id|personnummer|bsn)\b(?:[ _](?:no|num|number|card|id|code)\b\.?){0,2})"
+        r"nhs|dni|nie|cpf|curp|nino|national insurance|steuer-?id|personnummer|bsn|imei|iccid|imsi|mrn|medical record|"
+        r"(?:bank )?account (?:no|num|number)|(?:member|membership|subscriber|insurance|policy|frequent flyer) (?:id|no|num|number))\b"
+        r"(?:[ _](?:no|num|number|card|id|code)\b\.?){0,2})"
         r"(?:[ \"'*:=#(]|(?i:is|was|no)\b){0,6}([A-Z0-9](?:[A-Z0-9]|[ ./-][A-Z0-9]){4,24})",
     ),
     Rule(
         "id_said_zh",
         "national_id", "digit",
-        r"(?:身份证|身分證|证件|驾驶证|驾照|护照|社保|港澳通行证|台胞证|军官证)(?:号码?|编号|卡号)?(?:[\"':： ]|是|为){0,4}([A-Z]{0,3}\d{6,18}[Xx]?(?:\([0-9A]\))?)",
+        r"(?:身份证|身分證|证件|驾驶证|驾照|护照|社保|医保|港澳通行证|台胞证|军官证|病历|住院|就诊卡|保单|会员|银行账|账户|工|学)(?:号码?|编号|卡号)?(?:[\"':： ]|是|为){0,4}([A-Z]{0,3}\d{6,18}[Xx]?(?:\([0-9A]\))?)",
     ),
     Rule(
         "ssn_said",
@@ -249,6 +306,21 @@ SAID_RULES: tuple[Rule, ...] = (
         "phone_said_zh",
         "phone", "digit",
         r"(?:电话|手机|座机|传真|拨打)(?:号码?)?(?:[:： ]|是|为){0,3}(\d[\d -]{5,16}\d)",
+    ),
+    Rule(
+        "handle_zh",
+        "account", "any",
+        r"(?:微信|QQ|ＱＱ|支付宝|微博)(?:号码?|账号)?(?:[:：]|是|为)\s?([A-Za-z0-9][A-Za-z0-9_-]{4,24})",
+    ),
+    Rule(
+        "handle",
+        "account", "any",
+        r"(?i:\b(?:twitter|telegram|instagram|github|tiktok|skype|wechat|discord)(?: (?:handle|id|user|account))?(?: is|:)? ?@?)([A-Za-z][A-Za-z0-9]*[._-]?[A-Za-z0-9._-]*\d[A-Za-z0-9._-]*)",
+    ),
+    Rule(
+        "account_named",
+        "account", "digit",
+        rf"(?:^|[^A-Za-z0-9])((?i:{_GIVEN})[._-][A-Za-z]{{2,24}}[._-]?\d{{2,6}})",
     ),
     Rule(
         "account_said",

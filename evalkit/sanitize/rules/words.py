@@ -83,6 +83,8 @@ NO_NAMES: frozenset[str] = frozenset(
     monday tuesday wednesday thursday friday saturday sunday january february july september
     october november december
     先生 女士 小姐 您好 你好 什么 名字 客户 用户 本人 未知 不详 匿名 保密 经理 老师 客服 人员 已经 没有 需要 可以 请问 谢谢 管理员 负责人
+    张贴 王府 王府井 陆续 谢绝 郑重 苏州 李宁 黄金 黄色 孔径 林业 唐朝 宋朝 徐州 董事 沈阳 汪洋 罗列 罗马 宋体 杨浦 朱红 郭家 陈列 陈述
+    刘海 吴江 杜绝 傅里叶 谭鱼头 熊猫 陶瓷 莫名 樊城
     """.split()
 )
 """Lower case. Words that are no part of a name though they stand where one does: what follows a greeting or a name."""
