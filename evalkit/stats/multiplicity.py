@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
+from evalkit.stats.distinct import distinct_rows
 from evalkit.stats.hypergeometric import worse_tail
 
 __all__ = [
@@ -147,8 +148,8 @@ def attainable_by_fisher(margins: ArrayLike) -> Attainable:
     rows = np.asarray(margins, dtype=np.int64).reshape(-1, 3)
     if (rows < 0).any() or (rows[:, 2] > rows[:, 0] + rows[:, 1]).any():
         raise InputError("margins that no table has", cure="give (n1, n2, passes in both arms) for each case")
-    distinct, of_case = np.unique(rows, axis=0, return_inverse=True)
-    return Attainable([worse_tail(*row)[1] for row in distinct.tolist()], of_case.reshape(-1))
+    distinct, of_case, _ = distinct_rows(rows)
+    return Attainable([worse_tail(*row)[1] for row in distinct.tolist()], of_case)
 
 
 def _attainable(margins: ArrayLike | Attainable, cases: int) -> Attainable:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
 from evalkit.stats.arguments import check_share
+from evalkit.stats.distinct import distinct_rows
 from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.interval import wilson
 from evalkit.stats.lattice import lower_tail
@@ -54,7 +55,7 @@ def cmh_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, *, alterna
     if alternative == "two-sided":
         return min(1.0, 2 * min(cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)))
     (passed1, runs1), (passed2, runs2) = _arms(x1, n1, x2, n2)
-    margins, counts = np.unique(np.stack([runs1, runs2, passed1 + passed2], axis=1), axis=0, return_counts=True)
+    margins, _, counts = distinct_rows(np.stack([runs1, runs2, passed1 + passed2], axis=1))
     parts, mean, variance, least, widest = [], 0.0, 0.0, 0, 1
     for margin, count in zip(margins.tolist(), counts.tolist(), strict=True):
         smallest, mass = passes_pmf(*margin)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
 from evalkit.stats.arguments import check_counts, check_share
+from evalkit.stats.distinct import distinct_rows
 from evalkit.stats.hypergeometric import worse_tail
 from evalkit.stats.lloyd import cuts_of, estimated_p
 from evalkit.stats.score import score, score_cuts, widest_by_score
@@ -137,7 +138,7 @@ def _each_table_once(
     columns = [np.asarray(column, dtype=np.int64) for column in (x1, n1, x2, n2)]
     if len({column.shape for column in columns}) > 1:
         raise InputError(f"counts of different shapes: {[c.shape for c in columns]}", cure="give one entry a case")
-    tables, where = np.unique(np.stack(columns, axis=-1).reshape(-1, 4), axis=0, return_inverse=True)
+    tables, where, _ = distinct_rows(np.stack(columns, axis=-1).reshape(-1, 4))
     values = np.array([function(*table) for table in tables.tolist()], dtype=np.float64)
     return values[where.reshape(columns[0].shape)]
 

@@ -33,7 +33,7 @@ class Regression:
 
 
 def regressions(tables: Sequence[Counts]) -> list[Regression]:
-    """The p-values of each case, the family-wise error over all of them, whatever their dependence.
+    """The p-values of each case, adjusted for the family-wise error over all of them; cases may fail together.
 
     Args:
         tables: per case the baseline's passes and samples, then the candidate's; none of them without samples.

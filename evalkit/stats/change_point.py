@@ -1,0 +1,83 @@
+"""A series of nights: did the pass rate change at some night, and at which?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+
+from evalkit.errors import InputError
+
+__all__ = ["ChangePoint", "change_point"]
+
+Floats = NDArray[np.float64]
+
+_SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """Where a series most likely changed.
+
+    Attributes:
+        at: index of the first entry after the change.
+        before: pass rate of the entries before it.
+        after: pass rate from it on.
+        p: p-value of "the rate was the same all the time", with every possible place accounted for.
+    """
+
+    at: int
+    before: float
+    after: float
+    p: float
+
+
+def change_point(
+    passed: ArrayLike, runs: ArrayLike, rng: np.random.Generator, *, draws: int = 999
+) -> ChangePoint | None:
+    """The most likely single change of a pass rate in a series of counts.
+
+    The largest likelihood ratio over all places (Hinkley and Hinkley 1970; Worsley 1983). Its p-value is that among
+    random series with the same total of passes, (1 + at least as large) / (1 + draws), which is exact for any number of
+    draws (Phipson and Smyth 2010). Assumes independent runs with one rate all the time when nothing changed.
+
+    Args:
+        passed: passes of each entry, in order.
+        runs: runs of each entry; entries without runs are possible.
+        rng: the source of the random series.
+        draws: how many.
+
+    Returns:
+        None where fewer than two entries have runs.
+
+    Raises:
+        InputError: counts can't be, or differ in number; or no draws.
+    """
+    x, n = (np.asarray(values, dtype=np.int64).reshape(-1) for values in (passed, runs))
+    if len(x) != len(n) or (x < 0).any() or (x > n).any() or draws < 1:
+        raise InputError("counts that can't be, or no draws", cure="give passes and runs of each entry")
+    if np.count_nonzero(n) < 2:
+        return None
+    gain = _gains(x[None, :], n)[0]
+    at = int(gain.argmax()) + 1
+    series = rng.multivariate_hypergeometric(n, int(x.sum()), size=draws, method="marginals")
+    as_large = np.count_nonzero(_gains(series, n).max(axis=1) >= gain.max() - _SAME)
+    before, after = x[:at].sum() / n[:at].sum(), x[at:].sum() / n[at:].sum()
+    return ChangePoint(at, float(before), float(after), (1 + int(as_large)) / (1 + draws))
+
+
+def _gains(x: NDArray[np.int64], n: NDArray[np.int64]) -> Floats:
+    """The log-likelihood gained by a change after each entry but the last, a row a series; 0 where a side is empty."""
+    runs, passes = np.cumsum(n)[:-1], np.cumsum(x, axis=1)[:, :-1]
+    total_runs, total_passes = int(n.sum()), x.sum(axis=1, keepdims=True)
+    split = _log_likelihood(passes, runs) + _log_likelihood(total_passes - passes, total_runs - runs)
+    gained: Floats = np.where((runs > 0) & (runs < total_runs), split - _log_likelihood(total_passes, total_runs), 0.0)
+    return gained
+
+
+def _log_likelihood(x: NDArray[np.int64], n: NDArray[np.int64] | int) -> Floats:
+    rate = x / np.maximum(n, 1)
+    found: Floats = xlogy(x, rate) + xlogy(n - x, 1 - rate)
+    return found

@@ -1,0 +1,88 @@
+"""A series of nights: where its rate changed, and whether it did."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb, log
+
+import numpy as np
+import pytest
+
+from evalkit.errors import InputError
+from evalkit.stats.change_point import change_point
+from evalkit.stats.two_sample import fisher_p
+
+
+def rng() -> np.random.Generator:
+    """The same draws every time."""
+    return np.random.default_rng(4)
+
+
+def test_a_drop_is_found_where_it_was() -> None:
+    """Ten nights at 19 of 20, then six at 14: the eleventh is named."""
+    found = change_point([19] * 10 + [14] * 6, [20] * 16, rng())
+    assert found is not None
+    assert (found.at, found.before, found.after) == (10, 0.95, 0.7)
+    assert found.p == 1 / 1000
+
+
+def test_a_steady_series_shows_no_change() -> None:
+    """Nights that differ as chance has it; and a series in which nothing ever fails."""
+    source, seldom = rng(), 0
+    for _ in range(200):
+        found = change_point(source.binomial(20, 0.9, 12), [20] * 12, source, draws=99)
+        assert found is not None
+        seldom += found.p <= 0.05
+    assert seldom <= 20  # ten expected at most
+    perfect = change_point([20] * 12, [20] * 12, rng())
+    assert perfect is not None
+    assert perfect.p == 1.0
+
+
+def test_two_nights_are_fishers_test() -> None:
+    """With two entries there is one place, and the p-value nears the two-sided exact one."""
+    found = change_point([10, 4], [10, 10], rng(), draws=20_000)
+    assert found is not None
+    assert found.p == pytest.approx(2 * fisher_p(10, 10, 4, 10), abs=2e-3)
+
+
+def test_the_p_value_is_that_of_all_series() -> None:
+    """Three nights of three runs: over all outcomes with the same total, those with a gain at least as large."""
+    seen = (3, 3, 1)
+    gains = {}
+    for series in product(range(4), repeat=3):
+        if sum(series) == 7:
+            ways = np.prod([comb(3, x) for x in series])
+            gains[series] = (best_gain(series), ways)
+    total = sum(ways for _, ways in gains.values())
+    exact = sum(ways for gain, ways in gains.values() if gain >= gains[seen][0] - 1e-9) / total
+    found = change_point(seen, [3] * 3, rng(), draws=20_000)
+    assert found is not None
+    assert found.p == pytest.approx(exact, abs=0.01)
+
+
+def best_gain(series: tuple[int, ...]) -> float:
+    """The largest gain of log-likelihood over the places, by its definition."""
+
+    def fit(x: int, n: int) -> float:
+        return sum(count * log(count / n) for count in (x, n - x) if count)
+
+    x, n = sum(series), 3 * len(series)
+    parts = [fit(sum(series[:at]), 3 * at) + fit(sum(series[at:]), n - 3 * at) for at in range(1, len(series))]
+    return max(parts) - fit(x, n)
+
+
+def test_nights_without_runs_are_passed_over() -> None:
+    """They hold no change; a series with a single night has none."""
+    found = change_point([0, 20, 0, 20, 5, 0], [0, 20, 0, 20, 20, 0], rng())
+    assert found is not None
+    assert found.at == 4
+    assert change_point([5, 0], [5, 0], rng()) is None
+    assert change_point([], [], rng()) is None
+
+
+def test_counts_that_cannot_be_are_refused() -> None:
+    """More passes than runs, lists of different length."""
+    for passed, runs in (([6, 5], [5, 5]), ([5], [5, 5])):
+        with pytest.raises(InputError):
+            change_point(passed, runs, rng())
