@@ -300,7 +300,7 @@ class Crowded:
                     fits = crowd.at_once <= crowd.bears
                     crowd.refused += not fits
                     crowd.most = max(crowd.most, crowd.at_once)
-                time.sleep(0.03)
+                time.sleep(0.1)
                 reply = FINE if fits else json_reply({"error": {"message": "busy"}}, status=429, retry_after="0.05")
                 with crowd._lock:
                     crowd.at_once -= 1
@@ -326,18 +326,20 @@ class Crowded:
 
 
 def test_fewer_calls_are_made_at_once_when_the_endpoint_says_it_is_too_much(tmp_path: Path) -> None:
-    """All are answered in the end, with far fewer refusals than calls."""
+    """All are answered in the end; each refusal cost one more try, and lowered how many there are at once."""
     crowd = Crowded(3)
     with crowd as url, ThreadPoolExecutor(16) as pool:
         ledger = Ledger.opened(tmp_path / "b", NO_LIMITS, 16)
         model = LiveModel(Endpoint(url, tries=20), ledger, (), {})
         request = ModelRequest(f"{url}/chat/completions", {}, json.dumps(ASKED).encode())
-        answers = list(pool.map(lambda _: model.call(request), range(80)))
+        answers = list(pool.map(lambda _: model.call(request), range(40)))
         model.close()
-    assert [answer.status for answer in answers] == [200] * 80
-    assert crowd.most <= 16
-    assert crowd.refused < 60
-    assert json.loads((tmp_path / "b").read_text())["pace"]["limit"] < 12
+    assert [answer.status for answer in answers] == [200] * 40
+    assert 3 < crowd.most <= 16
+    retries = int(str(ledger.told()[0]["retries"]))
+    assert retries >= crowd.refused > 0  # a full queue of the server's costs a try, too
+    pace = json.loads((tmp_path / "b").read_text())["pace"]
+    assert pace["cut_at"] > 0
 
 
 def test_the_pace_falls_at_once_and_rises_slowly() -> None:
