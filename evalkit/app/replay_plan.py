@@ -122,8 +122,8 @@ def plan_replay(
     if endpoint is not None and settings.model.get("extra_body"):
         overrides = replace(overrides, extra_body={**settings.model["extra_body"], **overrides.extra_body})
     if sandbox and is_outside(runs):
-        why = "a program or a service runs outside the sandbox of a replay"
-        raise ConfigError(why, f"target {runs}", "leave --sandbox out, or replay a Python entrypoint")
+        why = "a sandbox starts no programs and opens no connections, so it holds no agent in another process"
+        raise ConfigError(why, f"target {runs}", "leave --sandbox out")
     ready = prepare(
         case,
         mode=chosen,

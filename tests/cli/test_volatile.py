@@ -98,7 +98,7 @@ def test_a_path_may_be_stated_at_ingest(drawing: Project) -> None:
         (["--volatile", "refund"], "not of the form TOOL=/path"),
         (["--volatile", "refund=key"], "not of the form TOOL=/path"),
         (["--match", "refund=/order"], "/order of refund is not volatile"),
-        ([], "pass --checks, or --volatile and --match"),
+        ([], "pass one of --checks, --on-miss, or --volatile and --match"),
     ],
 )
 def test_what_names_no_path_is_refused(drawing: Project, options: list[str], said: str) -> None:

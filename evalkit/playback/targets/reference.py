@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalkit.canonical import Json, exact_text, parse_exact
@@ -31,8 +31,10 @@ def reference_text(value: str | Mapping[str, Json]) -> str:
     return value if isinstance(value, str) else exact_text(dict(value)).decode()
 
 
-def is_outside(reference: str) -> bool:
-    """Whether a reference names an agent in another process, as its form tells."""
+def is_outside(reference: str | Callable[..., Any]) -> bool:
+    """Whether a reference names an agent in another process, as its form tells; a function may stand for itself."""
+    if not isinstance(reference, str):
+        return False
     if reference == WHOEVER:
         return True
     try:
