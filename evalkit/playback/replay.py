@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import cast
 
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.capture.caller import Caller
@@ -34,7 +35,7 @@ from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
-from evalkit.playback.targets.protocol import AnyTarget, OutsideTarget, Target, TargetUnavailable
+from evalkit.playback.targets.protocol import AnyTarget, Target, TargetUnavailable, outside_of
 from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.workplace import workplace
 from evalkit.playback.world import Guard, World
@@ -84,7 +85,7 @@ class PreparedCase:
         guard = Guard() if self.sandbox else Guard.for_endpoint(endpoint)
         world = World(self.case.trace.trace.started_at or 0.0, guard, moving=options.clock == "moving")
         deadline = Deadline(self.timeout_s)
-        outside = isinstance(target, OutsideTarget)
+        outside = outside_of(target)
         with ExitStack() as stack:
             caller = self.caller
             if caller is None and endpoint is not None:
@@ -98,7 +99,7 @@ class PreparedCase:
                 deadline.ready(),
                 world.entered(),
             )
-            for layer in () if outside else around:
+            for layer in around if outside is None else ():
                 stack.enter_context(layer)
             yield Day(self, world, deadline, caller if endpoint is not None else None)
 
@@ -185,28 +186,29 @@ class Day:
         error: StepError | None = None
         fault = ""
         seed = self._seed(sample)
-        if isinstance(target, OutsideTarget):
-            world.clock.restart()
-        else:
+        outside = outside_of(target)
+        if outside is None:
             world.restart(seed)
+        else:
+            world.clock.restart()
         frozen.spend(before)
         if before:
             world.clock.advance(incident.step(first).started_at or 0.0)
         given = parse_exact(self._input)
         try:
-            if isinstance(target, OutsideTarget):
+            if outside is not None:
                 output = run_outside(
-                    target, given, session, frozen, incident,
+                    outside, given, session, frozen, incident,
                     endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
                     timeout_s=prepared.timeout_s, seed=seed,
                 )  # fmt: skip
             else:
-                output = self._inside(target, given, session)
+                output = self._inside(cast(Target, target), given, session)
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # whatever the agent raises is its outcome
             error = error_of(raised)
-            if isinstance(target, OutsideTarget):
+            if outside is not None:
                 if isinstance(raised, EvalkitError):
                     raise  # evalkit's own, as its stack is: neither says anything of the agent
                 error = replace(error, stack=None)
