@@ -55,6 +55,8 @@ class Volatile:
 
 def volatile_paths(runs: Sequence[Trace]) -> list[Volatile]:
     """The arguments that differ between the same calls of some runs of one task; none for a single run."""
+    if len(runs) < 2:
+        return []
     found: dict[tuple[str, str], Volatile] = {}
     for one, other in combinations([_drawing_calls(run) for run in runs], 2):
         for name in one.keys() & other.keys():
