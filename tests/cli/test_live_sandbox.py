@@ -137,6 +137,7 @@ THIEF = '''
 import ctypes
 import gc
 import os
+import re
 import socket
 import sys
 
@@ -208,19 +209,21 @@ def descriptors(message):
 
 
 def search(message):
-    """The key anywhere in this process' memory, read by a system call that bears unmapped pages."""
-    needle = b"sk-" + b"live-" + b"Vu3h" + b"Q9Vu3h"
+    """The key anywhere in this process' memory, read by a system call that bears unmapped pages.
+
+    It is looked for in parts: whole, it would be found where the search itself has it.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.sbrk.restype = ctypes.c_void_p
     ours, theirs = os.pipe()
     os.set_blocking(theirs, False)
     heap_end = libc.sbrk(0)
-    places = [id(object()), id(os.environ), id(sys.modules), id(needle), id(b"x" * 600)]
+    places = [id(object()), id(os.environ), id(sys.modules), id(b"x" * 600)]
     places += [id(each) for each in gc.get_objects()[::500]]
     spans = [(heap_end - (96 << 20), heap_end)]
     spans += [(place - (2 << 20), place + (2 << 20)) for place in places]
     spans += [(ctypes.addressof(ctypes.c_int()) - (8 << 20), ctypes.addressof(ctypes.c_int()) + (8 << 20))]
-    found, seen, own = 0, set(), set()
+    found, seen = 0, set()
     for first, last in spans:
         for page in range(first & ~4095, last, 4096):
             if page in seen:
@@ -229,9 +232,8 @@ def search(message):
             libc.write.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
             if libc.write(theirs, page, 4096) == 4096:
                 data = os.read(ours, 4096)
-                at = data.find(needle + b"Q9Vu3hQ9")
-                if at >= 0:
-                    found += 1
+                ends = [hit.end() for hit in re.finditer(b"live-", data)]
+                found += any(all(data.startswith(b"Vu3hQ9", at + 6 * n) for n in range(4)) for at in ends)
     return [found, len(seen)]
 
 
