@@ -12,12 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from replay_tools import CALLS, Replays, case_of
+from replay_tools import CALLS, Replays, frozen_replays
 
-from evalkit.capture.recording import as_is, record
 from evalkit.check.model import Check
-from evalkit.playback.replay import prepare
-from evalkit.playback.targets.python import PythonTarget
 
 __all__ = ["ASKED", "model_replays"]
 
@@ -75,21 +72,7 @@ def _alone(agent: Callable[[], list[str]]) -> Replays:
 
 
 def _evalkit(folder: Path, agent: Callable[[], list[str]]) -> Replays:
-    path = folder / "models.trace"
-    with record(path, sanitizer=as_is, input={}) as run:
-        run.output = agent()
-    case, trace = case_of(path, Check("completed", {}))
-    prepared = prepare(case)
-    target = PythonTarget(agent)
-
-    def replay(count: int) -> None:
-        with prepared.entered(target) as day:
-            for sample in range(count):
-                done = day.replay(target, sample)
-                assert done.counts.substituted == CALLS, done.reason
-                assert done.trace.output == trace.output
-
-    return replay
+    return frozen_replays(folder / "models.trace", agent, Check("completed", {}), CALLS)
 
 
 def _vcrpy(folder: Path, agent: Callable[[], list[str]]) -> Replays | None:

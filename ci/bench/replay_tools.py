@@ -76,11 +76,16 @@ def case_of(path: Path, check: Check) -> tuple[Case, Trace]:
 def _evalkit(folder: Path, calls: int) -> Replays:
     lookup = tool(effect="read")(body)
     path = folder / f"tools-{calls}.trace"
+    return frozen_replays(path, lambda: agent(lookup, calls), Check("called", {"name": "body"}), calls)
+
+
+def frozen_replays(path: Path, run_agent: Callable[[], Any], check: Check, calls: int) -> Replays:
+    """Records an agent that makes so many calls; the function that does N replays of that, nothing of it real."""
     with record(path, sanitizer=as_is, input={}) as run:
-        run.output = agent(lookup, calls)
-    case, trace = case_of(path, Check("called", {"name": "body"}))
+        run.output = run_agent()
+    case, trace = case_of(path, check)
     prepared = prepare(case)
-    target = PythonTarget(lambda: agent(lookup, calls))
+    target = PythonTarget(run_agent)
 
     def replay(count: int) -> None:
         with prepared.entered(target) as day:

@@ -22,7 +22,8 @@ from pathlib import Path
 import pandas
 import pyarrow
 
-from evalkit.playback.endpoint.calls import LiveModel, load_client
+from evalkit.playback.endpoint.calls import LiveModel
+from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.endpoint.model import Endpoint
 from evalkit.playback.sandbox import confine
@@ -101,7 +102,7 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     print(f"numpy, pandas {pandas.__version__}, pyarrow {pyarrow.__version__} loaded; {probe_layers().names}")
     bare, confined, with_relay = [], [], []
-    load_client()
+    client_library()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(Path(folder))
         for _ in range(rounds):

@@ -18,7 +18,8 @@ from evalkit.app.replay_sandbox import replay_confined
 from evalkit.app.settings import Settings
 from evalkit.capture.caller import Caller
 from evalkit.errors import InputError
-from evalkit.playback.endpoint.calls import LiveModel, check_headers, load_client
+from evalkit.playback.endpoint.calls import LiveModel, check_headers
+from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
@@ -104,7 +105,7 @@ def run_plan(
             model = None
             if plan.asked is not None:
                 check_headers(plan.asked, os.environ)
-                load_client()
+                client_library()
                 model = functools.partial(LiveModel, plan.asked, ledger, plan.prices)
             repeat = int(str(manifest["repeat"]))
             import_module("time_machine")  # here: a confined process may not be able to read all that it needs

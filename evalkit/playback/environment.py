@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
-from evalkit.playback.sandbox.environment import DUMMY_KEYS, HARMLESS
+from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
 
-__all__ = ["NO_TELEMETRY", "environment_of", "seen_by_agent"]
+__all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "environment_of", "seen_by_agent"]
 
-_NOWHERE = "http://model.evalkit.invalid/v1"
-_DUMMY = "evalkit-replay"
+NO_MODEL_URL = "http://model.evalkit.invalid/v1"
 NO_TELEMETRY = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "LANGSMITH_TRACING": "false",
@@ -64,14 +63,14 @@ def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options:
         elif kept is None or name in _ESSENTIAL:
             seen[name] = _harmless(name, value)
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
-        seen.setdefault(name, _DUMMY)
-    return {**seen, "OPENAI_BASE_URL": base_url or _NOWHERE, **NO_TELEMETRY}
+        seen.setdefault(name, DUMMY_KEY)
+    return {**seen, "OPENAI_BASE_URL": base_url or NO_MODEL_URL, **NO_TELEMETRY}
 
 
 def _harmless(name: str, value: str) -> str:
     if _CREDENTIAL.search(name.upper()) is not None:
-        return _DUMMY
-    return _IN_URL.sub(_DUMMY, value) if "://" in value else value
+        return DUMMY_KEY
+    return _IN_URL.sub(DUMMY_KEY, value) if "://" in value else value
 
 
 def _become(wanted: Mapping[str, str]) -> None:

@@ -16,7 +16,8 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.case.store import read_case
 from evalkit.errors import ConfigError, ReplayRefused
-from evalkit.playback.endpoint.calls import LiveModel, check_headers, load_client
+from evalkit.playback.endpoint.calls import LiveModel, check_headers
+from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.endpoint.local import local_caller
 from evalkit.playback.model import Replay
@@ -92,7 +93,7 @@ class Worker:
         if model is None or ledger is None or not self._suite.live:
             return None
         check_headers(model.endpoint, os.environ)
-        load_client()
+        client_library()
         return lambda: LiveModel(model.endpoint, Ledger(ledger), self._suite.prices)
 
     def warm(self) -> None:

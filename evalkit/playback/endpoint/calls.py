@@ -10,13 +10,13 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from typing import Any
 
 from evalkit.capture.caller import ModelRequest, ModelResponse
 from evalkit.capture.seam import NOWHERE
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.address import headers_for, why_not_endpoint
+from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.ledger import Entry, Ledger
 from evalkit.playback.endpoint.model import DEFAULT_KEY, Endpoint, EndpointHalt
 from evalkit.playback.endpoint.pacing import delay_s, retry_after_s
@@ -25,7 +25,7 @@ from evalkit.trace.model import Usage
 from evalkit.wire.protocol import Wire, WireAnswer, WireRequest
 from evalkit.wire.registry import find_wire
 
-__all__ = ["LiveModel", "check_headers", "load_client"]
+__all__ = ["LiveModel", "check_headers"]
 
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _TOO_MUCH = frozenset({429, 503, 529})
@@ -142,7 +142,7 @@ class LiveModel:
             self._client = None
 
     def _once(self, request: ModelRequest, headers: Mapping[str, str]) -> _Met:
-        library = _library()
+        library = client_library()
         with self._lock:
             if self._client is None:
                 timeout = library.Timeout(self._endpoint.timeout_s, connect=min(_CONNECT_S, self._endpoint.timeout_s))
@@ -251,16 +251,3 @@ def _said(met: _Met, answer: WireAnswer | None) -> str:
 def _is_over_quota(answer: WireAnswer | None) -> bool:
     """Whether waiting won't help."""
     return answer is not None and answer.error is not None and "insufficient_quota" in answer.error.type
-
-
-def load_client() -> None:
-    """Loads the HTTP library here: processes that are forked from this one need not do it anew."""
-    _library()
-
-
-def _library() -> Any:
-    """httpx, by the name under which the OpenAI SDK at hand brings it along."""
-    try:
-        return import_module("httpx2")
-    except ImportError:
-        return import_module("httpx")

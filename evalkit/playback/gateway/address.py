@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DUMMY_KEY", "Address"]
+from evalkit.playback.sandbox.environment import DUMMY_KEY
 
-DUMMY_KEY = "evalkit-replay"
-"""What clients that refuse to start without a key are given; it opens nothing."""
+__all__ = ["Address"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from evalkit.capture.exchange import Exchange, Reply, begin_exchange
 from evalkit.capture.seam import Answer, Position, Session
 from evalkit.playback.endpoint.model import EndpointHalt, GivenUp
 from evalkit.playback.endpoint.watched import TooManyCalls
+from evalkit.playback.environment import NO_MODEL_URL
 from evalkit.playback.fixtures import ReplayHalt
 from evalkit.playback.gateway.http_server import Request, Response, json_response
 from evalkit.playback.gateway.self_run import SelfRun, ToolCall
@@ -20,7 +21,6 @@ from evalkit.wire.protocol import Wire
 
 __all__ = ["ModelCalls", "api_error"]
 
-_NOWHERE = "http://model.evalkit.invalid/v1"
 _NO_MODEL = "this replay has no live model"
 
 
@@ -42,7 +42,7 @@ class ModelCalls:
     ) -> None:
         self._session = session
         self._tools = tools
-        self._base_url = _NOWHERE if endpoint is None else endpoint.rstrip("/")
+        self._base_url = NO_MODEL_URL if endpoint is None else endpoint.rstrip("/")
         self._lock = lock
         self._self_run = self_run
         self.last_text: str | None = None

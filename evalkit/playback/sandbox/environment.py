@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["DUMMY_KEYS", "HARMLESS", "scrub_environment"]
+__all__ = ["DUMMY_KEY", "DUMMY_KEYS", "HARMLESS", "scrub_environment"]
 
 HARMLESS = frozenset(
     "PATH LANG LANGUAGE LC_ALL LC_CTYPE TZ TERM NO_COLOR COLUMNS LINES PYTHONHASHSEED PYTHONUTF8 PYTHONIOENCODING "
@@ -28,6 +28,9 @@ DUMMY_KEYS = (
 )
 """Keys without which clients refuse to start."""
 
+DUMMY_KEY = "evalkit-replay"
+"""What they are given; it opens nothing."""
+
 _SHORTEST_SECRET = 8
 _HEADER = sys.getsizeof(b"") - 1
 """Bytes before the text of a `bytes` object."""
@@ -44,7 +47,7 @@ def scrub_environment(keep: Iterable[str], home: Path) -> None:
     kept |= {
         "HOME": str(home),
         "TMPDIR": str(home),
-        **{name: "evalkit-replay" for name in DUMMY_KEYS if name not in kept},
+        **{name: DUMMY_KEY for name in DUMMY_KEYS if name not in kept},
     }
     _wipe_values(os.environ.keys() - kept.keys())
     os.environ.clear()

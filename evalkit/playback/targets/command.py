@@ -26,8 +26,7 @@ from typing import Any
 from evalkit.canonical import Json, exact_text
 from evalkit.errors import ConfigError
 from evalkit.playback.environment import NO_TELEMETRY
-from evalkit.playback.gateway.address import DUMMY_KEY
-from evalkit.playback.sandbox.environment import DUMMY_KEYS, HARMLESS
+from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
 from evalkit.playback.targets.answer import answer_of
 from evalkit.playback.targets.places import filled, places_in
 from evalkit.playback.targets.protocol import Surroundings

@@ -7,11 +7,11 @@ asks again, until the model calls nothing or the limit is met. Every call it mak
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from evalkit.canonical import Json, exact_text
 from evalkit.capture.seam import Answer, Position, Session, current_session
+from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.known_tools import KnownTools
 from evalkit.playback.overrides import chat_tool
 from evalkit.playback.shape import shaped_as
@@ -64,7 +64,7 @@ class AgentLoop:
         assert session is not None, "the loop runs in replays only"
         body, _ = first_request(self._step)
         messages = body["messages"]
-        http = _client_library()
+        http = client_library()
         with (
             Position(session, self._step.parent).taken(),
             http.Client(trust_env=False) as client,
@@ -114,14 +114,6 @@ class AgentLoop:
         if answer.error is not None:
             return _text({"error": f"{answer.error.type}: {answer.error.message}"})
         return _text(answer.output)
-
-
-def _client_library() -> Any:
-    """A client that the session sees: the one that the OpenAI SDK at hand brings along."""
-    try:
-        return import_module("httpx2")
-    except ImportError:
-        return import_module("httpx")
 
 
 def first_request(step: Step) -> tuple[dict[str, Any], tuple[str, ...]]:
