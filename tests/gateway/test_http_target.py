@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import urllib.request
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import evalkit
 from evalkit.case.model import Case
 from evalkit.case.store import find_case
 from evalkit.errors import ConfigError
+from tests.capture.scripted_server import completion, json_reply, scripted_server
 from tests.gateway.agents import service
 from tests.project import Project
 
@@ -90,6 +92,21 @@ def test_no_service_is_no_verdict(case: Case) -> None:
     done = evalkit.replay(case, "http://127.0.0.1:9/run")
     assert (done.status, done.results) == ("errored", ())
     assert "can't be reached" in done.reason
+
+
+def test_waiting_for_a_live_model_is_not_the_services_time(case: Case) -> None:
+    """A model that thinks for longer than the service may take costs it nothing."""
+
+    def agent(headers: dict[str, str], _: Any) -> tuple[int, Any]:
+        body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "refund?"}]}).encode()
+        asked = urllib.request.Request(headers["x-evalkit-openai-base-url"] + "/chat/completions", body)
+        with urllib.request.urlopen(asked) as response:
+            return 200, json.load(response)["choices"][0]["message"]["content"]
+
+    with scripted_server() as server, service(agent) as url:
+        server.will(replace(json_reply(completion("Yes.")), delay_s=4.0))
+        done = evalkit.replay(case, url, mode="live-model", base_url=server.url, timeout_s=2.0)
+    assert (done.trace.output, done.trace.error, done.counts.live_model) == ("Yes.", None, 1), done.reason
 
 
 def test_a_service_that_takes_too_long(case: Case) -> None:

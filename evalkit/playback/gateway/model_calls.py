@@ -47,12 +47,18 @@ class ModelCalls:
         self._self_run = self_run
         self.last_text: str | None = None
         """What the model said last."""
-        self.waited_s = 0.0
-        """Seconds for which answers of the live model were waited for; calls at once count each."""
+        self._waited_s = 0.0
+        self._began: list[float] = []
         self.stopped: BaseException | None = None
         """Why the agent is to be stopped."""
         self.halted = False
         """Whether a live call had no answer, so that the replay says nothing about the agent."""
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds for which answers of the live model are waited for up to now; calls at once count each."""
+        with self._lock:
+            return self._waited_s + sum(time.monotonic() - began for began in self._began)
 
     def answer(self, wire: Wire, request: Request) -> Response:
         """The response to a request that speaks `wire`."""
@@ -71,7 +77,8 @@ class ModelCalls:
                 return api_error(wire, 404, f"{request.path} is no model call")
             if exchange.turn.answer is not None:
                 return self._told(exchange)
-        began = time.monotonic()
+            began = time.monotonic()
+            self._began.append(began)
         try:
             return self._told(exchange)
         except EndpointHalt as halt:
@@ -84,7 +91,8 @@ class ModelCalls:
             return api_error(wire, 502, f"evalkit: {over}")
         finally:
             with self._lock:
-                self.waited_s += time.monotonic() - began
+                self._began.remove(began)
+                self._waited_s += time.monotonic() - began
 
     def _done_elsewhere(self, done: ToolCall) -> None:
         """Tells of a tool that the agent ran itself."""

@@ -25,6 +25,7 @@ from evalkit.playback.targets.waiting import MOST_SAID, wait_for
 __all__ = ["HttpTarget", "ServiceFailed"]
 
 _HANG_UP_S = 5.0
+_CONNECT_S = 10.0
 _OUTAGES = (502, 503, 504)
 
 
@@ -77,7 +78,7 @@ class _Post:
     def __init__(self, table: HttpTable, body: bytes, around: Surroundings) -> None:
         parts = urlsplit(table.url)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._connection = kind(parts.netloc.rpartition("@")[2], timeout=around.timeout_s)
+        self._connection = kind(parts.netloc.rpartition("@")[2], timeout=min(_CONNECT_S, around.timeout_s / 2))
         self._url = table.url
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._body = body
@@ -120,6 +121,8 @@ class _Post:
 
     def _ask(self) -> None:
         try:
+            self._connection.connect()
+            self._connection.sock.settimeout(None)  # how long an answer may take, `wait_for` decides
             self._connection.request("POST", self._path, self._body, self._headers)
             response = self._connection.getresponse()
             self._found = response.status, response.read(MOST_SAID)
