@@ -14,6 +14,7 @@ from typing import Any
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
+from evalkit.app.nights import chosen_history, keep_night, night_of
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
@@ -60,6 +61,7 @@ class Run:
         folder: where its files are.
         samples: by case id, in index order.
         account: what it spent, and whether its budget stopped it.
+        notices: what a reader of its numbers should know, a sentence each.
     """
 
     folder: Path
@@ -69,6 +71,7 @@ class Run:
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision
     account: Account = NOTHING_SPENT
+    notices: tuple[str, ...] = ()
 
 
 def run_suite(
@@ -82,6 +85,7 @@ def run_suite(
     baseline: str = "",
     actor: str = "",
     reason: str = "",
+    history: bool | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Runs a suite from the beginning.
@@ -91,6 +95,7 @@ def run_suite(
         executor: ``serial``, ``fork`` or ``xdist``; empty chooses by the amount of work.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
+        history: whether the run is kept in the suite's history; None for runs of the suite as its file has it.
 
     Raises:
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
@@ -116,6 +121,7 @@ def run_suite(
         reason=reason,
         environment=environment(settings.root),
         layers=layers,
+        history=chosen_history(Path(path), suite.history, overrides or {}, history),
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -239,7 +245,15 @@ def _do(
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
-    return finish(folder, manifest, suite, cases, settings)
+    return _kept(finish(folder, manifest, suite, cases, settings))
+
+
+def _kept(run: Run) -> Run:
+    """A run that has just ended is kept in its suite's history, where it is whole and asked for."""
+    if not run.manifest.history or run.account.stopped:
+        return run
+    fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
+    return replace(run, notices=(*run.notices, fault)) if fault else run
 
 
 def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:

@@ -17,9 +17,18 @@ from typing import Any
 import orjson
 
 from evalkit.errors import IntegrityError
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.model import Sample, SampleCheck, Served
 
-__all__ = ["JOURNAL_NAME", "Journal", "KeptTrace", "encode_batch", "read_journal", "sample_from_json", "tally_of"]
+__all__ = [
+    "JOURNAL_NAME",
+    "Journal",
+    "KeptTrace",
+    "encode_batch",
+    "read_journal",
+    "sample_from_json",
+    "served_from_json",
+    "tally_of",
+]
 
 JOURNAL_NAME = "journal.jsonl"
 
@@ -102,7 +111,16 @@ def sample_from_json(body: dict[str, Any]) -> Sample:
         SampleCheck(check["check"], check["gating"], check["passed"], check["reason"], tuple(check["steps"]))
         for check in body["checks"]
     )
-    return Sample(**{**body, "checks": checks, "misses": tuple(body["misses"])})
+    served = served_from_json(body["served"])
+    return Sample(**{**body, "checks": checks, "misses": tuple(body["misses"]), "served": served})
+
+
+def served_from_json(body: dict[str, Any] | None) -> Served | None:
+    """What `Sample.served` was; TypeError for an unknown field."""
+    if body is None:
+        return None
+    lists = {name: tuple(value) for name, value in body.items() if name != "cached_tokens"}
+    return Served(**lists, cached_tokens=body["cached_tokens"])
 
 
 def _cut_torn_line(path: Path) -> None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
-from evalkit.suite.journal import JOURNAL_NAME
+from evalkit.suite.journal import JOURNAL_NAME, served_from_json
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.trace.model import Trace
 
@@ -37,6 +37,12 @@ _CHECKS = pa.list_(
         ]
     )
 )
+_SERVED = pa.struct(
+    [
+        *((name, pa.list_(pa.string())) for name in ("models", "fingerprints", "prompts", "toolsets")),
+        ("cached_tokens", pa.int64()),
+    ]
+)
 _SAMPLE_SCHEMA = pa.schema(
     [
         ("case_id", pa.string()),
@@ -54,6 +60,7 @@ _SAMPLE_SCHEMA = pa.schema(
         ("output_tokens", pa.int64()),
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
+        ("served", _SERVED),
     ]
 )
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
@@ -69,7 +76,8 @@ _CHUNK_BYTES = 16_000_000
 def write_results(folder: Path) -> None:
     """Writes both tables from the run's journal, in bounded memory; each appears whole or not at all.
 
-    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order; readers sort them.
+    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order, in which the samples
+    were finished; readers sort them, and keep it as a number.
 
     Raises:
         IntegrityError: the journal is broken.
@@ -103,8 +111,10 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
         columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
         columns["checks"] = _checks_of(table.column("checks").combine_chunks())
         columns["misses"] = [tuple(misses) for misses in columns["misses"]]
+        columns["served"] = [served_from_json(served) for served in columns["served"]]
+        columns["order"] = list(range(table.num_rows))
         found: dict[str, list[Sample]] = {}
-        for values in zip(*(columns[name] for name in _SAMPLE_SCHEMA.names), strict=True):
+        for values in zip(*(columns[name] for name in (*_SAMPLE_SCHEMA.names, "order")), strict=True):
             found.setdefault(values[0], []).append(Sample(*values))
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
