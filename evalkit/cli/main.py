@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sanitize": ("evalkit.cli.sanitizing:sanitize", "What the sanitization rules change in traces."),
     "judge": ("evalkit.cli.traces:judge", "A case's checks against traces that exist."),
     "scan": ("evalkit.cli.scanning:scan", "The library's incidents, looked for in production traces."),
+    "coverage": ("evalkit.cli.coverage:coverage", "What the cases test, and what they don't."),
     "list": ("evalkit.cli.cases:list_", "The cases."),
     "show": ("evalkit.cli.cases:show", "One case."),
     "diff": ("evalkit.cli.cases:diff", "What differs between two cases, versions or traces."),

@@ -155,6 +155,8 @@ class Served:
         prompts: fingerprints of the system prompts that were sent, see `trace.asked`.
         toolsets: fingerprints of the tools that were offered.
         cached_tokens: input tokens that the provider read from a cache.
+        answers: a digest of the ids that the provider gave its answers; empty where it gave none, or one twice. Two
+            samples that have it in common were answered once.
     """
 
     models: tuple[str, ...] = ()
@@ -162,6 +164,7 @@ class Served:
     prompts: tuple[str, ...] = ()
     toolsets: tuple[str, ...] = ()
     cached_tokens: int = 0
+    answers: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pj
@@ -17,8 +18,8 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
-from evalkit.suite.journal import JOURNAL_NAME, served_from_json
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.journal import JOURNAL_NAME
+from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.trace.model import Trace
 
 __all__ = ["SAMPLES_NAME", "TRACES_NAME", "read_samples", "read_traces", "write_results"]
@@ -37,10 +38,12 @@ _CHECKS = pa.list_(
         ]
     )
 )
+_SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
 _SERVED = pa.struct(
     [
-        *((name, pa.list_(pa.string())) for name in ("models", "fingerprints", "prompts", "toolsets")),
+        *((name, pa.list_(pa.string())) for name in _SERVED_LISTS),
         ("cached_tokens", pa.int64()),
+        ("answers", pa.string()),
     ]
 )
 _SAMPLE_SCHEMA = pa.schema(
@@ -111,7 +114,7 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
         columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
         columns["checks"] = _checks_of(table.column("checks").combine_chunks())
         columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-        columns["served"] = [served_from_json(served) for served in columns["served"]]
+        columns["served"] = [_served(served) for served in columns["served"]]
         columns["order"] = list(range(table.num_rows))
         found: dict[str, list[Sample]] = {}
         for values in zip(*(columns[name] for name in (*_SAMPLE_SCHEMA.names, "order")), strict=True):
@@ -142,6 +145,13 @@ def _read(path: Path) -> pa.Table:
     """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
+
+
+def _served(body: dict[str, Any] | None) -> Served | None:
+    if body is None:
+        return None
+    lists = {name: tuple(body[name]) for name in _SERVED_LISTS}
+    return Served(**lists, cached_tokens=body["cached_tokens"], answers=body["answers"])
 
 
 def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from evalkit.canonical import Json, digest
 from evalkit.suite.model import Served
 from evalkit.trace.asked import prompt_fingerprint, system_prompt, tool_schemas, tools_fingerprint
 from evalkit.trace.model import Step
@@ -20,6 +22,7 @@ def served(steps: Iterable[Step]) -> Served:
         prompts=_distinct(_prompt(step) for step in asked),
         toolsets=_distinct(_toolset(step) for step in asked),
         cached_tokens=sum(step.usage.cached_tokens or 0 for step in asked if step.usage is not None),
+        answers=_answers(asked),
     )
 
 
@@ -38,8 +41,17 @@ def _toolset(step: Step) -> str | None:
 
 
 def _fingerprint(step: Step) -> str | None:
-    """The provider's word for its configuration, from what the wire keeps of an answer besides its plain form."""
+    found = _top(step).get("system_fingerprint")
+    return found if isinstance(found, str) else None
+
+
+def _answers(steps: Sequence[Step]) -> str:
+    ids = [str(_top(step).get("id") or "") for step in steps if step.error is None]
+    return digest(list[Json](ids))[:16] if ids and all(ids) and len(set(ids)) == len(ids) else ""
+
+
+def _top(step: Step) -> Mapping[str, Any]:
+    """What the wire keeps of an answer besides its plain form: the fields at the body's top."""
     extra = step.attributes.get("extra")
     top = extra.get("top") if isinstance(extra, Mapping) else None
-    found = top.get("system_fingerprint") if isinstance(top, Mapping) else None
-    return found if isinstance(found, str) else None
+    return top if isinstance(top, Mapping) else {}
