@@ -38,6 +38,7 @@ from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.notices import run_notices
 
 __all__ = [
     "Run",
@@ -189,8 +190,11 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     verdicts = judged(suite, cases, samples, account)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
-    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account)
+    notices = run_notices(samples)
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
+    write_reports(
+        run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account, notices
+    )
     return run
 
 

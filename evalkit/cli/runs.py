@@ -184,12 +184,13 @@ def gate(context: click.Context, run: Path, against: str, as_json: bool) -> None
     0 passed, 1 blocked, 3 inconclusive.
     """
     from evalkit.app.gate import gate_exit_code, gate_run
-    from evalkit.app.show_runs import decision_json, decision_lines, unsafe_lines
+    from evalkit.app.show_runs import decision_json, decision_lines, notice_lines, unsafe_lines
 
     done = gate_run(run, project(), against=against)
     if as_json:
-        echo_json({**decision_json(done.decision), "layers": list(done.manifest.layers)})
-    for line in (*decision_lines(done.decision), *unsafe_lines(done)):
+        body = {"layers": list(done.manifest.layers), "notices": list(done.notices)}
+        echo_json({**decision_json(done.decision), **body})
+    for line in (*decision_lines(done.decision), *unsafe_lines(done), *notice_lines(done)):
         say(line, err=as_json)
     context.exit(int(gate_exit_code(done.decision)))
 
