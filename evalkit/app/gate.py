@@ -12,6 +12,7 @@ from evalkit.errors import ExitCode
 from evalkit.suite.account import read_account
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import Decision
+from evalkit.verdict.notices import run_notices
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -35,7 +36,7 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
     decision = decide(verdicts, read_lock(settings.cases), problems)
-    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
+    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, run_notices(samples))
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:

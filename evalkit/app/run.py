@@ -14,6 +14,7 @@ from typing import Any
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
+from evalkit.app.nights import chosen_history, keep_night, night_of
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
@@ -37,6 +38,7 @@ from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.notices import run_notices
 
 __all__ = [
     "Run",
@@ -62,6 +64,7 @@ class Run:
         folder: where its files are.
         samples: by case id, in index order.
         account: what it spent, and whether its budget stopped it.
+        notices: what a reader of its numbers should know, a sentence each.
     """
 
     folder: Path
@@ -71,6 +74,7 @@ class Run:
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision
     account: Account = NOTHING_SPENT
+    notices: tuple[str, ...] = ()
 
 
 def run_suite(
@@ -84,6 +88,7 @@ def run_suite(
     baseline: str = "",
     actor: str = "",
     reason: str = "",
+    history: bool | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Runs a suite from the beginning.
@@ -93,6 +98,7 @@ def run_suite(
         executor: ``serial``, ``fork`` or ``xdist``; empty chooses by the amount of work.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
+        history: whether the run is kept in the suite's history; None for runs of the suite as its file has it.
 
     Raises:
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
@@ -118,6 +124,7 @@ def run_suite(
         reason=reason,
         environment=environment(settings.root),
         layers=layers,
+        history=chosen_history(Path(path), suite.history, overrides or {}, history),
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -183,8 +190,11 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     verdicts = judged(suite, cases, samples, account)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
-    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account)
+    notices = run_notices(samples)
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
+    write_reports(
+        run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account, notices
+    )
     return run
 
 
@@ -240,7 +250,15 @@ def _do(
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
-    return finish(folder, manifest, suite, cases, settings)
+    return _kept(finish(folder, manifest, suite, cases, settings))
+
+
+def _kept(run: Run) -> Run:
+    """A run that has just ended is kept in its suite's history, where it is whole and asked for."""
+    if not run.manifest.history or run.account.stopped:
+        return run
+    fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
+    return replace(run, notices=(*run.notices, fault)) if fault else run
 
 
 def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:

@@ -46,6 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evalkit.cli.runs:run", "Run a suite."),
     "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
+    "trend": ("evalkit.cli.nights:trend", "A suite over its nights, and where it changed."),
     "baseline": ("evalkit.cli.runs:baseline", "Set or show what later runs are compared with."),
 }
 

@@ -111,6 +111,7 @@ def replay(
 @click.option("--executor", default="", help="serial or xdist; chosen by the amount of work otherwise.")
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Finish this run instead of starting one.")
+@click.option("--history/--no-history", default=None, help="Keep the run in the suite's history, or not.")
 @click.option("--actor", default="")
 @click.option("--reason", default="")
 @as_json
@@ -128,6 +129,7 @@ def run(
     executor: str,
     out: Path | None,
     resume: Path | None,
+    history: bool | None,
     actor: str,
     reason: str,
     as_json: bool,
@@ -160,7 +162,7 @@ def run(
                 overrides["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
-                baseline=baseline, actor=actor, reason=reason, on_progress=progress.show,
+                baseline=baseline, actor=actor, reason=reason, history=history, on_progress=progress.show,
             )  # fmt: skip
         else:
             raise click.UsageError("name a suite file, or a run with --resume")
@@ -182,12 +184,13 @@ def gate(context: click.Context, run: Path, against: str, as_json: bool) -> None
     0 passed, 1 blocked, 3 inconclusive.
     """
     from evalkit.app.gate import gate_exit_code, gate_run
-    from evalkit.app.show_runs import decision_json, decision_lines, unsafe_lines
+    from evalkit.app.show_runs import decision_json, decision_lines, notice_lines, unsafe_lines
 
     done = gate_run(run, project(), against=against)
     if as_json:
-        echo_json({**decision_json(done.decision), "layers": list(done.manifest.layers)})
-    for line in (*decision_lines(done.decision), *unsafe_lines(done)):
+        body = {"layers": list(done.manifest.layers), "notices": list(done.notices)}
+        echo_json({**decision_json(done.decision), **body})
+    for line in (*decision_lines(done.decision), *unsafe_lines(done), *notice_lines(done)):
         say(line, err=as_json)
     context.exit(int(gate_exit_code(done.decision)))
 

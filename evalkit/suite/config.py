@@ -6,6 +6,7 @@ samples = 20
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
 strict = false                # true: calls must come in the recorded order
 sandbox = true                # in forks that the kernel confines, on Linux
+history = true                # whole runs are kept in the suite's history
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
 [policy]
@@ -114,6 +115,7 @@ class _SuiteFile(_Strict):
     baseline: str = ""
     sandbox: bool = False
     unsafe_replay: bool = False
+    history: bool = True
     select: _SelectFile = _SelectFile()
     policy: _PolicyFile = _PolicyFile()
     model: _ModelFile | None = None
@@ -193,6 +195,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         prices=tuple(Price(**dict(price)) for price in file.prices),
         sandbox=file.sandbox,
         unsafe_replay=file.unsafe_replay,
+        history=file.history,
     )
 
 

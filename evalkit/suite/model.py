@@ -15,7 +15,7 @@ from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
 
-__all__ = ["Manifest", "ModelEndpoint", "Outcome", "Policy", "Sample", "SampleCheck", "Selection", "Suite"]
+__all__ = ["Manifest", "ModelEndpoint", "Outcome", "Policy", "Sample", "SampleCheck", "Selection", "Served", "Suite"]
 
 Outcome: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 
@@ -102,6 +102,7 @@ class Suite:
         strict: calls must come in the recorded order.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
+        history: whether whole runs of the suite as its file has it are kept in its history.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Suite:
     strict: bool = False
     sandbox: bool = False
     unsafe_replay: bool = False
+    history: bool = True
 
     @property
     def live(self) -> bool:
@@ -141,6 +143,31 @@ class SampleCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """What answered one replay's live model calls, and what they were asked with.
+
+    A provider changes a model behind its name, a cache answers what no model computed, a prompt is edited: none of it
+    shows in a pass rate, and each makes runs differ that look alike.
+
+    Attributes:
+        models: the names that the answers give.
+        fingerprints: what the provider calls its configuration (OpenAI's ``system_fingerprint``), where it says.
+        prompts: fingerprints of the system prompts that were sent, see `trace.asked`.
+        toolsets: fingerprints of the tools that were offered.
+        cached_tokens: input tokens that the provider read from a cache.
+        answers: a digest of the ids that the provider gave its answers; empty where it gave none, or one twice. Two
+            samples that have it in common were answered once.
+    """
+
+    models: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    toolsets: tuple[str, ...] = ()
+    cached_tokens: int = 0
+    answers: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """What one replay came to. Only `passed` and `failed` enter a rate.
 
@@ -154,6 +181,9 @@ class Sample:
         trace: digest of the replay's trace; equal digests are equal runs.
         tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
+        served: of its live model calls; None where there was none.
+        order: where it stands among all samples of its run, in the order in which they were finished; whoever reads a
+            run gives it.
     """
 
     case_id: str
@@ -171,6 +201,8 @@ class Sample:
     output_tokens: int = 0
     cost_usd: float = 0.0
     duration_s: float = 0.0
+    served: Served | None = None
+    order: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +215,7 @@ class Manifest:
         suite: the suite as JSON, overrides applied.
         environment: python, evalkit, packages, os, git commit and dirtiness.
         layers: what kept the replays from the outside world.
+        history: the file in which the run is kept as one night once it is whole; empty for none.
     """
 
     run_id: str
@@ -193,3 +226,4 @@ class Manifest:
     reason: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
+    history: str = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,6 +33,7 @@ from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
+from evalkit.suite.served import served
 
 __all__ = ["LEDGER", "SANITIZING", "WORLD", "Worker"]
 
@@ -47,15 +47,6 @@ WORLD = "world"
 """Where a worker's plan has the project's choices about the frozen world."""
 
 _PASSING_KEPT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Prices:
-    """What a sample's live model calls used."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
 
 
 class Worker:
@@ -209,7 +200,8 @@ def _refused(case: Case, index: int, refused: ReplayRefused) -> Sample:
 
 
 def _sample(case: Case, index: int, replay: Replay, check_ids: Sequence[str]) -> Sample:
-    used = _used(replay)
+    asked = list(replay.trace.of_kind("model")) if replay.counts.live_model else []
+    usages = [step.usage for step in asked if step.usage is not None]
     return Sample(
         case_id=case.id,
         case_version=case.version,
@@ -225,19 +217,9 @@ def _sample(case: Case, index: int, replay: Replay, check_ids: Sequence[str]) ->
         tool_bodies=replay.counts.tool_bodies,
         live_model=replay.counts.live_model,
         substituted=replay.counts.substituted,
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cost_usd=used.cost_usd,
+        input_tokens=sum(usage.input_tokens or 0 for usage in usages),
+        output_tokens=sum(usage.output_tokens or 0 for usage in usages),
+        cost_usd=sum(usage.cost_usd or 0.0 for usage in usages),
         duration_s=round(replay.duration_s, 6),
-    )
-
-
-def _used(replay: Replay) -> _Prices:
-    if not replay.counts.live_model:
-        return _Prices()
-    usages = [step.usage for step in replay.trace.steps if step.kind == "model" and step.usage is not None]
-    return _Prices(
-        sum(usage.input_tokens or 0 for usage in usages),
-        sum(usage.output_tokens or 0 for usage in usages),
-        sum(usage.cost_usd or 0.0 for usage in usages),
+        served=served(asked) if asked else None,
     )
