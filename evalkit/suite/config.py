@@ -22,6 +22,8 @@ tool = "refund_*"
 kind = "error"                # or timeout, delay, wrong_value, partial_stream
 rate = 0.3
 seed = 7
+[what_if]                     # for mode simulation: answered otherwise than recorded
+confirm_refund = "refused"    # or a value, "@file.json", "module:function"
 [on_miss]                     # what becomes of a call without a recorded answer; "fail" without a rule
 "search_*" = "error"          # or "stub", { stub = VALUE }, "live" (read tools only)
 """
@@ -43,6 +45,7 @@ from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.targets.reference import reference_text
+from evalkit.playback.what_if import settled, texts_of_table
 from evalkit.suite.model import ModelEndpoint, Policy, Selection, Suite
 
 __all__ = ["load_suite", "suite_from_json"]
@@ -120,6 +123,7 @@ class _SuiteFile(_Strict):
     policy: _PolicyFile = _PolicyFile()
     model: _ModelFile | None = None
     faults: list[_FaultFile] = []
+    what_if: dict[str, Any] | list[str] = {}
     on_miss: dict[str, Any] | list[dict[str, Any]] = {}
     budget: _BudgetFile = _BudgetFile()
     prices: list[_PriceFile] = []  # the settings', as a manifest holds them
@@ -190,6 +194,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
         baseline=file.baseline,
         faults=declared,
+        what_if=_supposed(file.what_if, where),
         on_miss=_rules(file.on_miss, where),
         budget=Budget(**dict(file.budget)),
         prices=tuple(Price(**dict(price)) for price in file.prices),
@@ -206,11 +211,18 @@ def _rules(given: dict[str, Any] | list[dict[str, Any]], where: str) -> tuple[Mi
     return tuple(MissRule(**rule) for rule in given)
 
 
+def _supposed(given: dict[str, Any] | list[str], where: str) -> tuple[str, ...]:
+    """Of a file's table, or as flags and manifests list them; checked, but for functions, which workers load."""
+    return tuple(map(settled, texts_of_table(given, where) if isinstance(given, dict) else given))
+
+
 def _check_mode(file: _SuiteFile, where: str) -> None:
     """A suite does what its mode says, and nothing else."""
-    if (file.mode == "simulation") != bool(file.faults):
-        cure = 'use mode = "simulation"' if file.faults else 'add [[faults]] tool = "NAME", kind = "error"'
-        raise ConfigError(f"mode {file.mode} with {len(file.faults)} faults", where, cure)
+    if (file.mode == "simulation") != bool(file.faults or file.what_if):
+        counts = f"{len(file.faults)} faults and {len(file.what_if)} counterfactuals"
+        cure = 'add [[faults]] tool = "NAME", kind = "error", or [what_if] NAME = "refused"'
+        cure = 'use mode = "simulation"' if file.faults or file.what_if else cure
+        raise ConfigError(f"mode {file.mode} with {counts}", where, cure)
     for mode, key in (("model-swap", "name"), ("prompt-swap", "system_prompt")):
         if file.mode == mode and getattr(file.model, key, None) is None:
             raise ConfigError(f"mode {mode} changes nothing", where, f"add {key} to [model]")

@@ -96,6 +96,7 @@ class Suite:
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
+        what_if: counterfactuals of mode ``simulation``, each as `playback.what_if` reads it.
         budget: what may be spent before the run stops.
         prices: of models, for the cost.
         on_miss: how calls that a case holds no answer for are answered; the flags' rules first.
@@ -117,6 +118,7 @@ class Suite:
     model: ModelEndpoint | None = None
     baseline: str = ""
     faults: tuple[Fault, ...] = ()
+    what_if: tuple[str, ...] = ()
     on_miss: tuple[MissRule, ...] = ()
     budget: Budget = NO_LIMITS
     prices: tuple[Price, ...] = ()
@@ -216,6 +218,7 @@ class Manifest:
         environment: python, evalkit, packages, os, git commit and dirtiness.
         layers: what kept the replays from the outside world.
         history: the file in which the run is kept as one night once it is whole; empty for none.
+        world: the choices about the frozen world that were in force, see `playback.options`.
     """
 
     run_id: str
@@ -227,3 +230,4 @@ class Manifest:
     environment: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
     history: str = ""
+    world: Mapping[str, Json] = field(default_factory=dict)
