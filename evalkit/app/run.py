@@ -209,7 +209,7 @@ def judged(
         suite.policy,
         suite_baseline(suite),
         frozen=suite.mode == "exact",
-        planned=suite.samples,
+        planned=suite.samples or 0,
         stopped=account.stopped,
     )
 
@@ -303,7 +303,7 @@ def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: in
     if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
         return "serial"
     if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
-        if len(cases) * suite.samples <= _SMALL_RUN:
+        if len(cases) * (suite.samples or 1) <= _SMALL_RUN:
             return "serial"
         if can_fork():
             return "fork"

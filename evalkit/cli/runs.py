@@ -10,6 +10,7 @@ import click
 from evalkit.cli.common import as_json, echo_json, print_table, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
+from evalkit.trace.visible import visible
 
 __all__ = ["baseline", "gate", "replay", "report", "run"]
 
@@ -237,7 +238,7 @@ def show_(suite: str, as_json: bool) -> None:
     if as_json:
         echo_json({"info": asdict(found.info), "rows": [dict(row) for row in found.rows]})
         return
-    say(f"run {found.info.run_id}, set by {found.info.actor} at {found.info.set_at}: {found.info.reason}")
+    say(visible(f"run {found.info.run_id}, set by {found.info.actor} at {found.info.set_at}: {found.info.reason}"))
     rows = [
         [case_id, f"{passed}/{n}", f"{passed / n:.0%}" if n else "-"]
         for case_id, (passed, n, _) in found.counts.items()

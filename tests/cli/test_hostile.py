@@ -25,7 +25,7 @@ def hostile(trace: Trace) -> Trace:
     return replace(trace, id=f"id{EVIL}", name=f"agent{EVIL}", steps=(*steps, tool), output={"answer": EVIL})
 
 
-@pytest.fixture()
+@pytest.fixture
 def library(project: Project) -> Project:
     """A permanent case of a hostile incident, a run of it, and its baseline."""
     project.write("incident.trace", hostile(incident(7)))
