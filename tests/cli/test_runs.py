@@ -239,7 +239,7 @@ def test_a_run_keeps_its_choices_about_the_world(project: Project, monkeypatch: 
             path.unlink()
     project.write("evalkit.toml", '[world]\nkeep_env = ["SHOP_L*"]\n')
     done = project.spawn("run", "--resume", "r")
-    assert done.code in (0, 1), done.err
+    assert done.code in (0, 1, 3), done.err
     (sample,) = read_samples(folder)["refund-twice"]
     (trace,) = read_traces(folder, [sample.trace]).values()
     assert trace.output == ["SHOP_CITY"]
