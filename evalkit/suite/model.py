@@ -15,9 +15,25 @@ from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
 
-__all__ = ["Manifest", "ModelEndpoint", "Outcome", "Policy", "Sample", "SampleCheck", "Selection", "Served", "Suite"]
+__all__ = [
+    "Across",
+    "BaselineRules",
+    "Manifest",
+    "ModelEndpoint",
+    "Outcome",
+    "Policy",
+    "Sample",
+    "SampleCheck",
+    "Selection",
+    "Served",
+    "Suite",
+]
 
 Outcome: TypeAlias = Literal["passed", "failed", "missed", "errored"]
+
+Across: TypeAlias = Literal["model", "provider", "prompt", "tools"]
+"""What may differ from a baseline's live calls without making it stale: the models' names, the provider's
+configuration, the system prompt, the tools' descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +67,19 @@ class Policy:
     min_rate: float = 0.9
     alpha: float = 0.05
     max_lost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineRules:
+    """When a baseline is too stale to be compared with.
+
+    Attributes:
+        max_age_days: from its measurement to the run that is compared; None for any.
+        across: what may differ, because the comparison is about it.
+    """
+
+    max_age_days: float | None = None
+    across: tuple[Across, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +131,8 @@ class Suite:
         strict: calls must come in the recorded order.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
+        baseline: file of the run that it is compared with; empty for none.
+        baseline_rules: when that is too stale.
         history: whether whole runs of the suite as its file has it are kept in its history.
     """
 
@@ -123,6 +154,7 @@ class Suite:
     strict: bool = False
     sandbox: bool = False
     unsafe_replay: bool = False
+    baseline_rules: BaselineRules = BaselineRules()
     history: bool = True
 
     @property

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 __all__ = ["BaselineRow", "CaseVerdict", "Change", "Decision", "GateOutcome", "Word"]
 
 Word: TypeAlias = Literal["PASS", "FAIL", "INCONCLUSIVE"]
-Change: TypeAlias = Literal["regressed", "improved", "no change shown", "no baseline"]
+Change: TypeAlias = Literal["regressed", "improved", "no change shown", "no baseline", "stale baseline"]
 GateOutcome: TypeAlias = Literal["PASS", "BLOCKED", "INCONCLUSIVE"]
 
 
@@ -32,6 +32,7 @@ class CaseVerdict:
         low, high: 95 % mid-P interval of the pass rate; 0 and 1 without samples.
         p_value: one-sided exact test of "worse than the baseline"; None without a baseline.
         p_adjusted: after correction over the suite's cases.
+        stale: why the baseline that there is was not compared with, with the cure; empty where it was.
         deterministic: all replays were equal, step by step.
         reason: one sentence for the verdict.
         failing_checks: (check id, sentence, samples failing it), most first.
@@ -61,6 +62,7 @@ class CaseVerdict:
     link: str = ""
     signature: str = ""
     tags: tuple[str, ...] = ()
+    stale: str = ""
 
     @property
     def n(self) -> int:
