@@ -22,7 +22,7 @@ from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, RELAYED, UNSAFE
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
 from evalkit.playback.targets.reference import is_alone, is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.config import load_suite, suite_from_json
@@ -126,6 +126,7 @@ def run_suite(
         environment=environment(settings.root),
         layers=layers,
         history=chosen_history(Path(path), suite.history, overrides or {}, history),
+        world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -221,7 +222,7 @@ def judged(
         suite.policy,
         baseline,
         frozen=suite.mode == "exact",
-        planned=suite.samples,
+        planned=suite.samples or 0,
         stopped=account.stopped,
         stale=stale_cases(cases, samples, baseline, suite.baseline_rules, at),
     )
@@ -260,7 +261,7 @@ def _do(
             workers=1 if chosen == "serial" else count,
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
-            world=settings.world.json(),
+            world=manifest.world,
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
@@ -304,14 +305,9 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
     held = probe_layers()
-    names = (*LAYERS, *held.names, *([RELAYED] if suite.live else []))
-    if held.safe:
-        return names
-    why = "; ".join(f"{name}: {reason}" for name, reason in held.missing.items())
-    if not suite.unsafe_replay:
-        cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
-        raise ReplayRefused(f"Landlock and seccomp don't hold here ({why})", "sandbox", cure)
-    return (*names, f"{UNSAFE} ({why})")
+    if not held.safe and not suite.unsafe_replay:
+        raise ReplayRefused(*held.refusal("sandbox"))
+    return held.told(live=suite.live)
 
 
 def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
@@ -321,7 +317,7 @@ def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: in
     if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
         return "serial"
     if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
-        if len(cases) * suite.samples <= _SMALL_RUN:
+        if len(cases) * (suite.samples or 1) <= _SMALL_RUN:
             return "serial"
         if can_fork():
             return "fork"

@@ -70,9 +70,7 @@ def replay(
         for line in dry_lines(plan):
             say(visible(line))
         return
-    done = run_plan(
-        plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, sandbox=sandbox, unsafe=unsafe_replay
-    )
+    done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
     replays = done.replays
     shown = [compared(plan, one) for one in replays]
     if as_json:
@@ -101,6 +99,7 @@ def replay(
 @click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
+@click.option("--what-if", multiple=True, metavar="NAME=THEN", help="As in replay; wins over the suite's.")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)
 @click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
@@ -123,6 +122,7 @@ def run(
     workers: str,
     base_url: str | None,
     fault: tuple[str, ...],
+    what_if: tuple[str, ...],
     on_miss: tuple[str, ...],
     budget: str,
     baseline: str,
@@ -156,6 +156,8 @@ def run(
                 overrides["model"] = {"base_url": base_url}
             if fault:
                 overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
+            if what_if:
+                overrides["what_if"] = list(what_if)
             if budget:
                 overrides["budget"] = limits.json()
             if on_miss:

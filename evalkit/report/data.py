@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError
-from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, ManyRuns
 
 __all__ = ["SCHEMA", "verdicts_from_json", "verdicts_json"]
 
@@ -51,6 +51,7 @@ def _verdict(body: Mapping[str, Any]) -> CaseVerdict:
     own["baseline"] = None if own["baseline"] is None else BaselineRow(**own["baseline"])
     own["failing_checks"] = tuple((check, sentence, count) for check, sentence, count in own["failing_checks"])
     own["tags"] = tuple(own["tags"])
+    own["many_runs"] = tuple(ManyRuns(**one) for one in own["many_runs"])
     return CaseVerdict(**own)
 
 

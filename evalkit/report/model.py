@@ -278,6 +278,9 @@ def _command(verdict: CaseVerdict, suite: Mapping[str, Json]) -> str:
     for fault in faults if isinstance(faults, list) else []:
         if isinstance(fault, dict):
             words += ["--fault", fault_text(fault)]
+    supposed = suite.get("what_if")
+    for text in supposed if isinstance(supposed, list) else []:
+        words += ["--what-if", str(text)]
     return shlex.join(words)
 
 

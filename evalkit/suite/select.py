@@ -18,7 +18,7 @@ from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError
 from evalkit.suite.model import Selection
 
-__all__ = ["CaseRef", "list_cases", "reference", "select_cases"]
+__all__ = ["CaseRef", "list_cases", "reference", "matches", "select_cases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,14 @@ def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
     for wanted in selection.ids:
         if not any(c in wanted for c in "*?[") and wanted not in known:
             raise ConfigError(f"the suite selects {wanted!r}, and there is no such case", str(root), "evalkit list")
-    chosen = [case for case in every if case.state != "retired" and _matches(case, selection)]
+    chosen = [case for case in every if case.state != "retired" and matches(case, selection)]
     if not chosen:
         raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
     return chosen
 
 
-def _matches(case: CaseRef, selection: Selection) -> bool:
+def matches(case: CaseRef, selection: Selection) -> bool:
+    """Whether the case meets every condition given."""
     return (
         (not selection.ids or any(fnmatchcase(case.id, pattern) for pattern in selection.ids))
         and (not selection.tags or bool(set(selection.tags) & set(case.tags)))

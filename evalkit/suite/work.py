@@ -26,6 +26,7 @@ from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.playback.targets.reference import is_outside
+from evalkit.playback.what_if import WhatIf, parse_what_if
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -65,14 +66,20 @@ class Worker:
         self._ledger = None if ledger is None else Ledger(Path(ledger))
         self._key = os.environ.get("EVALKIT_PSEUDONYM_KEY")  # in a replay's world there is none
         world = body.pop(WORLD, None)
-        self._options = PLAIN_WORLD if world is None else world_from_json(world)
+        self._options = world_from_json(world) if world else PLAIN_WORLD
         self._suite = suite_from_json(body, "the run's plan")
         self._targets: dict[str, AnyTarget] = {}
+        self._supposed: list[WhatIf] | None = None
 
     @property
     def base_url(self) -> str | None:
         """Where the suite's live model is; None without one."""
         return None if self._suite.model is None else self._suite.model.base_url
+
+    @property
+    def keep_env(self) -> tuple[str, ...] | None:
+        """Patterns of the environment variables that the project lets agents see; None for no list."""
+        return self._options.keep_env
 
     def live_model(self, ledger: Path | None) -> Callable[[], LiveModel] | None:
         """What makes the suite's live model, in a process that may ask it; None without one.
@@ -137,6 +144,7 @@ class Worker:
                 strict=self._suite.strict,
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
+                what_if=self._what_if(),
                 on_miss=self._suite.on_miss,
                 sandbox=self._suite.sandbox,
                 caller=caller,
@@ -166,6 +174,12 @@ class Worker:
     def _stopped(self) -> bool:
         """Whether the budget is spent; a confined process can't see the account, and asks by its calls."""
         return self._ledger is not None and bool(self._ledger.stopped())
+
+    def _what_if(self) -> list[WhatIf]:
+        """The suite's counterfactuals, whose functions are loaded where the target is."""
+        if self._supposed is None:
+            self._supposed = [parse_what_if(text) for text in self._suite.what_if]
+        return self._supposed
 
     def _made(self) -> Sanitizer:
         if self._sanitizer is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from evalkit.verdict.baseline import read_baseline
+from evalkit.verdict.baseline import read_baseline, write_baseline
 from tests.project import Project, healthy
 
 
@@ -105,10 +106,13 @@ def test_a_suite_says_how_old_its_baseline_may_be(ready: Project) -> None:
     ready.run("baseline", "set", ran(ready, "a"), "--reason", "x")
     suite = ready.suite("once", samples=5)
     text = (ready.root / suite).read_text("utf-8")
-    ready.write(suite, f"{text}[baseline]\nmax_age_days = 0.0000001\n")
+    ready.write(suite, f"{text}[baseline]\nmax_age_days = 30\n")
     ready.run("run", suite, "--out", "reports/b")
+    assert ready.run("baseline", "compare", "reports/b").code == 0
+    found = read_baseline(path(ready))
+    write_baseline(replace(found, info=replace(found.info, measured_at="2020-01-01T00:00:00Z")), path(ready))
     compared = ready.run("baseline", "compare", "reports/b")
-    assert "days old, and the suite allows 1e-07" in compared.out
+    assert "days old, and the suite allows 30" in compared.out
     ready.write(suite, f'{text}[baseline]\nacross = ["weather"]\n')
     assert ready.run("run", suite).code == 2
 
