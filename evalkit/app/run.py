@@ -39,6 +39,7 @@ from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
+from evalkit.verdict.staleness import stale_cases
 
 __all__ = [
     "Run",
@@ -188,10 +189,10 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     from evalkit.app.reporting import write_reports
 
     samples, account = read_samples(folder), read_account(folder)
-    verdicts = judged(suite, cases, samples, account)
+    verdicts = judged(suite, cases, samples, account, at=manifest.started_at)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = run_notices(samples)
+    notices = run_notices(samples, verdicts)
     run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
     write_reports(
         run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account, notices
@@ -200,17 +201,30 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
 
 
 def judged(
-    suite: Suite, cases: list[CaseRef], samples: Mapping[str, list[Sample]], account: Account
+    suite: Suite,
+    cases: list[CaseRef],
+    samples: Mapping[str, list[Sample]],
+    account: Account,
+    *,
+    at: str,
+    baseline: Baseline | None = None,
 ) -> list[CaseVerdict]:
-    """The verdicts on a run's samples."""
+    """The verdicts on a run's samples.
+
+    Args:
+        at: when the run began; a baseline ages until then.
+        baseline: the suite's own where it is None.
+    """
+    baseline = baseline or suite_baseline(suite)
     return case_verdicts(
         cases,
         samples,
         suite.policy,
-        suite_baseline(suite),
+        baseline,
         frozen=suite.mode == "exact",
         planned=suite.samples or 0,
         stopped=account.stopped,
+        stale=stale_cases(cases, samples, baseline, suite.baseline_rules, at),
     )
 
 

@@ -47,7 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
     "trend": ("evalkit.cli.nights:trend", "A suite over its nights, and where it changed."),
-    "baseline": ("evalkit.cli.runs:baseline", "Set or show what later runs are compared with."),
+    "baseline": ("evalkit.cli.baselines:baseline", "What later runs are compared with: set, bless, show, compare."),
 }
 
 

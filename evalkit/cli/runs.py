@@ -1,4 +1,4 @@
-"""Commands on runs: replay, run, gate, report, baseline."""
+"""Commands on runs: replay, run, gate, report."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
-from evalkit.trace.visible import visible
 
-__all__ = ["baseline", "gate", "replay", "report", "run"]
+__all__ = ["gate", "replay", "report", "run"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
@@ -206,44 +205,6 @@ def report(run: Path) -> None:
 
     done = resume_suite(run, project())
     say(str(done.folder / "report.html"))
-
-
-@click.group()
-def baseline() -> None:
-    """What later runs are compared with."""
-
-
-@baseline.command("set")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
-@click.option("--reason", required=True, help="Why this run is the measure.")
-@click.option("--out", type=click.Path(path_type=Path), help="The file; beside the suite by default.")
-def set_(run: Path, actor: str, reason: str, out: Path | None) -> None:
-    """Make a finished run its suite's baseline."""
-    from evalkit.app.baselines import set_baseline
-
-    say(f"wrote {set_baseline(run, project(), actor=actor, reason=reason, out=out)}")
-
-
-@baseline.command("show")
-@click.argument("suite")
-@as_json
-def show_(suite: str, as_json: bool) -> None:
-    """A suite's baseline: SUITE is its name, its file, or a baseline file."""
-    from dataclasses import asdict
-
-    from evalkit.app.baselines import show_baseline
-
-    found = show_baseline(suite, project())
-    if as_json:
-        echo_json({"info": asdict(found.info), "rows": [dict(row) for row in found.rows]})
-        return
-    say(visible(f"run {found.info.run_id}, set by {found.info.actor} at {found.info.set_at}: {found.info.reason}"))
-    rows = [
-        [case_id, f"{passed}/{n}", f"{passed / n:.0%}" if n else "-"]
-        for case_id, (passed, n, _) in found.counts.items()
-    ]
-    print_table(["case", "passed", "rate"], rows, flexible=0)
 
 
 def _workers(text: str) -> int | None:

@@ -23,6 +23,9 @@ name = "gpt-next"             # for mode model-swap; system_prompt for prompt-sw
 headers = { "x-team" = "${TEAM}" }   # and key_env, tries, timeout_s, concurrency
 [budget]
 calls = 2000                  # and tokens, cost_usd, seconds
+[baseline]                    # of a file: file = "..."; the suite's own without it
+max_age_days = 30             # an older one is stale
+across = ["prompt"]           # what may differ from it (model, provider, prompt, tools), because that is compared
 [[faults]]                    # for mode simulation
 tool = "refund_*"
 kind = "error"                # or timeout, delay, wrong_value, partial_stream
@@ -38,7 +41,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -52,7 +55,16 @@ from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.targets.reference import reference_text
 from evalkit.playback.what_if import settled, texts_of_table
-from evalkit.suite.model import ModelEndpoint, Policy, PolicyFor, PolicyKind, Selection, Suite
+from evalkit.suite.model import (
+    Across,
+    BaselineRules,
+    ModelEndpoint,
+    Policy,
+    PolicyFor,
+    PolicyKind,
+    Selection,
+    Suite,
+)
 
 __all__ = ["load_suite", "suite_from_json"]
 
@@ -148,6 +160,15 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
+class _BaselineRulesFile(_Strict):
+    max_age_days: float | None = Field(default=None, gt=0)
+    across: list[Literal["model", "provider", "prompt", "tools"]] = []
+
+
+class _BaselineFile(_BaselineRulesFile):
+    file: str = ""
+
+
 class _SuiteFile(_Strict):
     name: str = Field(default="", max_length=80)
     target: str | dict[str, Any] = ""
@@ -160,7 +181,8 @@ class _SuiteFile(_Strict):
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int = 0
     strict: bool = False
-    baseline: str = ""
+    baseline: str | _BaselineFile = ""
+    baseline_rules: _BaselineRulesFile | None = None  # as a manifest has them
     sandbox: bool = False
     unsafe_replay: bool = False
     history: bool = True
@@ -242,7 +264,8 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         seed=file.seed,
         strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
-        baseline=file.baseline,
+        baseline=file.baseline if isinstance(file.baseline, str) else file.baseline.file,
+        baseline_rules=_baseline_rules(file),
         faults=declared,
         what_if=_supposed(file.what_if, where),
         on_miss=_rules(file.on_miss, where),
@@ -252,6 +275,15 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         unsafe_replay=file.unsafe_replay,
         history=file.history,
     )
+
+
+def _baseline_rules(file: _SuiteFile) -> BaselineRules:
+    """Of the file's table, or as a manifest has them; what a mode swaps is what the comparison is about."""
+    given = file.baseline if isinstance(file.baseline, _BaselineFile) else file.baseline_rules
+    rules = BaselineRules() if given is None else BaselineRules(given.max_age_days, tuple(given.across))
+    swapped: dict[str, tuple[Across, ...]] = {"model-swap": ("model", "provider"), "prompt-swap": ("prompt",)}
+    new = [kind for kind in swapped.get(file.mode, ()) if kind not in rules.across]
+    return replace(rules, across=(*rules.across, *new))
 
 
 def _selection(file: _SelectFile) -> Selection:

@@ -16,6 +16,8 @@ from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
 
 __all__ = [
+    "Across",
+    "BaselineRules",
     "Manifest",
     "ModelEndpoint",
     "Outcome",
@@ -31,6 +33,10 @@ __all__ = [
 
 Outcome: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 PolicyKind: TypeAlias = Literal["acceptance", "zero_failures", "min_rate", "not_worse"]
+
+Across: TypeAlias = Literal["model", "provider", "prompt", "tools"]
+"""What may differ from a baseline's live calls without making it stale: the models' names, the provider's
+configuration, the system prompt, the tools' descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,19 @@ class PolicyFor:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineRules:
+    """When a baseline is too stale to be compared with.
+
+    Attributes:
+        max_age_days: from its measurement to the run that is compared; None for any.
+        across: what may differ, because the comparison is about it.
+    """
+
+    max_age_days: float | None = None
+    across: tuple[Across, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelEndpoint:
     """Where live models answer, an OpenAI-compatible base URL, and what they are asked otherwise than by the agent.
 
@@ -135,6 +154,8 @@ class Suite:
         strict: calls must come in the recorded order.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
+        baseline: file of the run that it is compared with; empty for none.
+        baseline_rules: when that is too stale.
         history: whether whole runs of the suite as its file has it are kept in its history.
         policy: when a case passes; `policies` wins, the first entry that means a case.
         sequential: look at a case after every batch, and stop when it is decided; else all samples are taken.
@@ -161,6 +182,7 @@ class Suite:
     strict: bool = False
     sandbox: bool = False
     unsafe_replay: bool = False
+    baseline_rules: BaselineRules = BaselineRules()
     history: bool = True
     policies: tuple[PolicyFor, ...] = ()
     sequential: bool = True

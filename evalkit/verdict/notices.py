@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from evalkit.suite.model import Sample, Served
+from evalkit.verdict.model import CaseVerdict
 
 __all__ = ["run_notices"]
 
@@ -19,11 +20,12 @@ _ALPHA = 0.01
 _NAMED = 4
 
 
-def run_notices(samples: Mapping[str, Sequence[Sample]]) -> tuple[str, ...]:
-    """The notices on a run's samples, a sentence each; none where nothing speaks against them."""
+def run_notices(samples: Mapping[str, Sequence[Sample]], verdicts: Sequence[CaseVerdict] = ()) -> tuple[str, ...]:
+    """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them."""
     ordered = sorted(chain.from_iterable(samples.values()), key=lambda sample: sample.order)
     served = [(sample, sample.served) for sample in ordered if sample.served is not None]
     found = chain(
+        _stale(verdicts),
         _order_mattered(ordered),
         _models_changed(served),
         _fingerprints_changed(served),
@@ -32,6 +34,14 @@ def run_notices(samples: Mapping[str, Sequence[Sample]]) -> tuple[str, ...]:
         _cached(served),
     )
     return tuple(found)
+
+
+def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
+    """Comparisons that were not made."""
+    stale = [verdict for verdict in verdicts if verdict.stale]
+    if stale:
+        many = f"{len(stale)} of {len(verdicts)} cases were not compared with the baseline"
+        yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
 
 
 def _order_mattered(ordered: Sequence[Sample]) -> Iterator[str]:
