@@ -39,7 +39,7 @@ from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.staleness import stale_cases
+from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 __all__ = [
     "Run",
@@ -216,16 +216,17 @@ def judged(
         baseline: the suite's own where it is None.
     """
     baseline = baseline or suite_baseline(suite)
-    return case_verdicts(
+    stale = stale_cases(cases, samples, baseline, suite.baseline_rules, at)
+    verdicts = case_verdicts(
         cases,
         samples,
         suite.policy,
-        baseline,
+        fresh_part(baseline, stale),
         frozen=suite.mode == "exact",
         planned=suite.samples or 0,
         stopped=account.stopped,
-        stale=stale_cases(cases, samples, baseline, suite.baseline_rules, at),
     )
+    return with_staleness(verdicts, stale)
 
 
 def baseline_path(suite_path: Path) -> Path:
