@@ -19,7 +19,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
+from evalkit.errors import ConfigError, ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
@@ -341,7 +341,7 @@ def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             )
         case = reference(path)
         if case.digest != digest:
-            raise ConfigError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)
     return found
 
