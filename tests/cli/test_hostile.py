@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shutil
 import unicodedata
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -25,19 +27,30 @@ def hostile(trace: Trace) -> Trace:
     return replace(trace, id=f"id{EVIL}", name=f"agent{EVIL}", steps=(*steps, tool), output={"answer": EVIL})
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a permanent case of a hostile incident, a run of it, and its baseline; made once, to be copied."""
+    root = tmp_path_factory.mktemp("hostile")
+    with pytest.MonkeyPatch.context() as patch:
+        project = Project(root, patch)
+        project.write("incident.trace", hostile(incident(7)))
+        project.write("healthy.trace", hostile(healthy(7)))
+        title = ("--title", EVIL, "--owner", EVIL, "--link", f"https://example.com/{EVIL}")
+        done = project.run("ingest", "incident.trace", "--id", "evil", "--passing", "healthy.trace", *title)
+        assert done.code == 0, done.err
+        assert project.run("review", "evil", "--accept-all", "--reason", EVIL, "--actor", EVIL).code == 0
+        done = project.run("promote", "evil", "--passing", "healthy.trace", "--reason", EVIL, "--actor", EVIL)
+        assert done.code == 0, done.err
+        project.suite("twice", "release", samples=3)
+        assert project.run("run", "suites/release.toml", "--out", "reports/one").code in (1, 3)
+        assert project.run("baseline", "set", "reports/one", "--reason", EVIL, "--actor", EVIL).code == 0
+    return root
+
+
 @pytest.fixture
-def library(project: Project) -> Project:
-    """A permanent case of a hostile incident, a run of it, and its baseline."""
-    project.write("incident.trace", hostile(incident(7)))
-    project.write("healthy.trace", hostile(healthy(7)))
-    title = ("--title", EVIL, "--owner", EVIL, "--link", f"https://example.com/{EVIL}")
-    assert project.run("ingest", "incident.trace", "--id", "evil", "--passing", "healthy.trace", *title).code == 0
-    assert project.run("review", "evil", "--accept-all", "--reason", EVIL, "--actor", EVIL).code == 0
-    done = project.run("promote", "evil", "--passing", "healthy.trace", "--reason", EVIL, "--actor", EVIL)
-    assert done.code == 0, done.err
-    project.suite("twice", "release", samples=3)
-    assert project.run("run", "suites/release.toml", "--out", "reports/one").code in (1, 3)
-    assert project.run("baseline", "set", "reports/one", "--reason", EVIL, "--actor", EVIL).code == 0
+def library(project: Project, made: Path) -> Project:
+    """A copy of it."""
+    shutil.copytree(made, project.root, dirs_exist_ok=True)
     return project
 
 
