@@ -8,18 +8,17 @@ replay) meets the batch in the same surrogates.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import Json, digest
+from evalkit.canonical import Json
 from evalkit.sanitize.allowed import Allowed
 from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
+from evalkit.sanitize.digests import rules_digest, trace_digests
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.key import key_id
 from evalkit.sanitize.lexicon import Entity, Lexicon
@@ -27,19 +26,11 @@ from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
 from evalkit.sanitize.ner import load_recogniser
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.rewrite import Rewriter
-from evalkit.sanitize.rules.hints import HINTS
-from evalkit.sanitize.rules.patterns import RULES
-from evalkit.sanitize.secrets import gitleaks_rules
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
-from evalkit.trace.file import finish_json, header_json, step_json
 from evalkit.trace.model import Step, StepError, Trace
-from evalkit.trace.repeats import Repeats
 
-__all__ = ["Sanitizer", "rules_digest", "step_parts"]
-
-_RULES_VERSION = 3
-"""Raised when what the code does with the same rules changes."""
+__all__ = ["Sanitizer", "step_parts"]
 
 
 class Sanitizer:
@@ -197,7 +188,7 @@ class Sanitizer:
         return clean if isinstance(clean, dict) else {}
 
     def _record(self, raw: Trace, clean: Trace, found: set[Entity]) -> SanitizationRecord:
-        raw_hash, sanitized_hash = _hashes(raw, clean, self._key)
+        raw_hash, sanitized_hash = trace_digests(raw, clean, self._key)
         return SanitizationRecord(
             policy_version=self.policy.version,
             rules_digest=self._rules_digest,
@@ -215,40 +206,6 @@ class Sanitizer:
             claim = self._harvester.origins.unsure(entity)
             if claim is not None:
                 yield self._lexicon.stand_in(claim, claim.text)
-
-
-def rules_digest(policy: Policy) -> str:
-    """Hex SHA-256 over a policy and the built-in rules: two traces with the same were sanitized alike."""
-    return digest(
-        {
-            "version": _RULES_VERSION,
-            "policy": policy.as_json(),
-            "patterns": [[rule.name, rule.kind, rule.pattern] for rule in RULES],
-            "gitleaks": gitleaks_rules().sha256,
-            "hints": {str(kind): list(keys) for kind, keys in HINTS.items()},
-        }
-    )
-
-
-def _hashes(raw: Trace, clean: Trace, key: bytes) -> tuple[str, str]:
-    """The hex digests of a trace's canonical lines: keyed before sanitizing, plain after it.
-
-    What sanitizing left as it was is the same object in both, and is written once.
-    """
-    keyed, plain = hmac.new(key, digestmod="sha256"), hashlib.sha256()
-    write_raw = Repeats()
-    write_clean = Repeats(beside=write_raw)
-    keyed.update(write_raw.text(header_json(raw)))
-    plain.update(write_clean.text(header_json(clean)))
-    for before, after in zip(raw.steps, clean.steps, strict=True):
-        text = write_raw.text(step_json(before))
-        keyed.update(b"\n")
-        keyed.update(text)
-        plain.update(b"\n")
-        plain.update(text if after is before else write_clean.text(step_json(after)))
-    keyed.update(b"\n" + write_raw.text(finish_json(raw)))
-    plain.update(b"\n" + write_clean.text(finish_json(clean)))
-    return keyed.hexdigest(), plain.hexdigest()
 
 
 def _labels(trace: Trace) -> Iterator[str]:
