@@ -70,7 +70,7 @@ class Sanitizer:
             for trace in traces:
                 self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
-            self._harvester.nodes(part for trace in traces for part in _parts(trace))
+            self._harvester.nodes((part for trace in traces for part in _parts(trace)), _results(traces))
             self._learn()
             self._rewriter.expect(self._harvester.flat)
             return [self._sanitized(trace) for trace in traces]
@@ -166,7 +166,8 @@ class Sanitizer:
     def _step(self, step: Step) -> Step:
         name = self._rewriter.label(step.name)
         model = None if step.model is None else self._rewriter.label(step.model)
-        given, output = self._rewriter.value(step.input), self._rewriter.value(step.output)
+        given = self._rewriter.value(step.input)
+        output = self._rewriter.value(step.output, again=step.kind == "tool")
         error, attributes = self._error(step.error), self._attributes(step.attributes)
         same = name == step.name and model == step.model and given is step.input and output is step.output
         if same and error == step.error and attributes == step.attributes:
@@ -210,6 +211,11 @@ class Sanitizer:
 
 def _labels(trace: Trace) -> Iterator[str]:
     yield from (step.name for step in trace.steps if step.kind in ("tool", "agent"))
+
+
+def _results(traces: Iterable[Trace]) -> Iterator[Any]:
+    """What tools gave: the next request holds it as JSON in a text."""
+    yield from (step.output for trace in traces for step in trace.steps if step.kind == "tool")
 
 
 def _parts(trace: Trace) -> Iterator[Any]:
