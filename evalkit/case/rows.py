@@ -54,18 +54,21 @@ _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", 
 _TEXT = ("kind", "name", "effect", "effect_source", "model")
 
 
-def steps_to_columns(steps: Sequence[Step], kept: Iterable[int] | None = None) -> dict[str, list[Any]]:
+def steps_to_columns(
+    steps: Sequence[Step], kept: Iterable[int] | None = None, *, beside: Repeats | None = None
+) -> dict[str, list[Any]]:
     """The columns of some steps, in order, with their hash chain.
 
     Args:
         kept: `seq` of the steps on the path to the failure; None for all.
+        beside: has written messages of these steps already.
 
     Raises:
         InputError: a value is no JSON.
     """
     on_path = None if kept is None else set(kept)
     columns: dict[str, list[Any]] = {name: [] for name in STEP_SCHEMA.names}
-    exact, keys, chain = Repeats(exact=True), Repeats(), Chain()
+    exact, keys, chain = Repeats(exact=True), Repeats(beside=beside), Chain()
     for step in steps:
         row = _row(step, exact, keys)
         row["kept"] = on_path is None or step.seq in on_path

@@ -24,6 +24,7 @@ from evalkit.case.look import Look
 from evalkit.case.model import Case, check_case_id
 from evalkit.case.rows import STEP_SCHEMA, Chain, steps_from_rows, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
+from evalkit.trace.repeats import Repeats
 
 __all__ = [
     "METADATA_KEY",
@@ -63,13 +64,16 @@ class Prepared:
         yield from (value for column in self.columns.values() for value in column if isinstance(value, str))
 
 
-def prepare_case(case: Case) -> Prepared:
+def prepare_case(case: Case, *, beside: Repeats | None = None) -> Prepared:
     """Everything that writing a case needs, so that it can be looked at before.
+
+    Args:
+        beside: has written messages of the case already (see `Sanitizer.written`).
 
     Raises:
         InputError: a value is no JSON.
     """
-    columns = steps_to_columns(case.trace.trace.steps, case.kept)
+    columns = steps_to_columns(case.trace.trace.steps, case.kept, beside=beside)
     header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
     return Prepared(case, exact_text(header), columns)
 

@@ -36,19 +36,21 @@ def rules_digest(policy: Policy) -> str:
 
 
 def trace_digest(trace: Trace) -> str:
-    """The hex SHA-256 of a trace's canonical lines, each step's input in them by its own SHA-256.
+    """The hex SHA-256 of a trace's canonical lines, each step's input and output in them by their own SHA-256.
 
     A chat's requests repeat all messages before: what they begin with is read once.
     """
     return hashlib.sha256(b"\n".join(_Lines(Repeats()).of(trace))).hexdigest()
 
 
-def trace_digests(raw: Trace, clean: Trace, key: bytes) -> tuple[str, str]:
+def trace_digests(raw: Trace, clean: Trace, key: bytes, writing: Repeats) -> tuple[str, str]:
     """The `trace_digest` of a trace before sanitizing, but keyed (HMAC), and that of it after.
 
     What sanitizing left as it was is the same object in both, and is written once.
+
+    Args:
+        writing: keeps the messages that are written.
     """
-    writing = Repeats()
     before = _Lines(writing)
     after = _Lines(Repeats(beside=writing), before)
     keyed = hmac.new(key, b"\n".join(before.of(raw)), "sha256")
@@ -81,4 +83,6 @@ class _Lines:
         body: dict[str, Any] = step_json(step)
         if "input" in body:
             body["input"] = self._writing.sha256(b"", step.input, b"")
+        if "output" in body:
+            body["output"] = self._writing.sha256_once(step.output)
         return self._writing.text(body)

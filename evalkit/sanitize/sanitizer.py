@@ -29,6 +29,7 @@ from evalkit.sanitize.rewrite import Rewriter
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
 from evalkit.trace.model import Step, StepError, Trace
+from evalkit.trace.repeats import Repeats
 
 __all__ = ["Sanitizer", "step_parts"]
 
@@ -40,6 +41,9 @@ class Sanitizer:
         policy: the project's rules.
         key: the project key (see `key.load_key`).
         detector: one made for the same policy, to save making it again.
+
+    Attributes:
+        written: has written the messages of the trace that was sanitized last, of several the first.
     """
 
     def __init__(self, policy: Policy, key: bytes, *, detector: Detector | None = None) -> None:
@@ -54,6 +58,7 @@ class Sanitizer:
         harvester = self._harvester
         self._rewriter = Rewriter(policy, detector, self._lexicon, harvester.flat, harvester.parsed)
         self._lock = threading.RLock()
+        self.written = Repeats()
         self._rules_digest = rules_digest_of
         self._harvested: Harvested | None = None
 
@@ -70,10 +75,11 @@ class Sanitizer:
             for trace in traces:
                 self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
+            self.written = writing = Repeats()
             self._harvester.nodes((part for trace in traces for part in _parts(trace)), _results(traces))
             self._learn()
             self._rewriter.expect(self._harvester.flat)
-            return [self._sanitized(trace) for trace in traces]
+            return [self._sanitized(trace, Repeats() if at else writing) for at, trace in enumerate(traces)]
 
     def fresh(self, clean: Iterable[str] = ()) -> Sanitizer:
         """A sanitizer of the same project that knows of no value yet.
@@ -143,10 +149,10 @@ class Sanitizer:
             self._rewriter.forget()
             self._harvested = None
 
-    def _sanitized(self, trace: Trace) -> SanitizedTrace:
+    def _sanitized(self, trace: Trace, writing: Repeats) -> SanitizedTrace:
         with self._rewriter.tallying() as found:
             clean = self._cleaned(trace)
-        return SanitizedTrace(clean, self._record(trace, clean, found), SEAL)
+        return SanitizedTrace(clean, self._record(trace, clean, found, writing), SEAL)
 
     def _cleaned(self, trace: Trace) -> Trace:
         if not (self._lexicon.forms or self._harvester.claimed):
@@ -188,8 +194,8 @@ class Sanitizer:
         clean = self._rewriter.value(dict(attributes)) if attributes else {}
         return clean if isinstance(clean, dict) else {}
 
-    def _record(self, raw: Trace, clean: Trace, found: set[Entity]) -> SanitizationRecord:
-        raw_hash, sanitized_hash = trace_digests(raw, clean, self._key)
+    def _record(self, raw: Trace, clean: Trace, found: set[Entity], writing: Repeats) -> SanitizationRecord:
+        raw_hash, sanitized_hash = trace_digests(raw, clean, self._key, writing)
         return SanitizationRecord(
             policy_version=self.policy.version,
             rules_digest=self._rules_digest,
