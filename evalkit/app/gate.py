@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalkit.app.affected import holding
 from evalkit.app.base_lock import base_lock_problems
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run import Run, judged, load_run
@@ -49,7 +50,12 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "", policy: Map
     problems = current_lock_problems(settings.cases)
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
-    holds = [*_unsafe(manifest, verdicts), *_skipped(verdicts, samples, account)]
+    permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
+    holds = [
+        *_unsafe(manifest, verdicts),
+        *_skipped(verdicts, samples, account),
+        *holding(permanent, suite.affected.with_more(settings.affected), settings),
+    ]
     decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, selects=_words(suite.select))
     notices = (*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts))
     return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
