@@ -109,4 +109,5 @@
   document.getElementById("sort").hidden = false;
   sorters.find((sorter) => sorter.dataset.sort === "urgency").setAttribute("aria-pressed", "true");
   follow();
+  performance.mark("evalkit-ready");
 })();
