@@ -3,9 +3,9 @@
     python ci/bench/report.py [--cases N ...] [--samples N] [--rounds N] [--keep FOLDER]
 
 Each size is made in a process of its own. Render: seconds of `build_report` and `render_html` together, process time,
-the best of the rounds; `peak_mb` is the process' peak resident memory, the run's samples included, and `base_mb` what it
-had before rendering. Page: the median of the rounds, from the start of navigation until the load event and until the
-page's script is ready; a filter (text typed), a sort (a column clicked) and a scroll to the end are timed until the
+the best of the rounds; `peak_mb` is the process' peak resident memory, the run's samples included, and `base_mb` what
+it had before rendering. Page: the median of the rounds, from the start of navigation until the load event and until
+the page's script is ready; a filter (text typed), a sort (a column clicked) and a scroll to the end are timed until the
 second animation frame after them. Printed as JSON.
 """
 

@@ -1,4 +1,4 @@
-"""A made-up run of any size for `report.py`: a night's mix of outcomes, judged by the real verdicts and the real gate."""
+"""A made-up run of any size for `report.py`: a night's mix of outcomes, with real verdicts and the real gate."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def samples_of(number: int, ref: CaseRef, count: int, chance: random.Random) -> 
 REASONS: dict[Outcome, str] = {
     "passed": "",
     "failed": 'wanted refund_order({"amount":49.9,"order_id":"A-1001"}) once, got it again: steps 7, 9',
-    "missed": 'call 3: tool lookup_order has no recorded answer; nearest is step 3 (/order_id: recorded "A-1", got "1")',
+    "missed": 'call 3: lookup_order has no recorded answer; nearest is step 3 (/order_id: recorded "A-1", got "1")',
     "errored": "ConnectError: connection refused",
 }
 

@@ -27,9 +27,11 @@ from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.journal import JOURNAL_NAME
+from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.progress import Progress
 from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
-from evalkit.suite.run import Progress, execute, read_manifest, start_run, suite_json
+from evalkit.suite.run import execute
 from evalkit.suite.select import CaseRef, reference, select_cases
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import case_verdicts
@@ -228,7 +230,6 @@ def _do(
     try:
         execute(
             folder,
-            manifest,
             suite,
             cases,
             executor=chosen,

@@ -6,7 +6,7 @@ import sys
 import time
 from types import TracebackType
 
-from evalkit.suite.run import Progress
+from evalkit.suite.progress import Progress
 
 __all__ = ["ProgressLine"]
 

@@ -1,15 +1,15 @@
 """The journal of a run: one fsynced line a finished item, so that a killed run loses only what was under way.
 
-Line: ``{"tally": {...}, "samples": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the JSON text of
-`playback.kept`. Only the controller writes it. A torn last line is ignored; a broken line elsewhere is an integrity
-error.
+Line: ``{"tally": {...}, "seen": [...], "samples": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the
+JSON text of `playback.kept`, `seen` tells of each sample what `suite.seen` needs. Only the controller writes it. A torn
+last line is ignored; a broken line elsewhere is an integrity error.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,10 @@ from typing import Any
 import orjson
 
 from evalkit.errors import IntegrityError
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.model import Sample
+from evalkit.suite.seen import seen_json
 
-__all__ = ["JOURNAL_NAME", "Journal", "KeptTrace", "encode_batch", "read_journal", "sample_from_json", "tally_of"]
+__all__ = ["JOURNAL_NAME", "Head", "Journal", "KeptTrace", "encode_batch", "head_of", "read_heads"]
 
 JOURNAL_NAME = "journal.jsonl"
 
@@ -65,18 +66,32 @@ def encode_batch(samples: Sequence[Sample], traces: Sequence[KeptTrace]) -> byte
     """A batch as a journal line."""
     counts: dict[str, float] = dict(Counter(sample.outcome for sample in samples))
     counts["cost_usd"] = sum(sample.cost_usd for sample in samples)
-    return orjson.dumps({"tally": counts, "samples": samples, "traces": traces})
+    return orjson.dumps({"tally": counts, "seen": seen_json(samples), "samples": samples, "traces": traces})
 
 
-def tally_of(batch: bytes) -> dict[str, float]:
-    """A line's counts by outcome, and its cost, without reading the rest of the line."""
-    start = len(b'{"tally":')
-    counts: dict[str, float] = orjson.loads(batch[start : batch.index(b"}") + 1])
-    return counts
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A journal line's beginning: all that the controller needs to know of a batch.
+
+    Attributes:
+        tally: samples by outcome, and ``cost_usd``.
+        seen: see `suite.seen.seen_json`.
+    """
+
+    tally: Mapping[str, float]
+    seen: Sequence[Sequence[Any]]
 
 
-def read_journal(folder: Path) -> Iterator[list[Sample]]:
-    """The samples of each batch of a run.
+_AFTER_HEAD = b',"samples":['
+
+
+def head_of(batch: bytes) -> Head:
+    """A line's head, without reading the rest; a quoted text can't hold what ends it."""
+    return Head(**orjson.loads(batch[: batch.index(_AFTER_HEAD)] + b"}"))
+
+
+def read_heads(folder: Path) -> Iterator[Head]:
+    """The heads of a run's journal, its lines read whole.
 
     Raises:
         IntegrityError: a line that is not the last is broken.
@@ -89,20 +104,12 @@ def read_journal(folder: Path) -> Iterator[list[Sample]]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield [sample_from_json(sample) for sample in orjson.loads(line)["samples"]]
+                body = orjson.loads(line)
+                yield Head(body["tally"], body["seen"])
             except (ValueError, KeyError, TypeError) as error:
                 raise IntegrityError(
                     f"the journal is broken: {error}", f"{path}:{number}", "start the run again without --resume"
                 ) from None
-
-
-def sample_from_json(body: dict[str, Any]) -> Sample:
-    """The sample of its JSON form; TypeError for an unknown or missing field."""
-    checks = tuple(
-        SampleCheck(check["check"], check["gating"], check["passed"], check["reason"], tuple(check["steps"]))
-        for check in body["checks"]
-    )
-    return Sample(**{**body, "checks": checks, "misses": tuple(body["misses"])})
 
 
 def _cut_torn_line(path: Path) -> None:

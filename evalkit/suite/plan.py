@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 
 __all__ = ["Item", "Portion", "plan_items", "split_item"]
@@ -38,18 +39,20 @@ class Item:
 
 
 def plan_items(
-    cases: Sequence[CaseRef], samples: int, workers: int, done: Collection[tuple[str, int]] = ()
+    cases: Sequence[CaseRef], wanted: Mapping[str, int], workers: int, done: Seen | None = None
 ) -> list[Item]:
     """The items of a run.
 
     An item is a case with its samples; tiny cases share an item, and a case with many samples among few is spread.
 
     Args:
-        samples: replays a case.
+        wanted: by case id, how many samples there should be.
         workers: how many will work at once.
-        done: (case id, sample) that a journal already holds.
+        done: what a journal already holds.
     """
-    left = [(case, tuple(i for i in range(samples) if (case.id, i) not in done)) for case in cases]
+    left = [
+        (case, tuple(i for i in range(wanted[case.id]) if done is None or not done.has(case.id, i))) for case in cases
+    ]
     total = sum(len(indices) for _, indices in left)
     size = max(1, ceil(total / (workers * _ITEMS_A_WORKER)))
     portions = [

@@ -2,139 +2,176 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from evalkit.errors import InputError, IntegrityError
+from evalkit.errors import InputError
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
 from evalkit.suite.executors.protocol import EXECUTORS, Task
-from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, read_journal, tally_of
-from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, head_of, read_heads
+from evalkit.suite.manifest import suite_json
+from evalkit.suite.model import Sample, Suite
 from evalkit.suite.plan import Item, plan_items, split_item
+from evalkit.suite.progress import Progress
 from evalkit.suite.results import write_results
+from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
 
-__all__ = ["MANIFEST_NAME", "Progress", "execute", "read_manifest", "start_run", "suite_json"]
+__all__ = ["OpenRun", "execute"]
 
-MANIFEST_NAME = "run.json"
 LOCK_NAME = ".writing.lock"
 
 
-@dataclass(slots=True)
-class Progress:
-    """Where a run stands, in samples."""
-
-    total: int
-    passed: int = 0
-    failed: int = 0
-    missed: int = 0
-    errored: int = 0
-    cost_usd: float = 0.0
-
-    @property
-    def done(self) -> int:
-        """Samples finished."""
-        return self.passed + self.failed + self.missed + self.errored
-
-    def count(self, tally: Mapping[str, float]) -> None:
-        """Adds a batch's tally (see `journal.encode_batch`)."""
-        for name, value in tally.items():
-            setattr(self, name, getattr(self, name) + value)
-
-
-def suite_json(suite: Suite) -> dict[str, Any]:
-    """A suite as the JSON that `suite.config` reads."""
-    body = asdict(suite)
-    return {key: value for key, value in orjson.loads(orjson.dumps(body)).items() if value is not None}
-
-
-def start_run(folder: Path, manifest: Manifest) -> None:
-    """Makes the run's folder with its manifest.
-
-    Raises:
-        InputError: the folder exists.
-    """
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise InputError("there is a run of this name already", str(folder), "pass --resume, or another name") from None
-    _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run.
-
-    Raises:
-        InputError: no run is there.
-        IntegrityError: the manifest is broken.
-    """
-    path = folder / MANIFEST_NAME
-    try:
-        body = orjson.loads(path.read_bytes())
-        cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
-        return Manifest(**{**body, "cases": cases, "layers": tuple(body["layers"])})
-    except FileNotFoundError:
-        raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the manifest is broken: {error}", str(path), "run the suite again") from None
-
-
-def execute(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: list[CaseRef],
-    *,
-    executor: str,
-    workers: int,
-    on_progress: Callable[[Progress], None],
-    sanitizing: Mapping[str, Any] | None = None,
-    world: Mapping[str, Any] | None = None,
-) -> str:
-    """Does what the journal does not hold yet, then writes samples and traces.
-
-    A run whose budget is spent stops: the samples that it came to are written, and its journal stays, which says that
-    it is not whole. The reason is given back; it is empty for a whole run.
+def execute(folder: Path, suite: Suite, cases: Sequence[CaseRef], **settings: Any) -> str:
+    """Every case as often as the suite says, as far as the journal does not hold it yet; then the run's tables.
 
     Args:
-        folder: the run's; holds the manifest.
-        executor: name in the registry.
-        on_progress: is called after each finished item.
-        sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
-        world: the project's choices about the frozen world; see `suite.work.WORLD`.
+        settings: see `OpenRun`.
+
+    Returns:
+        Why the run stopped before its end; empty for a whole one.
 
     Raises:
         EvalkitError: what a worker raised on purpose.
         KeyboardInterrupt: stopped; the journal holds what was done.
     """
-    progress = Progress(total=len(cases) * suite.samples)
-    plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}
-    with _sole_writer(folder):
-        done = _journaled(folder, progress)
-        items = plan_items(cases, suite.samples, workers, done)
-        ledger = _account(folder, suite)
-        if ledger is not None:
-            plan[LEDGER] = str((folder / LEDGER_NAME).absolute())
-        journal = Journal(folder)
+    with OpenRun(folder, suite, cases, **settings) as run:
+        run.up_to({case.id: suite.samples for case in cases})
+        return run.finish()
+
+
+class OpenRun:
+    """A run that is being written, by this process alone.
+
+    What it is asked for it does as far as the journal does not hold it; `finish` writes samples and traces. A run whose
+    budget is spent stops: the samples that it came to are written, and its journal stays, since there is more to do.
+
+    Attributes:
+        seen: what the samples came to so far.
+        progress: the same in numbers; its total is what was asked for so far.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        suite: Suite,
+        cases: Sequence[CaseRef],
+        *,
+        executor: str,
+        workers: int,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        sanitizing: Mapping[str, Any] | None = None,
+        world: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            folder: the run's; holds the manifest.
+            executor: name in the registry.
+            on_progress: is called after each finished item.
+            sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
+            world: the project's choices about the frozen world; see `suite.work.WORLD`.
+        """
+        self.seen = Seen()
+        self.progress = Progress(total=0)
+        self._folder = folder
+        self._cases = cases
+        self._plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}
+        self._suite = suite
+        self._executor = executor
+        self._workers = workers
+        self._on_progress = on_progress
+        self._ledger: Ledger | None = None
+        self._worked_at = 0.0
+        self._whole = True
+
+    def __enter__(self) -> OpenRun:
+        self._lock = _sole_writer(self._folder)
+        self._lock.__enter__()
         try:
-            _do(items, journal, plan, executor, workers, progress, on_progress, ledger)
-        finally:
-            journal.close()
-        write_results(folder)
-        if ledger is not None and progress.done < progress.total:
-            return ledger.stopped()
-        (folder / JOURNAL_NAME).unlink()
+            for head in read_heads(self._folder):
+                self.seen.add(head.seen)
+                self.progress.count(head.tally)
+            self._ledger = _account(self._folder, self._suite)
+            if self._ledger is not None:
+                self._plan[LEDGER] = str((self._folder / LEDGER_NAME).absolute())
+            self._journal = Journal(self._folder)
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        self._worked_at = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._journal.close()
+        self._lock.__exit__(None, None, None)
+
+    def up_to(self, wanted: Mapping[str, int]) -> bool:
+        """Does what is lacking of the first so many samples of some cases, by id.
+
+        Returns:
+            Whether all of them are there now; not where the budget is spent.
+
+        Raises:
+            EvalkitError: what a worker raised on purpose.
+            KeyboardInterrupt: stopped; the journal holds what was done.
+        """
+        asked = [case for case in self._cases if wanted.get(case.id)]
+        items = plan_items(asked, wanted, self._workers, self.seen)
+        self.progress.total = self.progress.done + sum(item.size for item in items)
+        while items and not self._over():
+            items = self._do(items)
+        self._whole = self._whole and self.progress.done == self.progress.total
+        return self._whole
+
+    def finish(self) -> str:
+        """Writes samples and traces; says why the run stopped before its end, empty for a whole one."""
+        self._journal.close()
+        write_results(self._folder)
+        if self._ledger is not None and not self._whole:
+            return self._ledger.stopped()
+        (self._folder / JOURNAL_NAME).unlink()
         return ""
+
+    def _do(self, items: Sequence[Item]) -> list[Item]:
+        """One pass over the items; gives back those to try again, sample by sample, because their worker died."""
+        dead: list[Item] = []
+        with _scratch() as scratch:
+            task = Task(self._plan, items, self._workers, scratch, self._done, dead.append, self._over)
+            EXECUTORS.get(self._executor)(task)
+        self._clock()
+        again: list[Item] = []
+        for item in dead:
+            if item.size > 1:
+                again += split_item(item, len(again))
+            else:
+                self._done(item, encode_batch([_died(item)], []))
+        return again
+
+    def _done(self, _item: Item, batch: bytes) -> None:
+        head = head_of(batch)
+        if head.seen:
+            self._journal.append(batch)
+            self.seen.add(head.seen)
+        self._clock()
+        self.progress.count(head.tally)
+        self._on_progress(self.progress)
+
+    def _clock(self) -> None:
+        """Tells the account how long it was worked."""
+        now = time.monotonic()
+        if self._ledger is not None:
+            self._ledger.worked(now - self._worked_at)
+        self._worked_at = now
+
+    def _over(self) -> bool:
+        return self._ledger is not None and bool(self._ledger.stopped())
 
 
 def _account(folder: Path, suite: Suite) -> Ledger | None:
@@ -142,58 +179,6 @@ def _account(folder: Path, suite: Suite) -> Ledger | None:
     if not suite.live and not suite.budget.json() and not (folder / LEDGER_NAME).exists():
         return None
     return Ledger.opened(folder / LEDGER_NAME, suite.budget, 1 if suite.model is None else suite.model.concurrency)
-
-
-def _journaled(folder: Path, progress: Progress) -> set[tuple[str, int]]:
-    done: set[tuple[str, int]] = set()
-    for samples in read_journal(folder):
-        done.update((sample.case_id, sample.index) for sample in samples)
-        progress.count(tally_of(encode_batch(samples, [])))
-    return done
-
-
-def _do(
-    items: list[Item],
-    journal: Journal,
-    suite: dict[str, Any],
-    executor: str,
-    workers: int,
-    progress: Progress,
-    on_progress: Callable[[Progress], None],
-    ledger: Ledger | None,
-) -> None:
-    dead: list[Item] = []
-    last = time.monotonic()
-
-    def worked() -> None:
-        nonlocal last
-        if ledger is not None:
-            now = time.monotonic()
-            ledger.worked(now - last)
-            last = now
-
-    def done(_item: Item, batch: bytes) -> None:
-        tally = tally_of(batch)
-        if len(tally) > 1:  # more than the cost: some samples
-            journal.append(batch)
-        worked()
-        progress.count(tally)
-        on_progress(progress)
-
-    def over() -> bool:
-        return ledger is not None and bool(ledger.stopped())
-
-    while items and not over():
-        with _scratch() as scratch:
-            EXECUTORS.get(executor)(Task(suite, items, workers, scratch, done, dead.append, over))
-        worked()
-        items = []
-        for item in dead:
-            if item.size > 1:
-                items += split_item(item, len(items))
-            else:
-                done(item, encode_batch([_died(item)], []))
-        dead.clear()
 
 
 def _died(item: Item) -> Sample:
@@ -235,12 +220,3 @@ def _sole_writer(folder: Path) -> Iterator[None]:
             raise InputError("another process is writing this run", str(folder), "wait for it, or stop it") from None
         yield
         path.unlink()
-
-
-def _write_at_once(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.writing")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
