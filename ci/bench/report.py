@@ -131,6 +131,7 @@ def _visited(page: Path) -> dict[str, float]:
             told = {"load_ms": load, "ready_ms": ready}
             for name, script in _ACTIONS.items():
                 told[name] = driver.execute_async_script(_TIMED + script)
+                assert driver.execute_script("return document.querySelectorAll('.c').length"), f"no rows after {name}"
             told["elements"] = driver.execute_script("return document.getElementsByTagName('*').length")
             return told
         finally:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from evalkit.report.model import ReportModel, Row
+from evalkit.report.model import ReportModel
+from evalkit.report.row import Row
 from evalkit.report.text import counted, cut
 from evalkit.trace.visible import visible
 
