@@ -72,7 +72,7 @@ class SampleLine:
 
     Attributes:
         number: from 1.
-        run: a letter that samples with equal steps share; empty where no steps were kept.
+        run: a letter that samples with equal steps share; empty where none do.
         numbers: time, calls, tokens and cost as text.
         reason: why it did not pass.
     """
@@ -235,7 +235,10 @@ def _sample_lines(samples: Sequence[Sample]) -> Iterator[SampleLine]:
 
 def _letters(samples: Sequence[Sample]) -> dict[str, str]:
     """A name for each different run of steps, in the order in which they came: A, B, ... Z, 27, ..."""
-    digests = dict.fromkeys(sample.trace for sample in samples if sample.trace)
+    kept = [sample.trace for sample in samples if sample.trace]
+    digests = dict.fromkeys(kept)
+    if len(digests) == len(kept):
+        return {}
     return {digest: chr(65 + at) if at < 26 else str(at + 1) for at, digest in enumerate(digests)}
 
 
@@ -255,6 +258,8 @@ def _runs(samples: Sequence[Sample]) -> str:
     if len(kept) < 2:
         return ""
     different = len(set(kept))
+    if different == len(kept):  # times and drawn ids alone make live runs differ
+        return ""
     if different == 1:
         return f"all {len(kept)} took the same steps"
     return f"{different} different runs of steps in {len(kept)} samples"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalkit.case.model import Case
+from evalkit.distil.coverage import Coverage
 from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_samples
 from evalkit.report.history import NO_HISTORY, History, build_history
@@ -16,7 +17,6 @@ from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, build_row, is_lou
 from evalkit.report.text import cost_text, counted, cut, json_text
 from evalkit.report.trend import draw_trend
 from evalkit.suite.account import NOTHING_SPENT, Account
-from evalkit.suite.coverage import Coverage
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
 from evalkit.verdict.baseline import BaselineInfo

@@ -10,9 +10,9 @@ from typing import Any
 from evalkit.canonical import Json, digest
 from evalkit.case.model import Case, Dropped, LifeEvent
 from evalkit.check.model import Check
+from evalkit.distil.coverage import coverage
 from evalkit.report.model import Background, ReportModel, build_report
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
-from evalkit.suite.coverage import coverage_of
 from evalkit.suite.model import Manifest, Outcome, Sample, SampleCheck
 from evalkit.trace.model import Step, StepError, Trace
 from evalkit.verdict.baseline import BaselineInfo
@@ -323,7 +323,7 @@ def background(parts: RunParts, nights: int = 9) -> Background:
     info = BaselineInfo(
         before[-1].run_id, "release", "mira@shop.example", "release 2.3 went out", "2026-02-28T09:00:00Z"
     )
-    return Background(before, info, coverage_of(parts.cases.values(), ["delete_account"]))
+    return Background(before, info, coverage(parts.cases.values(), ["delete_account"]))
 
 
 def large_run(cases: int, samples: int, failing_every: int = 20) -> RunParts:
