@@ -9,19 +9,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
+from evalkit.app.nights import chosen_history, keep_night, night_of
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
+from evalkit.distil.coverage import coverage
+from evalkit.errors import ConfigError, ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, RELAYED, UNSAFE
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
 from evalkit.playback.targets.reference import is_alone, is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.config import load_suite, suite_from_json
@@ -36,7 +38,13 @@ from evalkit.suite.select import CaseRef, reference, select_cases
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
+from evalkit.verdict.history import Night, read_history
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.notices import run_notices
+from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
+
+if TYPE_CHECKING:
+    from evalkit.report.model import Background
 
 __all__ = [
     "Run",
@@ -50,6 +58,8 @@ __all__ = [
     "suite_baseline",
 ]
 
+_MOST_COVERED = 1_000
+"""Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
 _SMALL_RUN = 400
 """Exact replays below which starting worker processes (about a second) costs more than it saves."""
 
@@ -62,6 +72,7 @@ class Run:
         folder: where its files are.
         samples: by case id, in index order.
         account: what it spent, and whether its budget stopped it.
+        notices: what a reader of its numbers should know, a sentence each.
     """
 
     folder: Path
@@ -71,6 +82,7 @@ class Run:
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision
     account: Account = NOTHING_SPENT
+    notices: tuple[str, ...] = ()
 
 
 def run_suite(
@@ -84,6 +96,7 @@ def run_suite(
     baseline: str = "",
     actor: str = "",
     reason: str = "",
+    history: bool | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Runs a suite from the beginning.
@@ -93,6 +106,7 @@ def run_suite(
         executor: ``serial``, ``fork`` or ``xdist``; empty chooses by the amount of work.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
+        history: whether the run is kept in the suite's history; None for runs of the suite as its file has it.
 
     Raises:
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
@@ -118,6 +132,8 @@ def run_suite(
         reason=reason,
         environment=environment(settings.root),
         layers=layers,
+        history=chosen_history(Path(path), suite.history, overrides or {}, history),
+        world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -180,27 +196,46 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     from evalkit.app.reporting import write_reports
 
     samples, account = read_samples(folder), read_account(folder)
-    verdicts = judged(suite, cases, samples, account)
+    verdicts = judged(suite, cases, samples, account, at=manifest.started_at)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
-    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account)
+    notices = run_notices(samples, verdicts)
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
+    by_need = _CasesByNeed(cases)
+    seen_against = _background(manifest, suite, by_need, settings)
+    write_reports(
+        folder, manifest, verdicts, decision, samples, by_need, _traces(folder), account, notices, seen_against
+    )
     return run
 
 
 def judged(
-    suite: Suite, cases: list[CaseRef], samples: Mapping[str, list[Sample]], account: Account
+    suite: Suite,
+    cases: list[CaseRef],
+    samples: Mapping[str, list[Sample]],
+    account: Account,
+    *,
+    at: str,
+    baseline: Baseline | None = None,
 ) -> list[CaseVerdict]:
-    """The verdicts on a run's samples."""
-    return case_verdicts(
+    """The verdicts on a run's samples.
+
+    Args:
+        at: when the run began; a baseline ages until then.
+        baseline: the suite's own where it is None.
+    """
+    baseline = baseline or suite_baseline(suite)
+    stale = stale_cases(cases, samples, baseline, suite.baseline_rules, at)
+    verdicts = case_verdicts(
         cases,
         samples,
         suite.policy,
-        suite_baseline(suite),
+        fresh_part(baseline, stale),
         frozen=suite.mode == "exact",
-        planned=suite.samples,
+        planned=suite.samples or 0,
         stopped=account.stopped,
     )
+    return with_staleness(verdicts, stale)
 
 
 def baseline_path(suite_path: Path) -> Path:
@@ -236,11 +271,19 @@ def _do(
             workers=1 if chosen == "serial" else count,
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
-            world=settings.world.json(),
+            world=manifest.world,
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
-    return finish(folder, manifest, suite, cases, settings)
+    return _kept(finish(folder, manifest, suite, cases, settings))
+
+
+def _kept(run: Run) -> Run:
+    """A run that has just ended is kept in its suite's history, where it is whole and asked for."""
+    if not run.manifest.history or run.account.stopped:
+        return run
+    fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
+    return replace(run, notices=(*run.notices, fault)) if fault else run
 
 
 def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:
@@ -272,14 +315,9 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
     held = probe_layers()
-    names = (*LAYERS, *held.names, *([RELAYED] if suite.live else []))
-    if held.safe:
-        return names
-    why = "; ".join(f"{name}: {reason}" for name, reason in held.missing.items())
-    if not suite.unsafe_replay:
-        cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
-        raise ReplayRefused(f"Landlock and seccomp don't hold here ({why})", "sandbox", cure)
-    return (*names, f"{UNSAFE} ({why})")
+    if not held.safe and not suite.unsafe_replay:
+        raise ReplayRefused(*held.refusal("sandbox"))
+    return held.told(live=suite.live)
 
 
 def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
@@ -289,7 +327,7 @@ def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: in
     if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
         return "serial"
     if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
-        if len(cases) * suite.samples <= _SMALL_RUN:
+        if len(cases) * (suite.samples or 1) <= _SMALL_RUN:
             return "serial"
         if can_fork():
             return "fork"
@@ -312,9 +350,31 @@ def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             )
         case = reference(path)
         if case.digest != digest:
-            raise ConfigError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)
     return found
+
+
+def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], settings: Settings) -> Background:
+    """What the report sees the run against: earlier nights, the baseline, and what its cases cover."""
+    from evalkit.report.model import Background
+
+    baseline = suite_baseline(suite)
+    return Background(
+        nights=_nights(manifest),
+        baseline=None if baseline is None else baseline.info,
+        coverage=coverage(cases.values(), [name for name, _ in settings.effects])
+        if len(cases) <= _MOST_COVERED
+        else None,
+    )
+
+
+def _nights(manifest: Manifest) -> tuple[Night, ...]:
+    """The suite's nights; a broken history stops no report: it is told of where this run can't be added to it."""
+    try:
+        return read_history(Path(manifest.history)) if manifest.history else ()
+    except InputError:
+        return ()
 
 
 class _CasesByNeed(Mapping[str, Case]):

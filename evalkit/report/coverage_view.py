@@ -88,7 +88,10 @@ def _mutations(found: Mutations, cases: int) -> str:
 
 
 def _tool(tool: ToolCoverage) -> ToolLine:
-    missing = [*(["failed"] if not tool.failed else []), *(_branch(*b) for b, count in tool.branches.items() if not count)]
+    missing = [
+        *(["failed"] if not tool.failed else []),
+        *(_branch(*b) for b, count in tool.branches.items() if not count),
+    ]
     more = f" and {len(missing) - _BRANCHES} more" if len(missing) > _BRANCHES else ""
     return ToolLine(
         name=tool.name,

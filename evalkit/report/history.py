@@ -1,27 +1,25 @@
-"""A suite's nights: pass rate and cost as a picture and as text, and where the rate changed."""
+"""A suite's nights: pass rate and cost as a picture and as text, where the rate changed, and who set the baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from evalkit.report.text import cost_text, counted, p_text, percent
-from evalkit.stats.change_point import ChangePoint, change_point
+from evalkit.report.text import cost_text, counted, cut, interval_text, p_text, percent
 from evalkit.suite.model import Manifest
+from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.trend import Rate, Shift, Trend, news, trend_of
 
-__all__ = ["CHART_HEIGHT", "CHART_WIDTH", "NO_HISTORY", "History", "NightLine", "build_history"]
+__all__ = ["CHART_HEIGHT", "CHART_WIDTH", "NO_HISTORY", "Chart", "History", "NightLine", "build_history"]
 
 MOST_NIGHTS = 60
 CHART_WIDTH, CHART_HEIGHT = 1000, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 990, 12, 116
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 985, 12, 116
 _COST_TOP, _COST_BOTTOM = 134, 176
-_FEWEST = 5
-"""Nights below which no change is looked for."""
-_SHOWN = 0.05
+_MOST_SHIFTS = 20
+_LOWS = (0.95, 0.9, 0.8, 0.5, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +27,44 @@ class NightLine:
     """One night as text.
 
     Attributes:
-        changed: the rate is another one from here on.
+        new: what it has otherwise than the one before.
+        changed: the suite's rate is another one from here on.
         here: this run.
     """
 
     date: str
     run_id: str
     outcome: str
-    rate: str
     counts: str
+    rate: str
+    interval: str
     cost: str
+    new: str
     changed: bool
     here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The picture, as path data.
+
+    Attributes:
+        band: the rate's 95 % interval.
+        bad: the points of nights that did not pass.
+        bars: the cost.
+        changes: lines where the suite's rate changed.
+        ticks: (y, label) of the rate's axis, bottom first.
+        dearest: the highest cost as text.
+    """
+
+    band: str = ""
+    line: str = ""
+    points: str = ""
+    bad: str = ""
+    bars: str = ""
+    changes: str = ""
+    ticks: tuple[tuple[float, str], ...] = ()
+    dearest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,65 +72,52 @@ class History:
     """The section.
 
     Attributes:
-        sentence: what the nights show, in words.
-        nights: newest first.
-        line, points, bad: path data of the rate, its points, and those of nights that were not passed.
-        bars: path data of the cost.
-        change: path data of the line where the rate changed.
-        ticks: (y, label) of the rate's axis, bottom first.
-        dearest: the highest cost as text.
+        sentences: what the nights show, in words.
+        nights: newest first; none where there is only this run.
+        shifts: changes of single cases, as (case id, sentence).
+        baselines: (when, run, who, why), the present one first.
     """
 
-    sentence: str = ""
+    sentences: tuple[str, ...] = ()
     nights: tuple[NightLine, ...] = ()
-    line: str = ""
-    points: str = ""
-    bad: str = ""
-    bars: str = ""
-    change: str = ""
-    ticks: tuple[tuple[float, str], ...] = ()
-    dearest: str = ""
+    chart: Chart = Chart()
+    shifts: tuple[tuple[str, str], ...] = ()
+    more_shifts: int = 0
+    baselines: tuple[tuple[str, str, str, str], ...] = ()
 
 
 NO_HISTORY = History()
 
 
 def build_history(
-    before: Sequence[Night], manifest: Manifest, verdicts: Sequence[CaseVerdict], decision: Decision
+    before: Sequence[Night],
+    manifest: Manifest,
+    verdicts: Sequence[CaseVerdict],
+    decision: Decision,
+    baseline: BaselineInfo | None = None,
 ) -> History:
     """The history of a suite, this run last.
 
     Args:
         before: the nights before this one, oldest first.
+        baseline: what this run is compared with, and what came before it.
     """
-    nights = [*before, _now(manifest, verdicts, decision)][-MOST_NIGHTS:]
-    changed, same = _change(nights)
-    low, ticks = _axis(nights)
-    xs = [_LEFT + at * (_RIGHT - _LEFT) / max(len(nights) - 1, 1) for at in range(len(nights))]
-    places = [(x, _y(night.passed / night.n, low)) for x, night in zip(xs, nights, strict=True) if night.n]
-    dearest = max(night.cost_usd for night in nights)
+    baselines = tuple(_baselines(baseline))
+    if not before:
+        return History(baselines=baselines)
+    trend = trend_of([*before, _now(manifest, verdicts, decision)][-MOST_NIGHTS:])
     return History(
-        sentence=" ".join(_told(nights, changed, same)),
-        nights=tuple(_lines(nights, changed))[::-1],
-        line="".join(f"{'L' if at else 'M'}{x:.0f} {y:.1f}" for at, (x, y) in enumerate(places)),
-        points="".join(f"M{x:.0f} {y:.1f}h0" for x, y in places),
-        bad="".join(
-            f"M{x:.0f} {_y(night.passed / night.n, low):.1f}m-3.5-3.5l7 7m0-7l-7 7"
-            for x, night in zip(xs, nights, strict=True)
-            if night.n and night.outcome not in ("PASS", "")
-        ),
-        bars="".join(
-            f"M{x:.0f} {_COST_BOTTOM}V{_COST_BOTTOM - (_COST_BOTTOM - _COST_TOP) * night.cost_usd / dearest:.1f}"
-            for x, night in zip(xs, nights, strict=True)
-            if dearest and night.cost_usd
-        ),
-        change="" if changed is None else f"M{(xs[changed.at - 1] + xs[changed.at]) / 2:.0f} {_TOP - 6}V{_COST_BOTTOM}",
-        ticks=ticks,
-        dearest=cost_text(dearest),
+        sentences=tuple(_told(trend)),
+        nights=tuple(_lines(trend))[::-1],
+        chart=_chart(trend),
+        shifts=tuple((shift.case_id, _shift(shift)) for shift in trend.cases[:_MOST_SHIFTS]),
+        more_shifts=max(len(trend.cases) - _MOST_SHIFTS, 0),
+        baselines=baselines,
     )
 
 
 def _now(manifest: Manifest, verdicts: Sequence[CaseVerdict], decision: Decision) -> Night:
+    """This run as a night."""
     return Night(
         run_id=manifest.run_id,
         started_at=manifest.started_at,
@@ -115,66 +126,99 @@ def _now(manifest: Manifest, verdicts: Sequence[CaseVerdict], decision: Decision
         cost_usd=sum(verdict.cost_usd for verdict in verdicts),
         cases={verdict.case_id: (verdict.passed, verdict.n) for verdict in verdicts},
         outcome=decision.outcome,
+        commit=str(manifest.environment.get("git_commit") or ""),
     )
 
 
-def _change(nights: Sequence[Night]) -> tuple[ChangePoint | None, int]:
-    """Where the rate of the cases that ran every night changed, if that is shown; and how many these cases are."""
-    if len(nights) < _FEWEST:
-        return None, 0
-    same = set(nights[0].cases).intersection(*(night.cases for night in nights))
-    counts = [[night.cases[case_id] for case_id in same] for night in nights]
-    passed = [sum(one for one, _ in night) for night in counts]
-    n = [sum(all_ for _, all_ in night) for night in counts]
-    found = change_point(passed, n, np.random.default_rng(0)) if same else None
-    return (found if found is not None and found.p <= _SHOWN else None), len(same)
-
-
-def _told(nights: Sequence[Night], changed: ChangePoint | None, same: int) -> Iterator[str]:
-    now, before = nights[-1], nights[:-1]
+def _told(trend: Trend) -> Iterator[str]:
+    now, before = trend.nights[-1], trend.nights[:-1]
     n = sum(night.n for night in before)
     earlier = percent(sum(night.passed for night in before) / n) if n else "–"
     tonight = percent(now.passed / now.n) if now.n else "–"
     yield f"{tonight} of this run's samples passed, {earlier} in the {counted(len(before), 'run')} before."
-    if len(nights) < _FEWEST:
-        yield f"A change is looked for from {_FEWEST} runs on."
-    elif not same:
-        yield "No case ran every night, so no change can be told from the mix of cases."
-    elif changed is None:
-        yield f"Over the {counted(same, 'case')} that ran every night no lasting change of the pass rate is shown."
-    else:
-        yield (
-            f"Over the {counted(same, 'case')} that ran every night the pass rate changed with the run of "
-            f"{nights[changed.at].started_at[:10]}: {percent(changed.before)} before, {percent(changed.after)} from "
-            f"then on (p {_p(changed.p)}, all places accounted for)."
-        )
+    if not trend.shared:
+        yield "No case ran every night: from the mix of cases no change can be told."
+        return
+    over = f"Over the {counted(trend.shared, 'case')} that ran every night"
+    if not trend.suite:
+        yield f"{over} no lasting change of the pass rate is shown."
+    for shift in trend.suite:
+        yield f"{over} the pass rate {_shift(shift)}."
 
 
-def _p(p: float) -> str:
-    text = p_text(p)
-    return text if text.startswith("<") else f"= {text}"
+def _shift(shift: Shift) -> str:
+    word = "fell" if shift.after < shift.before else "rose"
+    p = p_text(shift.p)
+    told = (
+        f"{word} from {percent(shift.before)} to {percent(shift.after)} with the run of {shift.started_at[:10]} "
+        f"(p {p if p.startswith('<') else f'= {p}'})"
+    )
+    return cut(f"{told}; new then: {', '.join(shift.news)}" if shift.news else told, 400)
 
 
-def _lines(nights: Sequence[Night], changed: ChangePoint | None) -> Iterator[NightLine]:
-    for at, night in enumerate(nights):
+def _lines(trend: Trend) -> Iterator[NightLine]:
+    changed = {shift.night for shift in trend.suite}
+    for at, (night, rate) in enumerate(zip(trend.nights, trend.rates, strict=True)):
+        here = at == len(trend.nights) - 1
         yield NightLine(
             date=night.started_at[:16].replace("T", " "),
             run_id=night.run_id,
             outcome=night.outcome,
-            rate=percent(night.passed / night.n) if night.n else "–",
             counts=f"{night.passed:,} of {night.n:,}",
+            rate="–" if rate is None else percent(rate.rate),
+            interval="" if rate is None else interval_text(rate.low, rate.high),
             cost=cost_text(night.cost_usd),
-            changed=changed is not None and at == changed.at,
-            here=at == len(nights) - 1,
+            new="" if here or not at else "; ".join(news(trend.nights[at - 1], night)),
+            changed=at in changed,
+            here=here,
         )
 
 
-def _axis(nights: Sequence[Night]) -> tuple[float, tuple[tuple[float, str], ...]]:
-    """Where the axis begins, a round share below the lowest rate, and its ticks."""
-    lowest = min((night.passed / night.n for night in nights if night.n), default=0.0)
-    low = next(low for low in (0.95, 0.9, 0.8, 0.5, 0.0) if lowest > low or not low)
-    return low, tuple((_y(share, low), percent(share)) for share in (low, (1 + low) / 2, 1.0))
+def _chart(trend: Trend) -> Chart:
+    nights = trend.nights
+    xs = [_LEFT + 5 + at * (_RIGHT - _LEFT - 5) / max(len(nights) - 1, 1) for at in range(len(nights))]
+    seen = [(x, rate, night) for x, rate, night in zip(xs, trend.rates, nights, strict=True) if rate is not None]
+    lowest = min((rate.low for _, rate, _ in seen), default=0.0)
+    low = next(low for low in _LOWS if lowest > low or not low)
+    dearest = max(night.cost_usd for night in nights)
+    bar = (_COST_BOTTOM - _COST_TOP) / dearest if dearest else 0.0
+    return Chart(
+        band=_band([(x, rate) for x, rate, _ in seen], low),
+        line="".join(f"{'L' if at else 'M'}{x:.0f} {_y(rate.rate, low):.1f}" for at, (x, rate, _) in enumerate(seen)),
+        points="".join(f"M{x:.0f} {_y(rate.rate, low):.1f}h0" for x, rate, night in seen if _good(night)),
+        bad="".join(
+            f"M{x:.0f} {_y(rate.rate, low):.1f}m-4-4l8 8m0-8l-8 8" for x, rate, night in seen if not _good(night)
+        ),
+        bars="".join(
+            f"M{x:.0f} {_COST_BOTTOM}V{_COST_BOTTOM - bar * night.cost_usd:.1f}"
+            for x, night in zip(xs, nights, strict=True)
+            if night.cost_usd
+        ),
+        changes="".join(
+            f"M{(xs[shift.night - 1] + xs[shift.night]) / 2:.0f} {_TOP - 6}V{_COST_BOTTOM}" for shift in trend.suite
+        ),
+        ticks=tuple((_y(share, low), percent(share)) for share in (low, (1 + low) / 2, 1.0)),
+        dearest=cost_text(dearest),
+    )
+
+
+def _good(night: Night) -> bool:
+    return night.outcome in ("PASS", "")
+
+
+def _band(places: Sequence[tuple[float, Rate]], low: float) -> str:
+    if not places:
+        return ""
+    top = [f"{x:.0f} {_y(rate.high, low):.1f}" for x, rate in places]
+    bottom = [f"{x:.0f} {_y(rate.low, low):.1f}" for x, rate in reversed(places)]
+    return f"M{'L'.join([*top, *bottom])}z"
 
 
 def _y(rate: float, low: float) -> float:
-    return _BOTTOM - (_BOTTOM - _TOP) * (rate - low) / (1 - low)
+    return _BOTTOM - (_BOTTOM - _TOP) * (max(rate, low) - low) / (1 - low)
+
+
+def _baselines(info: BaselineInfo | None) -> Iterator[tuple[str, str, str, str]]:
+    if info is not None:
+        for one in (info.as_former, *reversed(info.former)):
+            yield one.set_at[:16].replace("T", " "), one.run_id, one.actor, cut(one.reason, 200)

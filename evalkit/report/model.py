@@ -11,7 +11,7 @@ from evalkit.case.model import Case
 from evalkit.distil.coverage import Coverage
 from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_samples
-from evalkit.report.history import NO_HISTORY, History, build_history
+from evalkit.report.history import History, build_history
 from evalkit.report.reproduce import reproduce
 from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, build_row, is_loud
 from evalkit.report.text import cost_text, counted, cut, json_text
@@ -104,6 +104,7 @@ class ReportModel:
         reason: why, one sentence; where there are several reasons it counts them, and the notices tell them.
         summary: what was run, one sentence.
         compared: what it is compared with, one sentence.
+        notes: what a reader of the numbers should know.
         conditions: the manifest as (label, value).
     """
 
@@ -117,6 +118,7 @@ class ReportModel:
     compared: str
     blocking: tuple[Notice, ...]
     inconclusive: tuple[Notice, ...]
+    notes: tuple[str, ...]
     tallies: tuple[Tally, ...]
     facets: tuple[Facet, ...]
     sections: tuple[Section, ...]
@@ -161,6 +163,8 @@ def build_report(
     traces: Callable[[list[str]], Mapping[str, Trace]],
     account: Account = NOTHING_SPENT,
     background: Background = NO_BACKGROUND,
+    *,
+    notices: Sequence[str] = (),
 ) -> ReportModel:
     """The page's content.
 
@@ -169,6 +173,7 @@ def build_report(
         cases: by id; only those that are told in full are asked for.
         traces: digests to the replayed traces, as far as they were kept; called once.
         account: what the run spent.
+        notices: what a reader of the run's numbers should know (`verdict.notices`).
     """
     ordered = sorted(verdicts, key=_urgency)
     loud = [verdict.case_id for verdict in ordered if is_loud(verdict)][:_DETAILED_CASES]
@@ -196,12 +201,13 @@ def build_report(
         compared=_compared(background.baseline, rows),
         blocking=_notices(decision.blocking, anchors),
         inconclusive=_notices(decision.inconclusive, anchors),
+        notes=tuple(cut(notice, SENTENCE) for notice in notices),
         tallies=tuple(_tally(key, label, rows) for key, label in KEY_LABELS),
         facets=tuple(_facets(ordered)),
         sections=tuple(_sections(rows)),
-        history=build_history(nights, manifest, verdicts, decision) if nights else NO_HISTORY,
+        history=build_history(nights, manifest, verdicts, decision, background.baseline),
         coverage=None if background.coverage is None else view_coverage(background.coverage),
-        conditions=(*_conditions(manifest), *_baseline(background.baseline), *_spent(account)),
+        conditions=(*_conditions(manifest), *_spent(account)),
     )
 
 
@@ -315,11 +321,6 @@ def _compared(info: BaselineInfo | None, rows: Sequence[Row]) -> str:
 
 def _notices(found: Sequence[tuple[str, str]], anchors: Mapping[str, str]) -> tuple[Notice, ...]:
     return tuple(Notice(case_id, cut(sentence, SENTENCE), anchors.get(case_id, "")) for case_id, sentence in found)
-
-
-def _baseline(info: BaselineInfo | None) -> Iterator[tuple[str, str]]:
-    if info is not None:
-        yield "baseline", f"run {info.run_id}, set by {info.actor} at {info.set_at}: {info.reason}"
 
 
 def _conditions(manifest: Manifest) -> Iterator[tuple[str, str]]:

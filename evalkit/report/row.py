@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from evalkit.report.detail import Detail
 from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interval
-from evalkit.report.text import baseline_text, cost_text, cut, interval_text, p_text, rate_text
+from evalkit.report.text import baseline_text, cost_text, counted, cut, interval_text, p_text, percent, rate_text
 from evalkit.report.trend import NO_TREND, Trend
 from evalkit.suite.model import Sample
 from evalkit.verdict.model import CaseVerdict
@@ -54,6 +54,7 @@ class Row:
         href: the incident's link where it is a web address.
         detail: None where the case is told in short.
         command: what reproduces it.
+        facts: what else its samples say, as (label, value).
     """
 
     verdict: CaseVerdict
@@ -77,6 +78,7 @@ class Row:
     trend: Trend
     href: str
     command: str
+    facts: tuple[tuple[str, str], ...] = ()
     detail: Detail | None = None
 
     @property
@@ -134,6 +136,7 @@ def build_row(
         trend=trend,
         href=verdict.link if verdict.link.startswith(("https://", "http://")) else "",
         command=command,
+        facts=tuple(_facts(verdict)),
         detail=detail,
     )
 
@@ -161,6 +164,24 @@ def _remarks(verdict: CaseVerdict, keys: Sequence[Key]) -> Iterator[str]:
     yield verdict.change
     if verdict.deterministic:
         yield "deterministic"
+
+
+def _facts(verdict: CaseVerdict) -> Iterator[tuple[str, str]]:
+    if verdict.stability != "UNKNOWN":
+        yield "stability", verdict.stability.lower().replace("_", " ")
+    for many in verdict.many_runs:
+        if many.all_pass is not None and many.one_passes is not None:
+            all_pass = f"{percent(many.all_pass)} ({interval_text(many.low, many.high)})"
+            yield f"{many.k} runs in a row", f"all pass: {all_pass}; at least one does: {percent(many.one_passes)}"
+    if verdict.more_samples is not None:
+        yield "to be sure", f"{counted(verdict.more_samples, 'more sample')} are likely to tell"
+    if verdict.detectable_drop is not None:
+        yield "could have seen", f"a drop of {percent(verdict.detectable_drop)} or more, 4 times of 5"
+    for label, text in (("too few samples", verdict.underpowered), ("baseline not compared", verdict.stale)):
+        if text:
+            yield label, cut(text, SENTENCE)
+    if verdict.samples_fixed and verdict.samples_saved > 0:
+        yield "stopped early", f"{counted(verdict.samples_saved, 'sample')} of {verdict.samples_fixed:,} saved"
 
 
 def _counts(verdict: CaseVerdict) -> str:

@@ -251,6 +251,7 @@ def test_the_page_tells_history_coverage_and_baseline() -> None:
     parts.background = background(parts)
     text = Page(render_html(parts.model())).text
     assert "blessed by mira@shop.example on 2026-02-28: release 2.3 went out" in text
-    assert "the pass rate changed with the run of 2026-03-01" in text
+    assert "that ran every night the pass rate fell from" in text
+    assert "2026-02-28 09:00" in text
     assert "No case touches: delete_account" in text
     assert "in 9 nights" in text
