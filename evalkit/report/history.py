@@ -19,6 +19,7 @@ CHART_WIDTH, CHART_HEIGHT = 1000, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 985, 12, 116
 _COST_TOP, _COST_BOTTOM = 134, 176
 _MOST_SHIFTS = 20
+_MOST_TOLD = 3
 _LOWS = (0.95, 0.9, 0.8, 0.5, 0.0)
 
 
@@ -142,8 +143,10 @@ def _told(trend: Trend) -> Iterator[str]:
     over = f"Over the {counted(trend.shared, 'case')} that ran every night"
     if not trend.suite:
         yield f"{over} no lasting change of the pass rate is shown."
-    for shift in trend.suite:
-        yield f"{over} the pass rate {_shift(shift)}."
+        return
+    told = [f"it {_shift(shift)}." for shift in trend.suite[-_MOST_TOLD:]]
+    often = f" {len(trend.suite)} times, at last" if len(trend.suite) > _MOST_TOLD else ""
+    yield f"{over} the pass rate changed{often}: {' '.join(told)}"
 
 
 def _shift(shift: Shift) -> str:

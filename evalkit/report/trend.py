@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalkit.report.text import percent
+from evalkit.report.text import counted, percent
 from evalkit.verdict.history import Night
 
 __all__ = ["NO_TREND", "TREND_HEIGHT", "TREND_WIDTH", "Trend", "draw_trend"]
@@ -22,12 +22,14 @@ class Trend:
     Attributes:
         line: path data; nights without a result leave a gap.
         last: path data of the last night's point, a stroke without length.
-        text: the same in words; empty where there is nothing to compare.
+        text: the rate before in words; empty where there is nothing to compare.
+        nights: of how many nights that is.
     """
 
     line: str = ""
     last: str = ""
     text: str = ""
+    nights: str = ""
 
 
 NO_TREND = Trend()
@@ -56,8 +58,7 @@ def draw_trend(case_id: str, nights: Sequence[Night], now: tuple[int, int]) -> T
         joined = rate is not None
     last = "" if places[-1][1] is None else f"M{_RIGHT} {_y(places[-1][1])}h0"
     rate = sum(passed for passed, _ in before) / sum(n for _, n in before)
-    nights_text = "1 night" if len(before) == 1 else f"{len(before)} nights"
-    return Trend(line, last, f"{percent(rate)} in {nights_text}")
+    return Trend(line, last, f"{percent(rate)} before", counted(len(before), "night"))
 
 
 def _y(rate: float) -> str:

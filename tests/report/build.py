@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -312,14 +313,13 @@ def blocked_run() -> RunParts:
 
 def background(parts: RunParts, nights: int = 9) -> Background:
     """Earlier nights of a run, all of which went better; its baseline; and its cases' coverage."""
-    before = []
+    chance = random.Random(2)
+    before: list[Night] = []
     for number in range(nights):
-        cases = {verdict.case_id: (20 - (number % 4 == 3), 20) for verdict in parts.verdicts}
+        cases = {verdict.case_id: (20 - (chance.random() < 0.1), 20) for verdict in parts.verdicts}
         passed, n = (sum(counts[at] for counts in cases.values()) for at in (0, 1))
-        day = f"2026-02-{20 + number:02d}T01:00:00Z"
-        before.append(
-            Night(f"202602{20 + number}T010000Z-release-aa{number:02d}", day, passed, n, 0.4, cases, outcome="PASS")
-        )
+        day = f"2026-02-{28 - nights + number + 1:02d}T01:00:00Z"
+        before.append(Night(f"{day[:10]}-release", day, passed, n, chance.uniform(0.3, 0.4), cases, outcome="PASS"))
     info = BaselineInfo(
         before[-1].run_id, "release", "mira@shop.example", "release 2.3 went out", "2026-02-28T09:00:00Z"
     )

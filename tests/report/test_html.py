@@ -251,7 +251,8 @@ def test_the_page_tells_history_coverage_and_baseline() -> None:
     parts.background = background(parts)
     text = Page(render_html(parts.model())).text
     assert "blessed by mira@shop.example on 2026-02-28: release 2.3 went out" in text
-    assert "that ran every night the pass rate fell from" in text
+    assert "that ran every night the pass rate changed" in text
+    assert "with the run of 2026-03-01" in text
     assert "2026-02-28 09:00" in text
     assert "No case touches: delete_account" in text
-    assert "in 9 nights" in text
+    assert "98.9% before, 9 nights" in text
