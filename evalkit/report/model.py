@@ -288,8 +288,6 @@ def _sections(rows: Sequence[Row]) -> Iterator[Section]:
 
 
 def _reason(decision: Decision) -> str:
-    if not decision.blocking and not decision.inconclusive:
-        return cut(f"{decision.reason[:1].upper()}{decision.reason[1:]}.", SENTENCE)
     if len(decision.blocking) + len(decision.inconclusive) < 2:
         return cut(decision.reason, SENTENCE)
     blocking = len({case_id for case_id, _ in decision.blocking})
