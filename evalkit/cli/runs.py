@@ -11,7 +11,7 @@ from evalkit.cli.common import as_json, echo_json, print_table, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
-__all__ = ["baseline", "gate", "replay", "report", "run"]
+__all__ = ["baseline", "gate", "replay", "report", "run", "worker_count"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
@@ -142,7 +142,7 @@ def run(
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
 
-    count = _workers(workers)
+    count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
     with ProgressLine() as progress:
         if resume is not None:
@@ -240,7 +240,8 @@ def show_(suite: str, as_json: bool) -> None:
     print_table(["case", "passed", "rate"], rows, flexible=0)
 
 
-def _workers(text: str) -> int | None:
+def worker_count(text: str) -> int | None:
+    """What ``-n`` says; None for auto."""
     if text == "auto":
         return None
     if not text.isdecimal() or int(text) < 1:
