@@ -105,9 +105,10 @@ def ab_suite(
             reason=reason,
             environment=found,
             layers=held,
+            world=settings.world.json(),
         )
         start_run(folder / arm, manifest)
-    plan = ABPlan((a.name, b.name), suites[0].samples, blocks, primary, alpha, suites[0].budget)
+    plan = ABPlan((a.name, b.name), suites[0].samples or _SAMPLES, blocks, primary, alpha, suites[0].budget)
     write_plan(folder, plan)
     return _do(folder, plan, settings, suites, cases, workers, executor, on_progress)
 
@@ -225,6 +226,7 @@ def _suites(
                 suite,
                 target=suite.target or settings.target,
                 samples=samples or suite.samples or _SAMPLES,
+                sequential=False,
                 baseline=suite.baseline or baseline_beside(path),
                 on_miss=(*suite.on_miss, *settings.on_miss),
                 prices=settings.prices,

@@ -12,6 +12,7 @@ from evalkit.errors import ExitCode
 from evalkit.suite.account import read_account
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import Decision
+from evalkit.verdict.notices import run_notices
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -30,12 +31,14 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
     """
     manifest, suite, cases, samples = load_run(folder, settings)
     account = read_account(folder)
-    verdicts = judged(suite, cases, samples, account)
+    verdicts = judged(suite, cases, samples, account, at=manifest.started_at)
     problems = current_lock_problems(settings.cases)
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
     decision = decide(verdicts, read_lock(settings.cases), problems)
-    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
+    return Run(
+        folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, run_notices(samples, verdicts)
+    )
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:

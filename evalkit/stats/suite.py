@@ -28,6 +28,7 @@ __all__ = [
     "detectable_difference",
     "differences",
     "effective_runs",
+    "suite_rate",
     "this_suite_interval",
 ]
 
@@ -91,6 +92,20 @@ def this_suite_interval(
     check_share("level", level)
     (p1, runs1), (p2, runs2) = effective_runs(x1, n1, x2, n2)
     return mover(p1, wilson(p1 * runs1, runs1, level), p2, wilson(p2 * runs2, runs2, level))
+
+
+def suite_rate(x: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+    """The mean of the cases' pass rates in one arm, with Wilson's interval at its effective number of runs.
+
+    The cases are fixed and each weighs the same, however many runs it had.
+
+    Raises:
+        InputError: counts can't be, there are no cases, or a case has no runs.
+    """
+    check_share("level", level)
+    ((passed, runs), _) = _arms(x, n, x, n)
+    mean, effective = _effective(passed, runs)
+    return mean, *wilson(mean * effective, effective, level)
 
 
 def effective_runs(

@@ -10,7 +10,7 @@ from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
 from evalkit.suite.model import Policy, Sample
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.absolute import min_rate, zero_failures
+from evalkit.verdict.absolute import acceptance, min_rate, zero_failures
 from evalkit.verdict.baseline import Baseline, checks_digest
 from evalkit.verdict.family import Regression, regressions
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Word
@@ -44,25 +44,29 @@ def case_verdicts(
     frozen: bool,
     planned: int = 0,
     stopped: str = "",
+    stale: Mapping[str, str] | None = None,
 ) -> list[CaseVerdict]:
     """One verdict a case, in the order of `cases`.
 
-    The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`). A case
-    whose gating checks changed since the baseline has none.
+    The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`).
 
     Args:
+        stale: case id to why its baseline says nothing any more (`verdict.staleness`): it is not compared with.
         planned: samples a case should have.
         stopped: why the run stopped before its end: a case that lacks samples passes nothing then.
         frozen: whether everything the target saw was frozen: then equal replays prove that there is no variance.
     """
     counts = {case.id: _count(samples.get(case.id, ())) for case in cases}
-    rows = {case.id: _baseline_row(case, baseline) for case in cases}
+    stale = stale or {}
+    rows = {case.id: None if case.id in stale else _baseline_row(case, baseline) for case in cases}
     compared = _regressions(counts, rows)
     verdicts = []
     for case in cases:
         found = samples.get(case.id, ())
         deterministic = frozen and len(found) > 1 and len({s.trace for s in found if s.trace}) == 1
         verdict = _verdict(case, counts[case.id], found, policy, rows[case.id], compared.get(case.id), deterministic)
+        if case.id in stale:
+            verdict = replace(verdict, change="stale baseline", stale=stale[case.id])
         if stopped and len(found) < planned and verdict.verdict != "FAIL":
             reason = f"only {len(found)} of {planned} samples: {stopped}"
             verdict = replace(verdict, verdict="INCONCLUSIVE", reason=reason)
@@ -132,6 +136,8 @@ def _decide(counts: _Counts, policy: Policy, deterministic: bool) -> tuple[Word,
         return word, f"{counts.n} equal replays: the target is deterministic"
     if policy.kind == "zero_failures":
         ruling = zero_failures(counts.passed, counts.n, policy.alpha)
+    elif policy.kind == "acceptance":
+        ruling = acceptance(counts.passed, counts.n, p_good=policy.p_good, p_bad=policy.p_bad, alpha=policy.alpha)
     else:
         ruling = min_rate(counts.passed, counts.n, policy.min_rate, policy.alpha)
     if ruling.word == "PASS" or ruling.word == "FAIL":
