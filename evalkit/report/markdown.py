@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evalkit.report.markdown_text import code, escaped
+from evalkit.report.escapes import code, escaped
 from evalkit.report.model import ReportModel, Row
 from evalkit.report.text import counted
 
