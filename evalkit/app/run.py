@@ -19,7 +19,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
+from evalkit.errors import ConfigError, ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
@@ -39,7 +39,7 @@ from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.staleness import stale_cases
+from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 __all__ = [
     "Run",
@@ -221,16 +221,17 @@ def judged(
         baseline: the suite's own where it is None.
     """
     baseline = baseline or suite_baseline(suite)
-    return case_verdicts(
+    stale = stale_cases(cases, samples, baseline, suite.baseline_rules, at)
+    verdicts = case_verdicts(
         cases,
         samples,
         suite.policy,
-        baseline,
+        fresh_part(baseline, stale),
         frozen=suite.mode == "exact",
         planned=suite.samples or 0,
         stopped=account.stopped,
-        stale=stale_cases(cases, samples, baseline, suite.baseline_rules, at),
     )
+    return with_staleness(verdicts, stale)
 
 
 def baseline_path(suite_path: Path) -> Path:
@@ -351,7 +352,7 @@ def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             )
         case = reference(path)
         if case.digest != digest:
-            raise ConfigError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)
     return found
 

@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "gateway": ("evalkit.cli.gateway:gateway", "Serve a case's model and tools to an agent in any language."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
     "ab": ("evalkit.cli.ab:ab", "Two prompts, models or agents, in turns, compared case by case."),
-    "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
+    "gate": ("evalkit.cli.gating:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
     "trend": ("evalkit.cli.nights:trend", "A suite over its nights, and where it changed."),
     "baseline": ("evalkit.cli.baselines:baseline", "What later runs are compared with: set, bless, show, compare."),

@@ -44,29 +44,25 @@ def case_verdicts(
     frozen: bool,
     planned: int = 0,
     stopped: str = "",
-    stale: Mapping[str, str] | None = None,
 ) -> list[CaseVerdict]:
     """One verdict a case, in the order of `cases`.
 
-    The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`).
+    The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`). A case
+    whose gating checks changed since the baseline has none.
 
     Args:
-        stale: case id to why its baseline says nothing any more (`verdict.staleness`): it is not compared with.
         planned: samples a case should have.
         stopped: why the run stopped before its end: a case that lacks samples passes nothing then.
         frozen: whether everything the target saw was frozen: then equal replays prove that there is no variance.
     """
     counts = {case.id: _count(samples.get(case.id, ())) for case in cases}
-    stale = stale or {}
-    rows = {case.id: None if case.id in stale else _baseline_row(case, baseline) for case in cases}
+    rows = {case.id: _baseline_row(case, baseline) for case in cases}
     compared = _regressions(counts, rows)
     verdicts = []
     for case in cases:
         found = samples.get(case.id, ())
         deterministic = frozen and len(found) > 1 and len({s.trace for s in found if s.trace}) == 1
         verdict = _verdict(case, counts[case.id], found, policy, rows[case.id], compared.get(case.id), deterministic)
-        if case.id in stale:
-            verdict = replace(verdict, change="stale baseline", stale=stale[case.id])
         if stopped and len(found) < planned and verdict.verdict != "FAIL":
             reason = f"only {len(found)} of {planned} samples: {stopped}"
             verdict = replace(verdict, verdict="INCONCLUSIVE", reason=reason)
