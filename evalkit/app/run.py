@@ -48,10 +48,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Run",
+    "baseline_beside",
     "baseline_path",
+    "cases_of",
+    "check_cost_budget",
+    "executor_for",
     "exit_code",
     "finish",
     "judged",
+    "layers_of",
     "load_run",
     "resume_suite",
     "run_suite",
@@ -116,13 +121,13 @@ def run_suite(
     suite = replace(
         suite,
         target=suite.target or settings.target,
-        baseline=baseline or suite.baseline or _beside(path),
+        baseline=baseline or suite.baseline or baseline_beside(path),
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )
     cases = select_cases(settings.cases, suite.select)
-    _check_prices(suite, cases)
-    layers = _layers(suite, cases)
+    check_cost_budget(suite, cases)
+    layers = layers_of(suite, cases)
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
@@ -163,10 +168,10 @@ def resume_suite(
     known = Budget(**read_account(folder).limits)  # type: ignore[arg-type]  # limits that `json` made
     limits = suite.budget.with_limits(known).with_limits(budget)
     suite = replace(suite, budget=limits, prices=settings.prices or suite.prices)
-    cases = _cases_of(manifest, settings.cases, folder)
+    cases = cases_of(manifest, settings.cases, folder)
     whole = (folder / SAMPLES_NAME).exists() and not (folder / JOURNAL_NAME).exists()
     if not whole:
-        _check_prices(suite, cases)
+        check_cost_budget(suite, cases)
     if whole:
         return finish(folder, manifest, suite, cases, settings)
     return _do(folder, manifest, suite, cases, settings, workers, executor, on_progress)
@@ -180,7 +185,7 @@ def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[Ca
     """
     manifest = read_manifest(folder)
     samples = read_samples(folder)
-    return manifest, suite_from_json(manifest.suite, str(folder)), _cases_of(manifest, settings.cases, folder), samples
+    return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
 
 
 def exit_code(run: Run) -> ExitCode:
@@ -243,7 +248,8 @@ def baseline_path(suite_path: Path) -> Path:
     return suite_path.with_name(f"{suite_path.stem}.baseline.parquet")
 
 
-def _beside(path: str | Path) -> str:
+def baseline_beside(path: str | Path) -> str:
+    """The baseline beside a suite, where there is one; empty otherwise."""
     found = baseline_path(Path(path))
     return str(found) if found.exists() else ""
 
@@ -261,7 +267,7 @@ def _do(
     count = workers or os.cpu_count() or 1
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    chosen = executor or _executor(suite, cases, workers, count)
+    chosen = executor or executor_for(suite, cases, workers, count)
     try:
         execute(
             folder,
@@ -286,7 +292,7 @@ def _kept(run: Run) -> Run:
     return replace(run, notices=(*run.notices, fault)) if fault else run
 
 
-def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:
+def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
     """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
     if suite.budget.cost_usd is None or suite.model is None or not suite.live:
         return
@@ -303,7 +309,7 @@ def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
     return [is_outside(suite.target or case.target) for case in cases]
 
 
-def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
+def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     """What will keep the run's replays from the world; said in the manifest and the report.
 
     Raises:
@@ -320,8 +326,13 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     return held.told(live=suite.live)
 
 
-def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
-    """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
+def executor_for(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
+    """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it.
+
+    Args:
+        workers: as asked for; None for one a core.
+        count: how many that makes.
+    """
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox"
     if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
@@ -339,7 +350,7 @@ def suite_baseline(suite: Suite) -> Baseline | None:
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
 
 
-def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
+def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
     """The run's cases as they were run; a version that is gone or is another one now is refused."""
     found: list[CaseRef] = []
     for case_id, version, digest, _ in manifest.cases:
