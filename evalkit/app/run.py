@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
@@ -19,6 +19,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
+from evalkit.distil.coverage import coverage
 from evalkit.errors import ConfigError, ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
@@ -37,22 +38,33 @@ from evalkit.suite.select import CaseRef, reference, select_cases
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
+from evalkit.verdict.history import Night, read_history
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
 from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
+if TYPE_CHECKING:
+    from evalkit.report.model import Background
+
 __all__ = [
     "Run",
+    "baseline_beside",
     "baseline_path",
+    "cases_of",
+    "check_cost_budget",
+    "executor_for",
     "exit_code",
     "finish",
     "judged",
+    "layers_of",
     "load_run",
     "resume_suite",
     "run_suite",
     "suite_baseline",
 ]
 
+_MOST_COVERED = 1_000
+"""Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
 _SMALL_RUN = 400
 """Exact replays below which starting worker processes (about a second) costs more than it saves."""
 
@@ -109,13 +121,13 @@ def run_suite(
     suite = replace(
         suite,
         target=suite.target or settings.target,
-        baseline=baseline or suite.baseline or _beside(path),
+        baseline=baseline or suite.baseline or baseline_beside(path),
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )
     cases = select_cases(settings.cases, suite.select)
-    _check_prices(suite, cases)
-    layers = _layers(suite, cases)
+    check_cost_budget(suite, cases)
+    layers = layers_of(suite, cases)
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
@@ -156,10 +168,10 @@ def resume_suite(
     known = Budget(**read_account(folder).limits)  # type: ignore[arg-type]  # limits that `json` made
     limits = suite.budget.with_limits(known).with_limits(budget)
     suite = replace(suite, budget=limits, prices=settings.prices or suite.prices)
-    cases = _cases_of(manifest, settings.cases, folder)
+    cases = cases_of(manifest, settings.cases, folder)
     whole = (folder / SAMPLES_NAME).exists() and not (folder / JOURNAL_NAME).exists()
     if not whole:
-        _check_prices(suite, cases)
+        check_cost_budget(suite, cases)
     if whole:
         return finish(folder, manifest, suite, cases, settings)
     return _do(folder, manifest, suite, cases, settings, workers, executor, on_progress)
@@ -173,7 +185,7 @@ def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[Ca
     """
     manifest = read_manifest(folder)
     samples = read_samples(folder)
-    return manifest, suite_from_json(manifest.suite, str(folder)), _cases_of(manifest, settings.cases, folder), samples
+    return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
 
 
 def exit_code(run: Run) -> ExitCode:
@@ -194,8 +206,10 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
     notices = run_notices(samples, verdicts)
     run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
+    by_need = _CasesByNeed(cases)
+    seen_against = _background(manifest, suite, by_need, settings)
     write_reports(
-        run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account, notices
+        folder, manifest, verdicts, decision, samples, by_need, _traces(folder), account, notices, seen_against
     )
     return run
 
@@ -234,7 +248,8 @@ def baseline_path(suite_path: Path) -> Path:
     return suite_path.with_name(f"{suite_path.stem}.baseline.parquet")
 
 
-def _beside(path: str | Path) -> str:
+def baseline_beside(path: str | Path) -> str:
+    """The baseline beside a suite, where there is one; empty otherwise."""
     found = baseline_path(Path(path))
     return str(found) if found.exists() else ""
 
@@ -252,7 +267,7 @@ def _do(
     count = workers or os.cpu_count() or 1
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    chosen = executor or _executor(suite, cases, workers, count)
+    chosen = executor or executor_for(suite, cases, workers, count)
     try:
         execute(
             folder,
@@ -277,7 +292,7 @@ def _kept(run: Run) -> Run:
     return replace(run, notices=(*run.notices, fault)) if fault else run
 
 
-def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:
+def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
     """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
     if suite.budget.cost_usd is None or suite.model is None or not suite.live:
         return
@@ -294,7 +309,7 @@ def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
     return [is_outside(suite.target or case.target) for case in cases]
 
 
-def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
+def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     """What will keep the run's replays from the world; said in the manifest and the report.
 
     Raises:
@@ -311,8 +326,13 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     return held.told(live=suite.live)
 
 
-def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
-    """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
+def executor_for(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
+    """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it.
+
+    Args:
+        workers: as asked for; None for one a core.
+        count: how many that makes.
+    """
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox"
     if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
@@ -330,7 +350,7 @@ def suite_baseline(suite: Suite) -> Baseline | None:
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
 
 
-def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
+def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
     """The run's cases as they were run; a version that is gone or is another one now is refused."""
     found: list[CaseRef] = []
     for case_id, version, digest, _ in manifest.cases:
@@ -344,6 +364,28 @@ def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)
     return found
+
+
+def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], settings: Settings) -> Background:
+    """What the report sees the run against: earlier nights, the baseline, and what its cases cover."""
+    from evalkit.report.model import Background
+
+    baseline = suite_baseline(suite)
+    return Background(
+        nights=_nights(manifest),
+        baseline=None if baseline is None else baseline.info,
+        coverage=coverage(cases.values(), [name for name, _ in settings.effects])
+        if len(cases) <= _MOST_COVERED
+        else None,
+    )
+
+
+def _nights(manifest: Manifest) -> tuple[Night, ...]:
+    """The suite's nights; a broken history stops no report: it is told of where this run can't be added to it."""
+    try:
+        return read_history(Path(manifest.history)) if manifest.history else ()
+    except InputError:
+        return ()
 
 
 class _CasesByNeed(Mapping[str, Case]):

@@ -11,7 +11,7 @@ from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
-__all__ = ["replay", "report", "run"]
+__all__ = ["replay", "report", "run", "worker_count"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
@@ -144,7 +144,7 @@ def run(
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
 
-    count = _workers(workers)
+    count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
     with ProgressLine() as progress:
         if resume is not None:
@@ -185,7 +185,8 @@ def report(run: Path) -> None:
     say(str(done.folder / "report.html"))
 
 
-def _workers(text: str) -> int | None:
+def worker_count(text: str) -> int | None:
+    """What ``-n`` says; None for auto."""
     if text == "auto":
         return None
     if not text.isdecimal() or int(text) < 1:
