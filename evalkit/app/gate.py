@@ -10,6 +10,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
 from evalkit.errors import ExitCode
 from evalkit.suite.account import read_account
+from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import Decision
 
@@ -30,12 +31,12 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
     """
     manifest, suite, cases, samples = load_run(folder, settings)
     account = read_account(folder)
-    verdicts = judged(suite, cases, samples, account)
+    verdicts = judged(manifest, suite, cases, samples, account)
     problems = current_lock_problems(settings.cases)
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
     decision = decide(verdicts, read_lock(settings.cases), problems)
-    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
+    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, suite_effect(verdicts))
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:

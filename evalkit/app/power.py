@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.errors import InputError
+from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.normal_power import normal_n_for_drop
-from evalkit.stats.power import acceptance_plan, detectable_drop, n_for_drop, zero_failure_bound
+from evalkit.stats.power import detectable_drop, n_for_drop, zero_failure_bound
 from evalkit.stats.sprt import sprt_plan
 from evalkit.stats.stopping import characteristics
 from evalkit.suite.config import load_suite

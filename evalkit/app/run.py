@@ -31,12 +31,15 @@ from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
-from evalkit.suite.run import execute
+from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, reference, select_cases
 from evalkit.verdict.baseline import Baseline, read_baseline
-from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.compare import baseline_rows, case_verdicts
+from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
-from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
+from evalkit.verdict.plans import Plans, make_plans
+from evalkit.verdict.schedule import wanted
 
 __all__ = [
     "Run",
@@ -62,6 +65,7 @@ class Run:
         folder: where its files are.
         samples: by case id, in index order.
         account: what it spent, and whether its budget stopped it.
+        effect: the suite against its baseline; None without one.
     """
 
     folder: Path
@@ -71,6 +75,22 @@ class Run:
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision
     account: Account = NOTHING_SPENT
+    effect: SuiteEffect | None = None
+
+    @property
+    def samples_taken(self) -> int:
+        """Samples of all cases."""
+        return sum(verdict.samples for verdict in self.verdicts)
+
+    @property
+    def samples_fixed(self) -> int:
+        """Samples that the policies take where none are saved by stopping early."""
+        return sum(verdict.samples_fixed for verdict in self.verdicts)
+
+    @property
+    def calls_saved(self) -> int:
+        """Live model calls that the samples not taken would have made."""
+        return sum(verdict.calls_saved for verdict in self.verdicts)
 
 
 def run_suite(
@@ -85,6 +105,7 @@ def run_suite(
     actor: str = "",
     reason: str = "",
     on_progress: Callable[[Progress], None] = lambda _: None,
+    on_warning: Callable[[str], None] = lambda _: None,
 ) -> Run:
     """Runs a suite from the beginning.
 
@@ -93,6 +114,7 @@ def run_suite(
         executor: ``serial``, ``fork`` or ``xdist``; empty chooses by the amount of work.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
+        on_warning: is told, before anything is replayed, what the samples will be too few for.
 
     Raises:
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
@@ -109,6 +131,9 @@ def run_suite(
     cases = select_cases(settings.cases, suite.select)
     _check_prices(suite, cases)
     layers = _layers(suite, cases)
+    measures = _measures(suite, cases)
+    plans = make_plans(suite, cases, measures)
+    underpowered = {case_id: said for case_id, plan in plans.items() if (said := plan.underpowered)}
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
@@ -118,10 +143,14 @@ def run_suite(
         reason=reason,
         environment=environment(settings.root),
         layers=layers,
+        measures=measures,
+        underpowered=underpowered,
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
-    return _do(folder, manifest, suite, cases, settings, workers, executor, on_progress)
+    for line in underpowered_lines(underpowered, frozen=suite.mode == "exact"):
+        on_warning(line)
+    return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 
 
 def resume_suite(
@@ -153,7 +182,8 @@ def resume_suite(
         _check_prices(suite, cases)
     if whole:
         return finish(folder, manifest, suite, cases, settings)
-    return _do(folder, manifest, suite, cases, settings, workers, executor, on_progress)
+    plans = make_plans(suite, cases, manifest.measures)
+    return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 
 
 def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], dict[str, list[Sample]]]:
@@ -168,11 +198,23 @@ def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[Ca
 
 
 def exit_code(run: Run) -> ExitCode:
-    """What `evalkit run` ends with: 1 when a case fails or regressed, 3 when one can't be told, else 0."""
-    words = {verdict.verdict for verdict in run.verdicts}
-    if "FAIL" in words:
+    """What `evalkit run` ends with: 1 when a case fails, 3 when one can't be told, else 0.
+
+    Cases that screening left alone are no reason for 3.
+    """
+    effects = {verdict.effect for verdict in run.verdicts if not verdict.screened}
+    if "blocks" in effects:
         return ExitCode.BLOCKED
-    return ExitCode.INCONCLUSIVE if "INCONCLUSIVE" in words else ExitCode.DONE
+    return ExitCode.INCONCLUSIVE if "unmeasured" in effects else ExitCode.DONE
+
+
+def underpowered_lines(underpowered: Mapping[str, str], *, frozen: bool) -> Iterator[str]:
+    """What is said before a run whose samples are too few; cases of one sentence share a line."""
+    unless = "; only cases whose replays are all equal need fewer" if frozen else ""
+    for said in dict.fromkeys(underpowered.values()):
+        cases = [case_id for case_id, one in underpowered.items() if one == said]
+        others = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+        yield f"UNDERPOWERED: {cases[0]}{others}: {said}{unless}"
 
 
 def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
@@ -180,26 +222,30 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     from evalkit.app.reporting import write_reports
 
     samples, account = read_samples(folder), read_account(folder)
-    verdicts = judged(suite, cases, samples, account)
+    verdicts = judged(manifest, suite, cases, samples, account)
+    effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
-    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account)
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect)
+    whole = _CasesByNeed(cases), _traces(folder)
+    write_reports(run.folder, manifest, verdicts, decision, samples, *whole, account, effect)
     return run
 
 
 def judged(
-    suite: Suite, cases: list[CaseRef], samples: Mapping[str, list[Sample]], account: Account
+    manifest: Manifest, suite: Suite, cases: list[CaseRef], samples: Mapping[str, list[Sample]], account: Account
 ) -> list[CaseVerdict]:
-    """The verdicts on a run's samples."""
+    """The verdicts on a run's samples, by the plans that the run was made for."""
     return case_verdicts(
         cases,
         samples,
-        suite.policy,
+        make_plans(suite, cases, manifest.measures),
         suite_baseline(suite),
         frozen=suite.mode == "exact",
-        planned=suite.samples or 0,
+        alpha=suite.policy.alpha,
         stopped=account.stopped,
+        pass_k=suite.pass_k,
+        underpowered=manifest.underpowered,
     )
 
 
@@ -219,6 +265,7 @@ def _do(
     suite: Suite,
     cases: list[CaseRef],
     settings: Settings,
+    plans: Plans,
     workers: int | None,
     executor: str,
     on_progress: Callable[[Progress], None],
@@ -226,21 +273,35 @@ def _do(
     count = workers or os.cpu_count() or 1
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    chosen = executor or _executor(suite, cases, workers, count)
+    chosen = executor or _executor(suite, cases, plans, workers, count)
+    opened = OpenRun(
+        folder,
+        suite,
+        cases,
+        executor=chosen,
+        workers=1 if chosen == "serial" else count,
+        on_progress=on_progress,
+        sanitizing=sanitizing_json(settings),
+        world=settings.world.json(),
+    )
     try:
-        execute(
-            folder,
-            suite,
-            cases,
-            executor=chosen,
-            workers=1 if chosen == "serial" else count,
-            on_progress=on_progress,
-            sanitizing=sanitizing_json(settings),
-            world=settings.world.json(),
-        )
+        with opened as run:
+            _take_samples(run, plans, twice=_twice(suite))
+            run.finish()
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
     return finish(folder, manifest, suite, cases, settings)
+
+
+def _take_samples(run: OpenRun, plans: Plans, *, twice: bool) -> None:
+    """Look by look, what the undecided cases need; until all are decided, or the budget is spent."""
+    while (lacking := wanted(plans, run.seen, frozen=twice)) and run.up_to(lacking):
+        pass
+
+
+def _twice(suite: Suite) -> bool:
+    """Whether two equal replays are enough."""
+    return suite.mode == "exact" and suite.sequential
 
 
 def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:
@@ -282,14 +343,14 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     return (*names, f"{UNSAFE} ({why})")
 
 
-def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
+def _executor(suite: Suite, cases: list[CaseRef], plans: Plans, workers: int | None, count: int) -> str:
     """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox"
     if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
         return "serial"
     if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
-        if len(cases) * (suite.samples or 1) <= _SMALL_RUN:
+        if sum(2 if _twice(suite) else plan.fixed for plan in plans.values()) <= _SMALL_RUN:
             return "serial"
         if can_fork():
             return "fork"
@@ -299,6 +360,12 @@ def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: in
 def suite_baseline(suite: Suite) -> Baseline | None:
     """The baseline that a suite names, if it does."""
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
+
+
+def _measures(suite: Suite, cases: list[CaseRef]) -> dict[str, tuple[int, int]]:
+    """Passes and samples in the suite's baseline, of each case that has one."""
+    rows = baseline_rows(cases, suite_baseline(suite))
+    return {case_id: (row.passed, row.n) for case_id, row in rows.items() if row is not None}
 
 
 def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:

@@ -307,6 +307,7 @@ def _row(verdict: CaseVerdict, samples: tuple[Sample, ...], detail: Detail | Non
 
 def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:
     words: dict[str, Key] = {"FAIL": "fail", "INCONCLUSIVE": "inconclusive", "PASS": "pass"}
+    words["DEGRADED_WITHIN_MARGIN"] = "regressed"
     changes: dict[str, Key] = {"regressed": "regressed", "improved": "improved"}
     keys = [words[verdict.verdict]]
     if verdict.change in changes:
@@ -319,6 +320,7 @@ def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:
 
 
 _WORDS = {"PASS": "Passes", "FAIL": "Fails", "INCONCLUSIVE": "Inconclusive"}
+_WORDS["DEGRADED_WITHIN_MARGIN"] = "Degraded within margin"
 
 
 def _remarks(verdict: CaseVerdict, keys: Sequence[Key]) -> Iterator[str]:
@@ -352,7 +354,7 @@ def _section_of(verdict: CaseVerdict) -> str:
 
 def _urgency(verdict: CaseVerdict) -> tuple[int, int, bool, float, str]:
     section = [key for key, _, _ in _SECTIONS].index(_section_of(verdict))
-    word = ("FAIL", "INCONCLUSIVE", "PASS").index(verdict.verdict)
+    word = ("FAIL", "DEGRADED_WITHIN_MARGIN", "INCONCLUSIVE", "PASS").index(verdict.verdict)
     rate = 1.0 if verdict.rate is None else verdict.rate
     return section, word, verdict.change != "improved", rate, verdict.case_id
 
