@@ -33,6 +33,7 @@ __all__ = [
     "result_lines",
     "run_json",
     "run_lines",
+    "saving_lines",
     "unsafe_lines",
 ]
 
@@ -191,6 +192,11 @@ def _tally_lines(run: Run) -> Iterator[str]:
     yield ", ".join(told)
     if run.effect is not None:
         yield effect_sentence(run.effect)
+    yield from saving_lines(run)
+
+
+def saving_lines(run: Run) -> Iterator[str]:
+    """What stopping early saved; nothing where it saved nothing."""
     saved = run.samples_fixed - run.samples_taken
     if saved > 0:
         calls = f"; {run.calls_saved:,} model calls saved" if run.calls_saved > 0 else ""
