@@ -13,6 +13,7 @@ from evalkit.suite.account import read_account
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import Decision
+from evalkit.verdict.notices import run_notices
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -36,7 +37,17 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
     decision = decide(verdicts, read_lock(settings.cases), problems)
-    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, suite_effect(verdicts))
+    return Run(
+        folder=folder,
+        manifest=manifest,
+        samples=samples,
+        cases=tuple(cases),
+        verdicts=tuple(verdicts),
+        decision=decision,
+        account=account,
+        effect=suite_effect(verdicts),
+        notices=run_notices(samples, verdicts),
+    )
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:

@@ -32,11 +32,12 @@ def write_reports(
     traces: Callable[[list[str]], Mapping[str, Trace]],
     account: Account,
     effect: SuiteEffect | None,
+    notices: Sequence[str] = (),
 ) -> None:
     """Writes all of a run's reports into its folder."""
-    model = build_report(manifest, verdicts, decision, samples, cases, traces, account)
+    model = build_report(manifest, verdicts, decision, samples, cases, traces, account, notices=notices)
     files = {
-        "verdicts.json": verdicts_json(verdicts, decision, effect),
+        "verdicts.json": verdicts_json(verdicts, decision, effect, notices),
         REPORT_NAME: render_html(model),
         "junit.xml": render_junit(model),
         "summary.md": render_markdown(model),

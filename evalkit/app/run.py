@@ -14,6 +14,7 @@ from typing import Any
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
+from evalkit.app.nights import chosen_history, keep_night, night_of
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
@@ -21,7 +22,7 @@ from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, RELAYED, UNSAFE
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
 from evalkit.playback.targets.reference import is_alone, is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.config import load_suite, suite_from_json
@@ -38,8 +39,10 @@ from evalkit.verdict.compare import baseline_rows, case_verdicts
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
+from evalkit.verdict.notices import run_notices
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
+from evalkit.verdict.staleness import stale_cases
 
 __all__ = [
     "Run",
@@ -66,6 +69,7 @@ class Run:
         samples: by case id, in index order.
         account: what it spent, and whether its budget stopped it.
         effect: the suite against its baseline; None without one.
+        notices: what a reader of its numbers should know, a sentence each.
     """
 
     folder: Path
@@ -76,6 +80,7 @@ class Run:
     decision: Decision
     account: Account = NOTHING_SPENT
     effect: SuiteEffect | None = None
+    notices: tuple[str, ...] = ()
 
     @property
     def samples_taken(self) -> int:
@@ -104,6 +109,7 @@ def run_suite(
     baseline: str = "",
     actor: str = "",
     reason: str = "",
+    history: bool | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     on_warning: Callable[[str], None] = lambda _: None,
 ) -> Run:
@@ -115,6 +121,7 @@ def run_suite(
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
         on_warning: is told, before anything is replayed, what the samples will be too few for.
+        history: whether the run is kept in the suite's history; None for runs of the suite as its file has it.
 
     Raises:
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
@@ -131,20 +138,23 @@ def run_suite(
     cases = select_cases(settings.cases, suite.select)
     _check_prices(suite, cases)
     layers = _layers(suite, cases)
-    measures = _measures(suite, cases)
+    started_at = now_utc()
+    measures = _measures(suite, cases, started_at)
     plans = make_plans(suite, cases, measures)
     underpowered = {case_id: said for case_id, plan in plans.items() if (said := plan.underpowered)}
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
         cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
-        started_at=now_utc(),
+        started_at=started_at,
         actor=actor or settings.actor,
         reason=reason,
         environment=environment(settings.root),
         layers=layers,
         measures=measures,
         underpowered=underpowered,
+        history=chosen_history(Path(path), suite.history, overrides or {}, history),
+        world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -226,26 +236,39 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect)
+    notices = run_notices(samples, verdicts)
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
     whole = _CasesByNeed(cases), _traces(folder)
-    write_reports(run.folder, manifest, verdicts, decision, samples, *whole, account, effect)
+    write_reports(run.folder, manifest, verdicts, decision, samples, *whole, account, effect, notices)
     return run
 
 
 def judged(
-    manifest: Manifest, suite: Suite, cases: list[CaseRef], samples: Mapping[str, list[Sample]], account: Account
+    manifest: Manifest,
+    suite: Suite,
+    cases: list[CaseRef],
+    samples: Mapping[str, list[Sample]],
+    account: Account,
+    *,
+    baseline: Baseline | None = None,
 ) -> list[CaseVerdict]:
-    """The verdicts on a run's samples, by the plans that the run was made for."""
+    """The verdicts on a run's samples, by the plans that the run was made for.
+
+    Args:
+        baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
+    """
+    baseline = baseline or suite_baseline(suite)
     return case_verdicts(
         cases,
         samples,
         make_plans(suite, cases, manifest.measures),
-        suite_baseline(suite),
+        baseline,
         frozen=suite.mode == "exact",
         alpha=suite.policy.alpha,
         stopped=account.stopped,
         pass_k=suite.pass_k,
         underpowered=manifest.underpowered,
+        stale=stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at),
     )
 
 
@@ -282,7 +305,7 @@ def _do(
         workers=1 if chosen == "serial" else count,
         on_progress=on_progress,
         sanitizing=sanitizing_json(settings),
-        world=settings.world.json(),
+        world=manifest.world,
     )
     try:
         with opened as run:
@@ -290,7 +313,15 @@ def _do(
             run.finish()
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
-    return finish(folder, manifest, suite, cases, settings)
+    return _kept(finish(folder, manifest, suite, cases, settings))
+
+
+def _kept(run: Run) -> Run:
+    """A run that has just ended is kept in its suite's history, where it is whole and asked for."""
+    if not run.manifest.history or run.account.stopped:
+        return run
+    fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
+    return replace(run, notices=(*run.notices, fault)) if fault else run
 
 
 def _take_samples(run: OpenRun, plans: Plans, *, twice: bool) -> None:
@@ -333,14 +364,9 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
     held = probe_layers()
-    names = (*LAYERS, *held.names, *([RELAYED] if suite.live else []))
-    if held.safe:
-        return names
-    why = "; ".join(f"{name}: {reason}" for name, reason in held.missing.items())
-    if not suite.unsafe_replay:
-        cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
-        raise ReplayRefused(f"Landlock and seccomp don't hold here ({why})", "sandbox", cure)
-    return (*names, f"{UNSAFE} ({why})")
+    if not held.safe and not suite.unsafe_replay:
+        raise ReplayRefused(*held.refusal("sandbox"))
+    return held.told(live=suite.live)
 
 
 def _executor(suite: Suite, cases: list[CaseRef], plans: Plans, workers: int | None, count: int) -> str:
@@ -362,10 +388,11 @@ def suite_baseline(suite: Suite) -> Baseline | None:
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
 
 
-def _measures(suite: Suite, cases: list[CaseRef]) -> dict[str, tuple[int, int]]:
-    """Passes and samples in the suite's baseline, of each case that has one."""
-    rows = baseline_rows(cases, suite_baseline(suite))
-    return {case_id: (row.passed, row.n) for case_id, row in rows.items() if row is not None}
+def _measures(suite: Suite, cases: list[CaseRef], at: str) -> dict[str, tuple[int, int]]:
+    """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
+    baseline = suite_baseline(suite)
+    rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
+    return {id: (row.passed, row.n) for id, row in rows.items() if row is not None and id not in stale}
 
 
 def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:

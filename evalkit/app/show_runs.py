@@ -26,6 +26,7 @@ __all__ = [
     "decision_json",
     "decision_lines",
     "layer_lines",
+    "notice_lines",
     "replay_json",
     "repeat_lines",
     "replay_lines",
@@ -150,6 +151,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "effect": None if run.effect is None else asdict(run.effect),
         "savings": savings(run.verdicts),
         "account": asdict(run.account),
+        "notices": list(run.notices),
     }
 
 
@@ -167,9 +169,12 @@ def run_lines(run: Run) -> Iterator[str]:
     if run.manifest.layers not in ((), LAYERS):
         yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
     yield from account_lines(run.account)
+    yield from notice_lines(run)
     if run.account.stopped:
         yield f"go on with evalkit run --resume {run.folder} --budget ..."
     yield f"run {run.folder}"
+    if run.manifest.history and not run.account.stopped:
+        yield f"history {run.manifest.history}"
     yield f"report {run.folder / 'report.html'}"
 
 
@@ -202,6 +207,11 @@ def saving_lines(run: Run) -> Iterator[str]:
         calls = f"; {run.calls_saved:,} model calls saved" if run.calls_saved > 0 else ""
         share = -saved / run.samples_fixed
         yield f"{run.samples_taken:,} samples instead of {run.samples_fixed:,} ({share:.0%}){calls}"
+
+
+def notice_lines(run: Run) -> Iterator[str]:
+    """What a reader of the run's numbers should know."""
+    yield from (f"note: {visible(sentence)}" for sentence in run.notices)
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:

@@ -16,14 +16,26 @@ __all__ = ["SCHEMA", "savings", "verdicts_from_json", "verdicts_json"]
 SCHEMA = "evalkit.verdicts/1"
 
 
-def verdicts_json(verdicts: Sequence[CaseVerdict], decision: Decision, effect: SuiteEffect | None = None) -> str:
-    """The file's text: ``schema``, ``decision``, ``effect`` (the suite against its baseline), ``savings``, and
-    ``cases`` in the order of the run; `n`, `rate` and `samples` are added to each.
+def verdicts_json(
+    verdicts: Sequence[CaseVerdict],
+    decision: Decision,
+    effect: SuiteEffect | None = None,
+    notices: Sequence[str] = (),
+) -> str:
+    """The file's text: ``schema``, ``decision``, ``effect`` (the suite against its baseline), ``savings``, ``notices``,
+    and ``cases`` in the order of the run; `n`, `rate` and `samples` are added to each.
     """
     cases = [
         {**_fields(verdict), "n": verdict.n, "rate": verdict.rate, "samples": verdict.samples} for verdict in verdicts
     ]
-    body = {"schema": SCHEMA, "decision": decision, "effect": effect, "savings": savings(verdicts), "cases": cases}
+    body = {
+        "schema": SCHEMA,
+        "decision": decision,
+        "effect": effect,
+        "savings": savings(verdicts),
+        "notices": list(notices),
+        "cases": cases,
+    }
     return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 

@@ -9,6 +9,7 @@ pass_k = [4]
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
 strict = false                # true: calls must come in the recorded order
 sandbox = true                # in forks that the kernel confines, on Linux
+history = true                # whole runs are kept in the suite's history
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
 [policy]
@@ -22,11 +23,16 @@ name = "gpt-next"             # for mode model-swap; system_prompt for prompt-sw
 headers = { "x-team" = "${TEAM}" }   # and key_env, tries, timeout_s, concurrency
 [budget]
 calls = 2000                  # and tokens, cost_usd, seconds
+[baseline]                    # of a file: file = "..."; the suite's own without it
+max_age_days = 30             # an older one is stale
+across = ["prompt"]           # what may differ from it (model, provider, prompt, tools), because that is compared
 [[faults]]                    # for mode simulation
 tool = "refund_*"
 kind = "error"                # or timeout, delay, wrong_value, partial_stream
 rate = 0.3
 seed = 7
+[what_if]                     # for mode simulation: answered otherwise than recorded
+confirm_refund = "refused"    # or a value, "@file.json", "module:function"
 [on_miss]                     # what becomes of a call without a recorded answer; "fail" without a rule
 "search_*" = "error"          # or "stub", { stub = VALUE }, "live" (read tools only)
 """
@@ -35,7 +41,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -48,7 +54,17 @@ from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.targets.reference import reference_text
-from evalkit.suite.model import ModelEndpoint, Policy, PolicyFor, PolicyKind, Selection, Suite
+from evalkit.playback.what_if import settled, texts_of_table
+from evalkit.suite.model import (
+    Across,
+    BaselineRules,
+    ModelEndpoint,
+    Policy,
+    PolicyFor,
+    PolicyKind,
+    Selection,
+    Suite,
+)
 
 __all__ = ["load_suite", "suite_from_json"]
 
@@ -144,6 +160,15 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
+class _BaselineRulesFile(_Strict):
+    max_age_days: float | None = Field(default=None, gt=0)
+    across: list[Literal["model", "provider", "prompt", "tools"]] = []
+
+
+class _BaselineFile(_BaselineRulesFile):
+    file: str = ""
+
+
 class _SuiteFile(_Strict):
     name: str = Field(default="", max_length=80)
     target: str | dict[str, Any] = ""
@@ -156,14 +181,17 @@ class _SuiteFile(_Strict):
     timeout_s: float = Field(default=60.0, gt=0)
     seed: int = 0
     strict: bool = False
-    baseline: str = ""
+    baseline: str | _BaselineFile = ""
+    baseline_rules: _BaselineRulesFile | None = None  # as a manifest has them
     sandbox: bool = False
     unsafe_replay: bool = False
+    history: bool = True
     select: _SelectFile = _SelectFile()
     policy: _PolicyFile = _PolicyFile()
     policies: list[_PolicyForFile] = []
     model: _ModelFile | None = None
     faults: list[_FaultFile] = []
+    what_if: dict[str, Any] | list[str] = {}
     on_miss: dict[str, Any] | list[dict[str, Any]] = {}
     budget: _BudgetFile = _BudgetFile()
     prices: list[_PriceFile] = []  # the settings', as a manifest holds them
@@ -236,14 +264,26 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         seed=file.seed,
         strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
-        baseline=file.baseline,
+        baseline=file.baseline if isinstance(file.baseline, str) else file.baseline.file,
+        baseline_rules=_baseline_rules(file),
         faults=declared,
+        what_if=_supposed(file.what_if, where),
         on_miss=_rules(file.on_miss, where),
         budget=Budget(**dict(file.budget)),
         prices=tuple(Price(**dict(price)) for price in file.prices),
         sandbox=file.sandbox,
         unsafe_replay=file.unsafe_replay,
+        history=file.history,
     )
+
+
+def _baseline_rules(file: _SuiteFile) -> BaselineRules:
+    """Of the file's table, or as a manifest has them; what a mode swaps is what the comparison is about."""
+    given = file.baseline if isinstance(file.baseline, _BaselineFile) else file.baseline_rules
+    rules = BaselineRules() if given is None else BaselineRules(given.max_age_days, tuple(given.across))
+    swapped: dict[str, tuple[Across, ...]] = {"model-swap": ("model", "provider"), "prompt-swap": ("prompt",)}
+    new = [kind for kind in swapped.get(file.mode, ()) if kind not in rules.across]
+    return replace(rules, across=(*rules.across, *new))
 
 
 def _selection(file: _SelectFile) -> Selection:
@@ -275,11 +315,18 @@ def _rules(given: dict[str, Any] | list[dict[str, Any]], where: str) -> tuple[Mi
     return tuple(MissRule(**rule) for rule in given)
 
 
+def _supposed(given: dict[str, Any] | list[str], where: str) -> tuple[str, ...]:
+    """Of a file's table, or as flags and manifests list them; checked, but for functions, which workers load."""
+    return tuple(map(settled, texts_of_table(given, where) if isinstance(given, dict) else given))
+
+
 def _check_mode(file: _SuiteFile, where: str) -> None:
     """A suite does what its mode says, and nothing else."""
-    if (file.mode == "simulation") != bool(file.faults):
-        cure = 'use mode = "simulation"' if file.faults else 'add [[faults]] tool = "NAME", kind = "error"'
-        raise ConfigError(f"mode {file.mode} with {len(file.faults)} faults", where, cure)
+    if (file.mode == "simulation") != bool(file.faults or file.what_if):
+        counts = f"{len(file.faults)} faults and {len(file.what_if)} counterfactuals"
+        cure = 'add [[faults]] tool = "NAME", kind = "error", or [what_if] NAME = "refused"'
+        cure = 'use mode = "simulation"' if file.faults or file.what_if else cure
+        raise ConfigError(f"mode {file.mode} with {counts}", where, cure)
     for mode, key in (("model-swap", "name"), ("prompt-swap", "system_prompt")):
         if file.mode == mode and getattr(file.model, key, None) is None:
             raise ConfigError(f"mode {mode} changes nothing", where, f"add {key} to [model]")

@@ -16,6 +16,8 @@ from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
 
 __all__ = [
+    "Across",
+    "BaselineRules",
     "Manifest",
     "ModelEndpoint",
     "Outcome",
@@ -25,11 +27,16 @@ __all__ = [
     "Sample",
     "SampleCheck",
     "Selection",
+    "Served",
     "Suite",
 ]
 
 Outcome: TypeAlias = Literal["passed", "failed", "missed", "errored"]
 PolicyKind: TypeAlias = Literal["acceptance", "zero_failures", "min_rate", "not_worse"]
+
+Across: TypeAlias = Literal["model", "provider", "prompt", "tools"]
+"""What may differ from a baseline's live calls without making it stale: the models' names, the provider's
+configuration, the system prompt, the tools' descriptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,19 @@ class PolicyFor:
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineRules:
+    """When a baseline is too stale to be compared with.
+
+    Attributes:
+        max_age_days: from its measurement to the run that is compared; None for any.
+        across: what may differ, because the comparison is about it.
+    """
+
+    max_age_days: float | None = None
+    across: tuple[Across, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelEndpoint:
     """Where live models answer, an OpenAI-compatible base URL, and what they are asked otherwise than by the agent.
 
@@ -127,12 +147,16 @@ class Suite:
         timeout_s: seconds after which a replay is stopped and counts as failed.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
+        what_if: counterfactuals of mode ``simulation``, each as `playback.what_if` reads it.
         budget: what may be spent before the run stops.
         prices: of models, for the cost.
         on_miss: how calls that a case holds no answer for are answered; the flags' rules first.
         strict: calls must come in the recorded order.
         sandbox: replay in forks that the kernel confines, see `playback.sandbox`.
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
+        baseline: file of the run that it is compared with; empty for none.
+        baseline_rules: when that is too stale.
+        history: whether whole runs of the suite as its file has it are kept in its history.
         policy: when a case passes; `policies` wins, the first entry that means a case.
         sequential: look at a case after every batch, and stop when it is decided; else all samples are taken.
         screening: few samples of each case point at suspects, and fresh ones of these decide; None where it pays.
@@ -151,12 +175,15 @@ class Suite:
     model: ModelEndpoint | None = None
     baseline: str = ""
     faults: tuple[Fault, ...] = ()
+    what_if: tuple[str, ...] = ()
     on_miss: tuple[MissRule, ...] = ()
     budget: Budget = NO_LIMITS
     prices: tuple[Price, ...] = ()
     strict: bool = False
     sandbox: bool = False
     unsafe_replay: bool = False
+    baseline_rules: BaselineRules = BaselineRules()
+    history: bool = True
     policies: tuple[PolicyFor, ...] = ()
     sequential: bool = True
     screening: bool | None = None
@@ -180,6 +207,31 @@ class SampleCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """What answered one replay's live model calls, and what they were asked with.
+
+    A provider changes a model behind its name, a cache answers what no model computed, a prompt is edited: none of it
+    shows in a pass rate, and each makes runs differ that look alike.
+
+    Attributes:
+        models: the names that the answers give.
+        fingerprints: what the provider calls its configuration (OpenAI's ``system_fingerprint``), where it says.
+        prompts: fingerprints of the system prompts that were sent, see `trace.asked`.
+        toolsets: fingerprints of the tools that were offered.
+        cached_tokens: input tokens that the provider read from a cache.
+        answers: a digest of the ids that the provider gave its answers; empty where it gave none, or one twice. Two
+            samples that have it in common were answered once.
+    """
+
+    models: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    toolsets: tuple[str, ...] = ()
+    cached_tokens: int = 0
+    answers: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """What one replay came to. Only `passed` and `failed` enter a rate.
 
@@ -193,6 +245,9 @@ class Sample:
         trace: digest of the replay's trace; equal digests are equal runs.
         tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
+        served: of its live model calls; None where there was none.
+        order: where it stands among all samples of its run, in the order in which they were finished; whoever reads a
+            run gives it.
     """
 
     case_id: str
@@ -210,6 +265,8 @@ class Sample:
     output_tokens: int = 0
     cost_usd: float = 0.0
     duration_s: float = 0.0
+    served: Served | None = None
+    order: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +279,8 @@ class Manifest:
         suite: the suite as JSON, overrides applied.
         environment: python, evalkit, packages, os, git commit and dirtiness.
         layers: what kept the replays from the outside world.
+        history: the file in which the run is kept as one night once it is whole; empty for none.
+        world: the choices about the frozen world that were in force, see `playback.options`.
         measures: by case id, passes and samples of the baseline that the run's plans were made for.
         underpowered: by case id, what so few samples can't tell; said before the run.
     """
@@ -234,5 +293,7 @@ class Manifest:
     reason: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
+    history: str = ""
+    world: Mapping[str, Json] = field(default_factory=dict)
     measures: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     underpowered: Mapping[str, str] = field(default_factory=dict)

@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pj
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.journal import JOURNAL_NAME
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.trace.model import Trace
 
 __all__ = ["SAMPLES_NAME", "TRACES_NAME", "read_samples", "read_traces", "write_results"]
@@ -37,6 +38,14 @@ _CHECKS = pa.list_(
         ]
     )
 )
+_SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
+_SERVED = pa.struct(
+    [
+        *((name, pa.list_(pa.string())) for name in _SERVED_LISTS),
+        ("cached_tokens", pa.int64()),
+        ("answers", pa.string()),
+    ]
+)
 _SAMPLE_SCHEMA = pa.schema(
     [
         ("case_id", pa.string()),
@@ -54,6 +63,7 @@ _SAMPLE_SCHEMA = pa.schema(
         ("output_tokens", pa.int64()),
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
+        ("served", _SERVED),
     ]
 )
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
@@ -69,7 +79,8 @@ _CHUNK_BYTES = 16_000_000
 def write_results(folder: Path) -> None:
     """Writes both tables from the run's journal, in bounded memory; each appears whole or not at all.
 
-    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order; readers sort them.
+    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order, in which the samples
+    were finished; readers sort them, and keep it as a number.
 
     Raises:
         IntegrityError: the journal is broken.
@@ -103,8 +114,10 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
         columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
         columns["checks"] = _checks_of(table.column("checks").combine_chunks())
         columns["misses"] = [tuple(misses) for misses in columns["misses"]]
+        columns["served"] = [_served(served) for served in columns["served"]]
+        columns["order"] = list(range(table.num_rows))
         found: dict[str, list[Sample]] = {}
-        for values in zip(*(columns[name] for name in _SAMPLE_SCHEMA.names), strict=True):
+        for values in zip(*(columns[name] for name in (*_SAMPLE_SCHEMA.names, "order")), strict=True):
             found.setdefault(values[0], []).append(Sample(*values))
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
@@ -132,6 +145,13 @@ def _read(path: Path) -> pa.Table:
     """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
+
+
+def _served(body: dict[str, Any] | None) -> Served | None:
+    if body is None:
+        return None
+    lists = {name: tuple(body[name]) for name in _SERVED_LISTS}
+    return Served(**lists, cached_tokens=body["cached_tokens"], answers=body["answers"])
 
 
 def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:

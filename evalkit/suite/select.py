@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evalkit.canonical import parse_exact
+from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.store import METADATA_KEY, iter_cases
 from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError
@@ -26,6 +27,8 @@ class CaseRef:
 
     Attributes:
         digest: as the header says; checked against the rows when the case is read.
+        replayed: digest of what a replay is given: the recorded steps, the input, and how calls are matched. Another
+            state or title leaves it as it is.
         earlier: the incidents of the versions before, each with ``raw_hash`` and ``fingerprint``.
     """
 
@@ -44,6 +47,7 @@ class CaseRef:
     fingerprint: str = ""
     earlier: tuple[Any, ...] = ()
     check_bodies: tuple[Any, ...] = ()
+    replayed: str = ""
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -96,7 +100,12 @@ def reference(path: Path) -> CaseRef:
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
             header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
             header["sanitization"]["raw_hash"], str(header.get("fingerprint", "")),
-            tuple(header["source"].get("earlier", ())), tuple(header["checks"]),
+            tuple(header["source"].get("earlier", ())), tuple(header["checks"]), _replayed(header),
         )  # fmt: skip
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
+
+
+def _replayed(header: dict[str, Any]) -> str:
+    parts = [header["steps_hash"], header["trace"]["input"], header["volatile"], header.get("on_miss", {})]
+    return hashlib.sha256(exact_text(parts)).hexdigest()[:16]

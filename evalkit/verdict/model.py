@@ -24,7 +24,7 @@ Word: TypeAlias = Literal["PASS", "FAIL", "DEGRADED_WITHIN_MARGIN", "INCONCLUSIV
 """DEGRADED_WITHIN_MARGIN: worse than it should be, and shown to be so by less than is tolerated."""
 
 ReleaseEffect: TypeAlias = Literal["passes", "blocks", "unmeasured"]
-Change: TypeAlias = Literal["regressed", "improved", "no change shown", "no baseline"]
+Change: TypeAlias = Literal["regressed", "improved", "no change shown", "no baseline", "stale baseline"]
 GateOutcome: TypeAlias = Literal["PASS", "BLOCKED", "INCONCLUSIVE"]
 
 
@@ -84,6 +84,7 @@ class CaseVerdict:
         low, high: 95 % mid-P interval of the pass rate; 0 and 1 without samples.
         p_value: one-sided exact test of "worse than the baseline"; None without a baseline.
         p_adjusted: after correction over the suite's cases.
+        stale: why the baseline that there is was not compared with, with the cure; empty where it was.
         deterministic: all replays were equal, step by step.
         reason: one sentence for the verdict.
         failing_checks: (check id, sentence, samples failing it), most first.
@@ -123,6 +124,7 @@ class CaseVerdict:
     link: str = ""
     signature: str = ""
     tags: tuple[str, ...] = ()
+    stale: str = ""
     policy: PolicyKind = "acceptance"
     on_degraded: Literal["block", "pass"] = "pass"
     detectable_drop: float | None = None

@@ -55,6 +55,11 @@ class CasePlan(Protocol):
         """What so few samples can't tell, known before the run; empty where they are enough."""
         ...
 
+    @property
+    def against_baseline(self) -> bool:
+        """Whether the baseline that it was planned against decides."""
+        ...
+
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """How many samples the next look takes; None where the case is decided, or there is no further look."""
         ...

@@ -75,14 +75,26 @@ def deterministic(now: Standing, equal: bool, *, frozen: bool) -> bool:
 
 
 def _wanted(plan: CasePlan, seen: CaseSeen | None, frozen: bool) -> int | None:
-    now = Standing(()) if seen is None else standing(seen.outcomes)
-    if seen is not None and deterministic(now, seen.equal, frozen=frozen):
-        return None
-    if lost_too_many(plan, now):
+    if seen is None:
+        return _next(plan, Standing(()), False, frozen)
+    outcomes = seen.outcomes
+    now = standing(outcomes)
+    if not now.lost:
+        return _next(plan, now, seen.equal, frozen)
+    # what was lost moves what is asked for after it: gone through round by round, as in a run that was never killed
+    taken = 0
+    while True:
+        following = _next(plan, standing(outcomes[:taken]), seen.equal, frozen)
+        if following is None or following > now.taken:
+            return following
+        taken = following
+
+
+def _next(plan: CasePlan, now: Standing, equal: bool, frozen: bool) -> int | None:
+    """How many samples there should be after those that there are; None where there are enough."""
+    if deterministic(now, equal, frozen=frozen) or lost_too_many(plan, now):
         return None
     look = plan.next_look(now.passed)
     if look is None:
         return None
-    if frozen and not now.taken:
-        return min(TWICE, look)
-    return look + now.lost
+    return min(TWICE, look) if frozen and now.taken < TWICE else look + now.lost

@@ -64,6 +64,11 @@ class Screened:
         policy = self.policy
         return policy.margin if policy.kind == "not_worse" else round(policy.p_good - policy.p_bad, 9)
 
+    @property
+    def against_baseline(self) -> bool:
+        """It is what decides."""
+        return True
+
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """The first few; all of them for a suspect."""
         n = len(passed)

@@ -82,7 +82,7 @@ def walk(folder: Path | None, *, say: Callable[[str], Any]) -> tuple[Run, Run]:
         say("5. run the agent with the mended prompt, likewise")
         fixed = run_suite(suite, settings, overrides={"target": f"{_AGENT}:run_fixed"})
         fixed = _gate(fixed, settings, say)
-    set_baseline(fixed.folder, settings, actor="demo", reason="the mended agent")
+    set_baseline([fixed.folder], settings, actor="demo", reason="the mended agent")
     say(f"the blocked release: {buggy.folder / 'report.html'}")
     say(f"the open one:        {fixed.folder / 'report.html'}")
     return buggy, fixed

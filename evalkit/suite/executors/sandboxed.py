@@ -102,7 +102,7 @@ def _begin(
 ) -> _Busy:
     folder = Path(tempfile.mkdtemp(prefix="evalkit-sandbox-"))
     shutil.copytree(staged, folder, dirs_exist_ok=True)
-    base = default_policy(unsafe=bool(task.suite.get("unsafe_replay")))
+    base = default_policy(unsafe=bool(task.suite.get("unsafe_replay")), keep=worker.keep_env)
     policy: Policy = replace(base, readable=(*base.readable, *(Path(one.path).absolute() for one in item.portions)))
     at_home = replace(item, portions=tuple(replace(one, path=str(Path(one.path).absolute())) for one in item.portions))
 
