@@ -75,7 +75,8 @@ class Whole:
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """All samples; by batches where a failure may settle it."""
         n = len(passed)
-        if n >= self.most or (self.early and self._settled(passed)):
+        looked_at = n - n % self.policy.batch  # what a batch that is not whole holds is not looked at
+        if n >= self.most or (self.early and self._settled(passed[:looked_at])):
             return None
         following = (n // self.policy.batch + 1) * self.policy.batch if self.early else self.most
         return min(self.most, following)

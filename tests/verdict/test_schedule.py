@@ -78,7 +78,7 @@ def run_through(
 @given(
     st.sampled_from(POLICIES), st.sampled_from([0.5, 0.8, 0.95, 1.0]), st.sampled_from([0.0, 0.05]), st.integers(0, 999)
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_neither_order_nor_kills_change_what_is_decided(policy: Policy, rate: float, lost: float, seed: int) -> None:
     """The word, its sentence and the samples asked for are those of a run in order and without a kill."""
     plans, outcome = {"c": plan_of(policy)}, drawn(rate, lost, seed)
