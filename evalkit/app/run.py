@@ -47,13 +47,16 @@ from evalkit.verdict.staleness import stale_cases
 __all__ = [
     "Run",
     "baseline_path",
+    "beside",
     "exit_code",
     "finish",
     "judged",
     "load_run",
+    "measures_of",
     "resume_suite",
     "run_suite",
     "suite_baseline",
+    "underpowered_lines",
 ]
 
 _SMALL_RUN = 400
@@ -131,7 +134,7 @@ def run_suite(
     suite = replace(
         suite,
         target=suite.target or settings.target,
-        baseline=baseline or suite.baseline or _beside(path),
+        baseline=baseline or suite.baseline or beside(path),
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )
@@ -139,7 +142,7 @@ def run_suite(
     _check_prices(suite, cases)
     layers = _layers(suite, cases)
     started_at = now_utc()
-    measures = _measures(suite, cases, started_at)
+    measures = measures_of(suite, cases, started_at)
     plans = make_plans(suite, cases, measures)
     underpowered = {case_id: said for case_id, plan in plans.items() if (said := plan.underpowered)}
     manifest = Manifest(
@@ -277,7 +280,8 @@ def baseline_path(suite_path: Path) -> Path:
     return suite_path.with_name(f"{suite_path.stem}.baseline.parquet")
 
 
-def _beside(path: str | Path) -> str:
+def beside(path: str | Path) -> str:
+    """The baseline beside a suite's file; empty where there is none."""
     found = baseline_path(Path(path))
     return str(found) if found.exists() else ""
 
@@ -388,7 +392,7 @@ def suite_baseline(suite: Suite) -> Baseline | None:
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
 
 
-def _measures(suite: Suite, cases: list[CaseRef], at: str) -> dict[str, tuple[int, int]]:
+def measures_of(suite: Suite, cases: list[CaseRef], at: str) -> dict[str, tuple[int, int]]:
     """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
     baseline = suite_baseline(suite)
     rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
