@@ -19,7 +19,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
+from evalkit.errors import ConfigError, ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
@@ -40,9 +40,9 @@ from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import Plans, make_plans
+from evalkit.verdict.plans import Plans, make_plans, taken_of
 from evalkit.verdict.schedule import wanted
-from evalkit.verdict.staleness import stale_cases
+from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 __all__ = [
     "Run",
@@ -254,25 +254,28 @@ def judged(
     account: Account,
     *,
     baseline: Baseline | None = None,
+    planned: bool = True,
 ) -> list[CaseVerdict]:
     """The verdicts on a run's samples, by the plans that the run was made for.
 
     Args:
+        planned: whether the suite's policies are the run's; by others all samples are judged that there are.
         baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
     """
     baseline = baseline or suite_baseline(suite)
-    return case_verdicts(
+    stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
+    verdicts = case_verdicts(
         cases,
         samples,
-        make_plans(suite, cases, manifest.measures),
-        baseline,
+        make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples)),
+        fresh_part(baseline, stale),
         frozen=suite.mode == "exact",
         alpha=suite.policy.alpha,
         stopped=account.stopped,
         pass_k=suite.pass_k,
         underpowered=manifest.underpowered,
-        stale=stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at),
     )
+    return with_staleness(verdicts, stale)
 
 
 def baseline_path(suite_path: Path) -> Path:
@@ -410,7 +413,7 @@ def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             )
         case = reference(path)
         if case.digest != digest:
-            raise ConfigError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)
     return found
 

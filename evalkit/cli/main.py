@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
     "gateway": ("evalkit.cli.gateway:gateway", "Serve a case's model and tools to an agent in any language."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
-    "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
+    "gate": ("evalkit.cli.gating:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
     "trend": ("evalkit.cli.nights:trend", "A suite over its nights, and where it changed."),
     "baseline": ("evalkit.cli.baselines:baseline", "What later runs are compared with: set, bless, show, compare."),

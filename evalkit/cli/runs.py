@@ -1,4 +1,4 @@
-"""Commands on runs: replay, run, gate, report."""
+"""Commands on runs: replay, run, report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
-__all__ = ["gate", "replay", "report", "run"]
+__all__ = ["replay", "report", "run"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
@@ -178,28 +178,6 @@ def run(
     for line in run_lines(done):
         say(line, err=as_json)
     context.exit(int(exit_code(done)))
-
-
-@click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--against", default="", help="Compare the gate lock with a git reference, such as origin/main.")
-@as_json
-@click.pass_context
-def gate(context: click.Context, run: Path, against: str, as_json: bool) -> None:
-    """Decide a release from a finished run; makes no calls.
-
-    0 passed, 1 blocked, 3 inconclusive.
-    """
-    from evalkit.app.gate import gate_exit_code, gate_run
-    from evalkit.app.show_runs import decision_json, decision_lines, notice_lines, unsafe_lines
-
-    done = gate_run(run, project(), against=against)
-    if as_json:
-        body = {"layers": list(done.manifest.layers), "notices": list(done.notices)}
-        echo_json({**decision_json(done.decision), **body})
-    for line in (*decision_lines(done.decision), *unsafe_lines(done), *notice_lines(done)):
-        say(line, err=as_json)
-    context.exit(int(gate_exit_code(done.decision)))
 
 
 @click.command()

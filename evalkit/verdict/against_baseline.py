@@ -77,11 +77,6 @@ class AgainstBaseline:
                    f"{self._needed} are needed"  # fmt: skip
         return ""
 
-    @property
-    def against_baseline(self) -> bool:
-        """It is what decides."""
-        return True
-
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """The plan's next look."""
         n = len(passed)

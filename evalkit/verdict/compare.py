@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from evalkit.check.judge import sentence_of
@@ -65,33 +65,30 @@ def case_verdicts(
     stopped: str = "",
     pass_k: Sequence[int] = (),
     underpowered: Mapping[str, str] | None = None,
-    stale: Mapping[str, str] | None = None,
 ) -> list[CaseVerdict]:
     """One verdict a case, in the order of `cases`. A case's policy alone decides; the comparison is shown beside it.
 
-    The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`).
+    The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`). A case
+    whose gating checks changed since the baseline has none.
 
     Args:
         plans: what was planned, and decides.
         frozen: whether everything the target saw was frozen: then equal replays show that there is no variance.
         alpha: error of the regression tests, over all cases.
-        stale: case id to why its baseline says nothing any more (`verdict.staleness`): it is not compared with.
         stopped: why the run stopped before its end: a case that lacks samples passes nothing then.
         pass_k: for which k to estimate pass^k and pass@k.
         underpowered: by case id, what was said before the run.
     """
-    stale = stale or {}
-    rows = {case_id: None if case_id in stale else row for case_id, row in baseline_rows(cases, baseline).items()}
+    rows = baseline_rows(cases, baseline)
     ran = [_ran(case, plans[case.id], samples.get(case.id, ()), frozen) for case in cases]
     judged = _judged({one.case.id: one.plan.table(one.now.passed) for one in ran})
     compared = _compared(ran, rows)
     verdicts = []
     for one in ran:
         case_id = one.case.id
-        ruling = _ruling(one, judged.get(case_id), stopped, stale.get(case_id, ""))
+        ruling = _ruling(one, judged.get(case_id), stopped)
         said = (underpowered or {}).get(case_id, "")
-        found = _verdict(one, ruling, rows[case_id], compared.get(case_id), alpha, pass_k, said)
-        verdicts.append(replace(found, change="stale baseline", stale=stale[case_id]) if case_id in stale else found)
+        verdicts.append(_verdict(one, ruling, rows[case_id], compared.get(case_id), alpha, pass_k, said))
     return verdicts
 
 
@@ -128,17 +125,17 @@ def _table(one: _Ran, row: BaselineRow | None) -> Table | None:
     return (row.passed, row.n, one.passed, one.n) if row is not None and row.n and one.n else None
 
 
-def _ruling(one: _Ran, together: Regression | None, stopped: str, stale: str) -> Ruling:
+def _ruling(one: _Ran, together: Regression | None, stopped: str) -> Ruling:
     """The policy's word on one case, and why."""
     now, plan = one.now, one.plan
     if deterministic(now, one.equal, frozen=one.equal):
-        word: Literal["PASS", "FAIL"] = "PASS" if all(now.passed) else "FAIL"
-        return Ruling(word, f"{len(now.passed)} equal replays: the target is deterministic")
+        n = len(now.passed)
+        if all(now.passed):
+            return Ruling("PASS", f"{n} equal replays: the target is deterministic")
+        return Ruling("FAIL", f"{n} of {n} samples failed, in equal replays: the target is deterministic")
     if not now.passed:
         lost = f"{now.missed} missed and {now.errored} errored of {now.taken} samples" if now.lost else ""
         return Ruling("INCONCLUSIVE", lost or (f"no sample: {stopped}" if stopped else "no sample came to a result"))
-    if stale and plan.against_baseline:
-        return Ruling("INCONCLUSIVE", stale)
     ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
     if ruling.word == "FAIL":
         return ruling

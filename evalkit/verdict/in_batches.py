@@ -58,11 +58,6 @@ class InBatches:
         rates = f"{self.policy.p_good:.1%} from {self.policy.p_bad:.1%}"
         return f"{self.cap} samples are too few to tell a pass rate of {rates} for sure; {longest} are needed"
 
-    @property
-    def against_baseline(self) -> bool:
-        """It needs none."""
-        return False
-
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """The plan's next look, or the last sample that is allowed."""
         n = len(passed)

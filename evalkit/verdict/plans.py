@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import ceil
 from typing import Protocol
 
 from evalkit.stats.normal_power import normal_n_for_drop
-from evalkit.suite.model import Policy, Suite
+from evalkit.suite.model import Policy, Sample, Suite
 from evalkit.suite.select import CaseRef, matches
 from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
 from evalkit.verdict.in_batches import InBatches
@@ -15,7 +16,7 @@ from evalkit.verdict.ruling import Ruling
 from evalkit.verdict.screened import LEAST_BASELINE, SCREENED_ABOVE, Screened
 from evalkit.verdict.whole import SAMPLES_ZERO_FAILURES, Whole, samples_min_rate
 
-__all__ = ["CasePlan", "Measure", "Plans", "make_plans", "policy_of"]
+__all__ = ["CasePlan", "Measure", "Plans", "make_plans", "policy_of", "taken_of"]
 
 Measure = tuple[int, int]
 """Passes and samples of a case's baseline."""
@@ -55,11 +56,6 @@ class CasePlan(Protocol):
         """What so few samples can't tell, known before the run; empty where they are enough."""
         ...
 
-    @property
-    def against_baseline(self) -> bool:
-        """Whether the baseline that it was planned against decides."""
-        ...
-
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """How many samples the next look takes; None where the case is decided, or there is no further look."""
         ...
@@ -81,7 +77,13 @@ Plans = Mapping[str, CasePlan]
 """By case id."""
 
 
-def make_plans(suite: Suite, cases: Sequence[CaseRef], measures: Mapping[str, Measure]) -> dict[str, CasePlan]:
+def make_plans(
+    suite: Suite,
+    cases: Sequence[CaseRef],
+    measures: Mapping[str, Measure],
+    *,
+    taken: Mapping[str, int] | None = None,
+) -> dict[str, CasePlan]:
     """The plan of every case, from nothing but what a run's manifest holds.
 
     The error of blocking a release in which nothing is wrong is shared: each permanent case that can fail by chance
@@ -89,10 +91,14 @@ def make_plans(suite: Suite, cases: Sequence[CaseRef], measures: Mapping[str, Me
 
     Args:
         measures: by case id, the baseline that the run is planned against.
+        taken: by case id, how many samples of a finished run came to a result, to judge all of them by other policies
+            than the run's; their errors hold where these numbers were fixed beforehand.
 
     Raises:
         InputError: a policy asks for what no number of samples that can be run tells.
     """
+    if taken is not None:
+        suite = replace(suite, sequential=False)
     policies = {case.id: policy_of(case, suite) for case in cases}
     permanent = {case.id for case in cases if case.state == "permanent"}
     sharing = sum(policies[case_id].kind != "zero_failures" for case_id in permanent)
@@ -104,12 +110,19 @@ def make_plans(suite: Suite, cases: Sequence[CaseRef], measures: Mapping[str, Me
         alpha = policy.alpha
         if case.id in permanent:
             alpha *= (1 if _alone(policy, suite, measure) else together) / max(sharing, 1)
-        if screened and case.id not in permanent and measure is not None and _can_be_screened(policy, measure):
-            whole = _plain(policy, alpha, suite, measure).fixed
-            plans[case.id] = Screened(policy, alpha, case.id, measure, suite.samples, whole)
+        if taken is None:
+            plan = _plain(policy, alpha, suite, measure)
         else:
-            plans[case.id] = _plain(policy, alpha, suite, measure)
+            plan = _of_all(policy, alpha, taken.get(case.id, 0), measure)
+        if screened and case.id not in permanent and measure is not None and _can_be_screened(policy, measure):
+            plan = Screened(_comparing(policy), alpha, case.id, measure, suite.samples, plan.fixed)
+        plans[case.id] = plan
     return plans
+
+
+def taken_of(samples: Mapping[str, Sequence[Sample]]) -> dict[str, int]:
+    """By case id, how many samples came to a result."""
+    return {id: sum(one.outcome in ("passed", "failed") for one in found) for id, found in samples.items()}
 
 
 def policy_of(case: CaseRef, suite: Suite) -> Policy:
@@ -130,6 +143,18 @@ def _plain(policy: Policy, alpha: float, suite: Suite, measure: Measure | None) 
     most = suite.samples or _fixed(policy, alpha, measure)
     early = suite.sequential and policy.kind in ("zero_failures", "min_rate")
     return Whole(policy, alpha, most, measure if policy.kind == "not_worse" else None, early)
+
+
+def _of_all(policy: Policy, alpha: float, taken: int, measure: Measure | None) -> CasePlan:
+    """All samples that there are."""
+    return Whole(policy, alpha, taken, measure if policy.kind == "not_worse" else None)
+
+
+def _comparing(policy: Policy) -> Policy:
+    """A screened case is compared with its baseline; a policy of two rates tolerates what lies between them."""
+    if policy.kind == "not_worse":
+        return policy
+    return replace(policy, kind="not_worse", margin=round(policy.p_good - policy.p_bad, 9))
 
 
 def _fixed(policy: Policy, alpha: float, measure: Measure | None) -> int:

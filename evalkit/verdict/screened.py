@@ -58,17 +58,6 @@ class Screened:
         """Screening says what it leaves open in the verdict."""
         return ""
 
-    @property
-    def margin(self) -> float:
-        """The drop that a suspect must be shown not to have."""
-        policy = self.policy
-        return policy.margin if policy.kind == "not_worse" else round(policy.p_good - policy.p_bad, 9)
-
-    @property
-    def against_baseline(self) -> bool:
-        """It is what decides."""
-        return True
-
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """The first few; all of them for a suspect."""
         n = len(passed)
@@ -95,7 +84,7 @@ class Screened:
             return Ruling("INCONCLUSIVE", f"{x} of {n} passed; {self.most} samples decide", more_samples=self.most - n)
         table = self.table(passed)
         assert table is not None
-        found = not_worse(*table, self.margin, alpha=self.alpha, beta=self.policy.beta, p_adjusted=p_adjusted)
+        found = not_worse(*table, self.policy.margin, alpha=self.alpha, beta=self.policy.beta, p_adjusted=p_adjusted)
         return Ruling(found.word, f"suspected, then {found.reason}", found.detectable_drop, found.more_samples)
 
     def table(self, passed: Sequence[bool]) -> tuple[int, int, int, int] | None:

@@ -6,15 +6,16 @@ A stale baseline is never compared with: "no change shown" against another recor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evalkit.suite.model import Across, BaselineRules, Sample
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, Facts, facts_of
+from evalkit.verdict.model import CaseVerdict
 
-__all__ = ["differences_of_facts", "stale_cases"]
+__all__ = ["differences_of_facts", "fresh_part", "stale_cases", "with_staleness"]
 
 _MOST = 3
 _DAY_S = 86_400.0
@@ -50,6 +51,23 @@ def stale_cases(
         if why:
             found[case.id] = f"stale baseline: {why} ({cure})"
     return found
+
+
+def fresh_part(baseline: Baseline | None, stale: Collection[str]) -> Baseline | None:
+    """The baseline without the cases for which it is stale."""
+    if baseline is None or not stale:
+        return baseline
+    return replace(baseline, counts={case: found for case, found in baseline.counts.items() if case not in stale})
+
+
+def with_staleness(verdicts: Iterable[CaseVerdict], stale: Mapping[str, str]) -> list[CaseVerdict]:
+    """The verdicts, with what was not compared and why; a policy that is a comparison has nothing to go by then."""
+    return [_stale(verdict, stale[verdict.case_id]) if verdict.case_id in stale else verdict for verdict in verdicts]
+
+
+def _stale(verdict: CaseVerdict, why: str) -> CaseVerdict:
+    marked = replace(verdict, change="stale baseline", stale=why)
+    return replace(marked, verdict="INCONCLUSIVE", reason=why) if verdict.policy == "not_worse" else marked
 
 
 def differences_of_facts(one: Facts, other: Facts) -> str:

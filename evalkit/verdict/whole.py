@@ -67,11 +67,6 @@ class Whole:
             found = foresee_not_worse(x1, n1, self.most, policy.margin, alpha=self.alpha, beta=policy.beta)
         return "" if found is None else found.reason
 
-    @property
-    def against_baseline(self) -> bool:
-        """Only ``not_worse``."""
-        return self.measure is not None
-
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """All samples; by batches where a failure may settle it."""
         n = len(passed)

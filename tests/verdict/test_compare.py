@@ -174,15 +174,3 @@ def test_pass_hat_k_and_pass_at_k_stand_in_the_verdict() -> None:
     assert four.one_passes == 1.0
     assert four.low < 15 / 70 < four.high
     assert (nine.all_pass, nine.one_passes) == (None, None)
-
-
-def test_a_stale_baseline_can_not_decide() -> None:
-    """Under a policy against the baseline nothing is told then; another policy does not mind."""
-    found = {"c": samples(("passed", 20))}
-    words = []
-    for kind in ("not_worse", "zero_failures"):
-        plans = plans_of([ref()], found, Policy(kind, margin=0.4), baseline(20, 20))
-        (one,) = case_verdicts([ref()], found, plans, baseline(20, 20), frozen=False, stale={"c": "too old"})
-        words.append((one.verdict, one.reason))
-    assert words[0] == ("INCONCLUSIVE", "too old")
-    assert words[1][0] == "PASS"

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from evalkit.check.model import Check, check_json
-from evalkit.suite.model import Across, BaselineRules, Policy, Sample, Served
+from evalkit.suite.model import Across, BaselineRules, Policy, PolicyKind, Sample, Served
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import BaselineInfo, Facts, make_baseline
 from evalkit.verdict.compare import case_verdicts
-from evalkit.verdict.staleness import differences_of_facts, stale_cases
+from evalkit.verdict.staleness import differences_of_facts, fresh_part, stale_cases, with_staleness
 from tests.verdict.planned import plans_of
 
 CHECK = check_json(Check("called", {"name": "refund"}))
@@ -53,8 +53,9 @@ def test_what_is_measured_otherwise_is_stale(case: CaseRef, served: Served, told
     sentence = why(case, served)
     assert told in sentence
     assert "evalkit baseline bless" in sentence
-    plans = plans_of([case], samples(served), Policy("zero_failures"), BASELINE)
-    (verdict,) = case_verdicts([case], samples(served), plans, BASELINE, frozen=False, stale={"c": sentence})
+    stale, found = {"c": sentence}, samples(served)
+    plans = plans_of([case], found, Policy("zero_failures"), BASELINE)
+    (verdict,) = with_staleness(case_verdicts([case], found, plans, fresh_part(BASELINE, stale), frozen=False), stale)
     assert (verdict.change, verdict.stale, verdict.baseline, verdict.p_value) == (
         "stale baseline",
         sentence,
@@ -83,6 +84,17 @@ def test_what_is_compared_on_purpose_is_not_stale() -> None:
     both = replace(SERVED, models=("n",), prompts=("p2",))
     assert why(served=replace(SERVED, models=("n",)), across=("model",)) == ""
     assert "system prompt" in why(served=both, across=("model",))
+
+
+def test_a_policy_that_compares_has_nothing_to_go_by() -> None:
+    """Not worse than a stale baseline is no PASS; a policy of the case alone stands."""
+    found = samples(count=60)
+    (verdict,) = case_verdicts([CASE], found, plans_of([CASE], found, Policy()), None, frozen=False)
+    words: dict[PolicyKind, str] = {"not_worse": "INCONCLUSIVE", "zero_failures": "PASS"}
+    for policy, word in words.items():
+        (marked,) = with_staleness([replace(verdict, verdict="PASS", policy=policy)], {"c": "stale: why"})
+        assert marked.verdict == word
+        assert (marked.reason == "stale: why") is (word == "INCONCLUSIVE")
 
 
 def test_an_old_baseline_is_stale() -> None:
