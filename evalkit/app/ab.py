@@ -247,7 +247,7 @@ def _do(
     on_progress: Callable[[Progress], None],
 ) -> ABRun:
     count = workers or os.cpu_count() or 1
-    chosen = [executor or executor_for(suite, cases, workers, count) for suite in suites]
+    chosen = [executor or executor_for(suite, cases, plan.samples * len(cases), workers, count) for suite in suites]
     by_arm, executors = dict(zip(_ARMS, suites, strict=True)), dict(zip(_ARMS, chosen, strict=True))
     work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors, count)
     try:
