@@ -47,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
     "gateway": ("evalkit.cli.gateway:gateway", "Serve a case's model and tools to an agent in any language."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
+    "ab": ("evalkit.cli.ab:ab", "Two prompts, models or agents, in turns, compared case by case."),
     "gate": ("evalkit.cli.gating:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
     "trend": ("evalkit.cli.nights:trend", "A suite over its nights, and where it changed."),
@@ -84,7 +85,7 @@ def cli() -> None:
 
 def main() -> None:
     """The console script."""
-    if sys.argv[1:2] in (["replay"], ["run"]):
+    if sys.argv[1:2] in (["replay"], ["run"], ["ab"]):
         fix_hashes()
     gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
     try:

@@ -92,7 +92,7 @@ def test_github_blocks_and_passes(project: Project, beside: Path, agent: str, co
     assert checkout.shell(steps["The library holds"]).returncode == 0
     ran = checkout.shell(steps["Run"])
     assert ran.returncode == 0, ran.stderr
-    gated = checkout.shell(steps["Gate"], EVALKIT_BASE="origin/main")
+    gated = checkout.shell(steps["Gate"], BASE_REF="origin/main")
     assert gated.returncode == code, gated.stderr
     assert word in gated.stdout
     assert ("::error" in gated.stdout) == (word == "BLOCKED")
