@@ -16,8 +16,8 @@ from evalkit.verdict.trend import Trend, trend_of
 
 __all__ = ["chosen_history", "keep_night", "night_of", "suite_file", "suite_trend"]
 
-_HARMLESS = {"budget", "sandbox", "unsafe_replay", "history", "baseline", "keep_traces"}
-"""Keys of a suite that change nothing of what is measured."""
+_HARMLESS = {"budget", "sandbox", "unsafe_replay", "history", "baseline", "baseline_rules", "keep_traces", "sequential"}
+"""Keys of a suite that change nothing of what is measured, or only how exactly."""
 _NOT_MEASURED = {*_HARMLESS, "name", "prices"}
 _ASKED_OF_MODEL = ("name", "system_prompt", "temperature", "extra_body")
 

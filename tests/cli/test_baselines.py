@@ -21,7 +21,7 @@ def ready(project: Project) -> Project:
 
 def ran(project: Project, name: str, *options: str, target: str = "once") -> str:
     """A run of the suite under that name; gives its folder."""
-    done = project.run("run", project.suite(target), "--samples", "5", "--out", f"reports/{name}", *options)
+    done = project.run("run", project.suite(target), "--samples", "5", "--fixed", "--out", f"reports/{name}", *options)
     assert done.code in (0, 1), done.err
     return f"reports/{name}"
 
@@ -88,7 +88,7 @@ def test_a_stale_baseline_is_said_everywhere(ready: Project) -> None:
     """In the run, at the gate and in the comparison, never as "no change shown"."""
     ready.run("baseline", "set", ran(ready, "a"), "--reason", "x")
     assert ready.run("edit", "refund-twice", "--volatile", "lookup=/order", "--reason", "x").code == 0
-    done = ready.run("run", ready.suite("once"), "--samples", "5", "--out", "reports/b", "--json")
+    done = ready.run("run", ready.suite("once"), "--samples", "5", "--fixed", "--out", "reports/b", "--json")
     (case,) = done.json()["cases"]
     assert case["change"] == "stale baseline"
     assert "replays another recording" in case["stale"]
