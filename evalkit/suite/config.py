@@ -31,7 +31,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -102,6 +102,9 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
+_Seconds = Annotated[float, Field(gt=0)]
+
+
 class _SuiteFile(_Strict):
     name: str = Field(default="", max_length=80)
     target: str | dict[str, Any] = ""
@@ -109,6 +112,9 @@ class _SuiteFile(_Strict):
     mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
+    timeouts: dict[str, _Seconds] | list[tuple[str, _Seconds]] = {}
+    retries: int = Field(default=2, ge=0, le=10)
+    concurrency: int = Field(default=0, ge=0, le=10_000)
     seed: int = 0
     strict: bool = False
     baseline: str = ""
@@ -183,6 +189,9 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         policy=Policy(file.policy.kind, file.policy.min_rate, file.policy.alpha, file.policy.max_lost),
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
+        timeouts=tuple(file.timeouts.items() if isinstance(file.timeouts, dict) else file.timeouts),
+        retries=file.retries,
+        concurrency=file.concurrency,
         seed=file.seed,
         strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),

@@ -47,7 +47,9 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         body = orjson.loads(path.read_bytes())
         cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
-        return Manifest(**{**body, "cases": cases, "layers": tuple(body["layers"])})
+        return Manifest(
+            **{**body, "cases": cases, "layers": tuple(body["layers"]), "raised": tuple(body.get("raised", ()))}
+        )
     except FileNotFoundError:
         raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:

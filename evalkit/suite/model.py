@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
 from evalkit.canonical import Json
@@ -94,6 +95,9 @@ class Suite:
         mode: see `playback.model.Mode`.
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
         timeout_s: seconds after which a replay is stopped and counts as failed.
+        timeouts: the same for some cases: glob pattern of ids, seconds; the first that fits.
+        retries: how often a sample is replayed again that infrastructure spoiled.
+        concurrency: replays at once; 0 chooses, see `suite.concurrency`.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
         budget: what may be spent before the run stops.
@@ -112,6 +116,9 @@ class Suite:
     policy: Policy = field(default_factory=Policy)
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = 60.0
+    timeouts: tuple[tuple[str, float], ...] = ()
+    retries: int = 2
+    concurrency: int = 0
     seed: int = 0
     model: ModelEndpoint | None = None
     baseline: str = ""
@@ -127,6 +134,10 @@ class Suite:
     def live(self) -> bool:
         """Whether a live model is asked."""
         return self.model is not None and self.mode != "exact"
+
+    def timeout_of(self, case_id: str) -> float:
+        """Seconds that a replay of a case may take."""
+        return next((seconds for pattern, seconds in self.timeouts if fnmatchcase(case_id, pattern)), self.timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +165,7 @@ class Sample:
         trace: digest of the replay's trace; equal digests are equal runs.
         tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
+        attempt: 1, or more where infrastructure spoiled the replays before.
     """
 
     case_id: str
@@ -171,11 +183,12 @@ class Sample:
     output_tokens: int = 0
     cost_usd: float = 0.0
     duration_s: float = 0.0
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was run, by whom, under which conditions; written first, never changed.
+    """What was run, by whom, under which conditions; written first; only more samples may be asked for later.
 
     Attributes:
         run_id: UTC time and suite name: sorts by time.
@@ -183,6 +196,9 @@ class Manifest:
         suite: the suite as JSON, overrides applied.
         environment: python, evalkit, packages, os, git commit and dirtiness.
         layers: what kept the replays from the outside world.
+        part: what the run was limited to (``filter``, ``only_failing``: a run's id) and of how many cases (``of``);
+            empty for all that the suite selects.
+        raised: each later change of the number of samples: from, to, at, actor.
     """
 
     run_id: str
@@ -193,3 +209,5 @@ class Manifest:
     reason: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
+    part: Mapping[str, Json] = field(default_factory=dict)
+    raised: tuple[Mapping[str, Json], ...] = ()
