@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +12,7 @@ from typing import Any
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
+from evalkit.app.narrow import narrowed
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
@@ -22,14 +21,15 @@ from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, Repla
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, RELAYED, UNSAFE
-from evalkit.playback.targets.reference import is_alone, is_outside
+from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
+from evalkit.suite.choose import choose
 from evalkit.suite.config import load_suite, suite_from_json
-from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.progress import Progress
+from evalkit.suite.reopen import raise_samples
 from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
 from evalkit.suite.run import execute
 from evalkit.suite.select import CaseRef, reference, select_cases
@@ -49,9 +49,6 @@ __all__ = [
     "run_suite",
     "suite_baseline",
 ]
-
-_SMALL_RUN = 400
-"""Exact replays below which starting worker processes (about a second) costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +81,17 @@ def run_suite(
     baseline: str = "",
     actor: str = "",
     reason: str = "",
+    only_failing: Path | None = None,
+    filter_text: str = "",
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Runs a suite from the beginning.
 
     Args:
-        workers: processes; None for one a core.
+        workers: replays at once; None chooses, see `suite.choose`.
         executor: ``serial``, ``fork`` or ``xdist``; empty chooses by the amount of work.
+        only_failing: a run; only the cases that failed there, or could not be told, are run.
+        filter_text: see `suite.filter`; only the cases that it means are run.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
 
@@ -106,7 +107,7 @@ def run_suite(
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )
-    cases = select_cases(settings.cases, suite.select)
+    cases, part = narrowed(select_cases(settings.cases, suite.select), filter_text, only_failing)
     _check_prices(suite, cases)
     layers = _layers(suite, cases)
     manifest = Manifest(
@@ -118,6 +119,7 @@ def run_suite(
         reason=reason,
         environment=environment(settings.root),
         layers=layers,
+        part=part,
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -131,17 +133,24 @@ def resume_suite(
     workers: int | None = None,
     executor: str = "",
     budget: Budget = NO_LIMITS,
+    samples: int | None = None,
+    actor: str = "",
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Finishes a run that was stopped; a finished one is only judged and reported again.
 
     Args:
         budget: limits that take the place of those that stopped it; the account says both.
+        samples: more samples a case than the run was to have; only those that it lacks are done.
+        actor: who asks for them.
 
     Raises:
         InputError: there is no run, or a case of it changed since.
         ConfigError: a cost budget is set, and a model has no price.
     """
+    if samples is not None:
+        _cases_of(read_manifest(folder), settings.cases, folder)  # refused before anything changes
+        raise_samples(folder, samples, at=now_utc(), actor=actor or settings.actor)
     manifest = read_manifest(folder)
     suite = suite_from_json(manifest.suite, str(folder))
     known = Budget(**read_account(folder).limits)  # type: ignore[arg-type]  # limits that `json` made
@@ -223,17 +232,14 @@ def _do(
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> Run:
-    count = workers or os.cpu_count() or 1
-    if suite.sandbox and executor not in ("", "sandbox"):
-        raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    chosen = executor or _executor(suite, cases, workers, count)
+    chosen, count = choose(suite, cases, executor, workers)
     try:
         execute(
             folder,
             suite,
             cases,
             executor=chosen,
-            workers=1 if chosen == "serial" else count,
+            workers=count,
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
             world=settings.world.json(),
@@ -280,20 +286,6 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
         cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
         raise ReplayRefused(f"Landlock and seccomp don't hold here ({why})", "sandbox", cure)
     return (*names, f"{UNSAFE} ({why})")
-
-
-def _executor(suite: Suite, cases: list[CaseRef], workers: int | None, count: int) -> str:
-    """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it."""
-    if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
-        return "sandbox"
-    if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
-        return "serial"
-    if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
-        if len(cases) * suite.samples <= _SMALL_RUN:
-            return "serial"
-        if can_fork():
-            return "fork"
-    return "xdist"
 
 
 def suite_baseline(suite: Suite) -> Baseline | None:

@@ -112,7 +112,7 @@ class _SuiteFile(_Strict):
     mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
-    timeouts: dict[str, _Seconds] | list[tuple[str, _Seconds]] = {}
+    timeouts: dict[str, _Seconds] = {}
     retries: int = Field(default=2, ge=0, le=10)
     concurrency: int = Field(default=0, ge=0, le=10_000)
     seed: int = 0
@@ -189,7 +189,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         policy=Policy(file.policy.kind, file.policy.min_rate, file.policy.alpha, file.policy.max_lost),
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
-        timeouts=tuple(file.timeouts.items() if isinstance(file.timeouts, dict) else file.timeouts),
+        timeouts=file.timeouts,
         retries=file.retries,
         concurrency=file.concurrency,
         seed=file.seed,

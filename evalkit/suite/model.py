@@ -116,7 +116,7 @@ class Suite:
     policy: Policy = field(default_factory=Policy)
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = 60.0
-    timeouts: tuple[tuple[str, float], ...] = ()
+    timeouts: Mapping[str, float] = field(default_factory=dict)
     retries: int = 2
     concurrency: int = 0
     seed: int = 0
@@ -137,7 +137,9 @@ class Suite:
 
     def timeout_of(self, case_id: str) -> float:
         """Seconds that a replay of a case may take."""
-        return next((seconds for pattern, seconds in self.timeouts if fnmatchcase(case_id, pattern)), self.timeout_s)
+        return next(
+            (seconds for pattern, seconds in self.timeouts.items() if fnmatchcase(case_id, pattern)), self.timeout_s
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,6 +29,7 @@ __all__ = [
     "ATTEMPTS_NAME",
     "SAMPLES_NAME",
     "TRACES_NAME",
+    "read_attempts",
     "read_lines",
     "read_samples",
     "read_traces",
@@ -104,7 +106,8 @@ def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = 
             to_disk(folder)  # the journal is removed next
     finally:
         for path in writing.values():
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def _write_tables(folder: Path, writing: Mapping[str, Path], retried: Mapping[tuple[str, int], int]) -> None:
@@ -138,6 +141,16 @@ def read_lines(folder: Path) -> Iterator[bytes]:
                 yield encode_batch([], [KeptTrace(**row) for row in batch.to_pylist()])
 
 
+def read_attempts(folder: Path) -> list[Sample]:
+    """The replays that infrastructure spoiled and that were done again, in no order; none where there were none.
+
+    Raises:
+        IntegrityError: the file is broken.
+    """
+    path = folder / ATTEMPTS_NAME
+    return _read_rows(path) if path.exists() else []
+
+
 def read_samples(folder: Path) -> dict[str, list[Sample]]:
     """The samples of a run by case id, each list in index order.
 
@@ -148,12 +161,9 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
     path = folder / SAMPLES_NAME
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
-    try:
-        found: dict[str, list[Sample]] = {}
-        for sample in _samples_of(_read(path)):
-            found.setdefault(sample.case_id, []).append(sample)
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
+    found: dict[str, list[Sample]] = {}
+    for sample in _read_rows(path):
+        found.setdefault(sample.case_id, []).append(sample)
     for samples in found.values():
         samples.sort(key=lambda sample: sample.index)
     return found
@@ -172,6 +182,13 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
         for at, digest in enumerate(table.column("digest").to_pylist())
         if digest in wanted
     }
+
+
+def _read_rows(path: Path) -> list[Sample]:
+    try:
+        return _samples_of(_read(path))
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
 
 
 def _samples_of(table: pa.Table) -> list[Sample]:

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from evalkit.errors import InputError
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, encode_batch, head_of, read_heads
@@ -22,10 +21,9 @@ from evalkit.suite.results import write_results
 from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
+from evalkit.suite.writer import sole_writer
 
 __all__ = ["OpenRun", "execute"]
-
-LOCK_NAME = ".writing.lock"
 
 
 def execute(folder: Path, suite: Suite, cases: Sequence[CaseRef], **settings: Any) -> str:
@@ -102,7 +100,7 @@ class OpenRun:
 
     def __enter__(self) -> OpenRun:
         with ExitStack() as stack:  # let go of again where opening fails
-            stack.enter_context(_sole_writer(self._folder))
+            stack.enter_context(sole_writer(self._folder))
             for head in read_heads(self._folder):
                 self._take(head)
             self._ledger = _account(self._folder, self._suite)
@@ -258,24 +256,3 @@ def _scratch() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _sole_writer(folder: Path) -> Iterator[None]:
-    """Keeps a second process from writing the same run; the system lets go of the lock when this one dies.
-
-    A record lock: unlike `flock`'s it is not shared with forked workers, which may outlive a killed controller.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows: no such lock
-        yield
-        return
-    path = folder / LOCK_NAME
-    with open(path, "wb") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError("another process is writing this run", str(folder), "wait for it, or stop it") from None
-        yield
-        path.unlink()

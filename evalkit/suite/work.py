@@ -16,6 +16,7 @@ from evalkit.capture.http import http_capture
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.case.store import read_case
+from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.endpoint.calls import LiveModel, check_headers
@@ -99,13 +100,26 @@ class Worker:
         client_library()
         return lambda: LiveModel(model.endpoint, Ledger(ledger), self._suite.prices)
 
-    def warm(self) -> None:
-        """Loads here what every item needs: forks that are confined later could not, and need not anew."""
+    def warm(self, item: Item | None = None) -> None:
+        """Loads here what every item needs: forks that are confined later could not, and need not anew.
+
+        Args:
+            item: the agent of its first case is loaded, too.
+
+        Raises:
+            ConfigError: it can't be loaded.
+            IntegrityError: the case was changed after writing.
+        """
         if self._sanitizing is not None:
             self._made()
         import_module("time_machine")
         if self._suite.live:
             import_module("openai")  # a second of work, which most agents with a live model would do in each fork
+        if item is not None:
+            with http_capture(), carry_context():
+                case = read_case(item.portions[0].path)
+                compile_checks(case.checks)
+                self._target(case)
 
     def timeout_s(self, item: Item) -> float:
         """Seconds that an item's replays may take together."""

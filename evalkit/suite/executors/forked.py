@@ -1,4 +1,4 @@
-"""Items over forked processes: everything is loaded once, so the workers start in milliseconds.
+"""Items over forked processes: everything is loaded once, the agent too, so the workers start in milliseconds.
 
 A replay freezes clock, randomness and environment of its process, so two at once would live in one another's world. To
 have many under way at once, there are many processes: as many as wanted, however few the cores. They are kept from one
@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection, wait
 
 from evalkit.errors import EvalkitError
 from evalkit.suite.executors.orphan import die_with_parent
-from evalkit.suite.executors.protocol import Job, Round, Rounds
+from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.plan import Item
 from evalkit.suite.work import Worker
@@ -43,17 +43,35 @@ def can_fork() -> bool:
 
 @contextlib.contextmanager
 def forked(job: Job) -> Iterator[Rounds]:
-    """Does the items on `job.workers` forks of this process."""
+    """Does the items on `job.workers` forks of this process; over xdist where loading the agent starts threads."""
+    with contextlib.ExitStack() as stack:
+        opened: Rounds | None = None
+
+        def do(work: Round) -> None:
+            nonlocal opened
+            if opened is None and work.items:
+                opened = _opened(job, work.items[0], stack)
+            if opened is not None:
+                opened(work)
+
+        yield do
+
+
+def _opened(job: Job, first: Item, stack: contextlib.ExitStack) -> Rounds:
     worker = Worker(job.suite)
-    worker.warm()
-    gc.freeze()  # what is there is looked at by no collection of a fork, and so stays shared
+    worker.warm(first)
+    if not can_fork():
+        return stack.enter_context(EXECUTORS.get("xdist")(job))
     hands: list[_Hand] = []
-    try:
-        yield lambda work: _do(work, job, worker, hands)
-    finally:
-        gc.unfreeze()
-        for hand in hands:
-            hand.kill()
+    stack.callback(_let_go, hands)
+    gc.freeze()  # no collection of a fork looks at what is there now, and so it stays shared
+    stack.callback(gc.unfreeze)
+    return lambda work: _do(work, job, worker, hands)
+
+
+def _let_go(hands: list[_Hand]) -> None:
+    for hand in hands:
+        hand.kill()
 
 
 def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
