@@ -6,6 +6,7 @@ Until that journal stands under its name, whole and on the disk, the run stays a
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -59,4 +60,5 @@ def _journal_again(folder: Path) -> None:
             os.replace(writing, journal)
             to_disk(folder)
     finally:
-        writing.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            writing.unlink()

@@ -139,28 +139,28 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, executor: str, most: int) -> 
     assert timeless(read_samples(folder)) == timeless(wanted)
 
 
+def by_hand(root: Path, target: str, samples: int) -> None:
+    """A run of all cases under `root`, without a manifest; goes on with one that is there."""
+    (root / "run").mkdir(exist_ok=True)
+    cases = list(list_cases(root / "cases"))
+    suite = Suite("test", f"tests.suite.agents:{target}", samples)
+    with OpenRun(root / "run", suite, cases, executor="serial", workers=1) as opened:
+        assert opened.up_to({case.id: samples for case in cases})
+        assert opened.finish() == ""
+
+
 def test_tables_that_can_not_be_written_leave_the_journal(tmp_path: Path) -> None:
     """The samples are in it; the run is finished once the tables can be written."""
-    root = library(tmp_path, [1, 2])
-    (root / "run").mkdir()
-    obstacle = root / "run" / f".{SAMPLES_NAME}.writing"
     wanted = run(library(tmp_path / "calm", [1, 2]), "once")
-    (root / "run").rmdir()
+    root = library(tmp_path, [1, 2])
+    obstacle = root / "run" / f".{SAMPLES_NAME}.writing"
+    obstacle.mkdir(parents=True)
     with pytest.raises(DiskFault, match="what was done is kept"):
-        run_with(root, obstacle)
+        by_hand(root, "once", 3)
     assert (root / "run" / JOURNAL_NAME).stat().st_size
     obstacle.rmdir()
-    assert timeless(run(root, "raises")) == timeless(wanted)  # nothing is left for another agent to do
-
-
-def run_with(root: Path, obstacle: Path) -> None:
-    """A run in whose folder something is in the way of a table."""
-    suite = Suite("test", "tests.suite.agents:once", 3)
-    obstacle.mkdir(parents=True)
-    cases = list(list_cases(root / "cases"))
-    with OpenRun(root / "run", suite, cases, executor="serial", workers=1) as opened:
-        opened.up_to({case.id: 3 for case in cases})
-        opened.finish()
+    by_hand(root, "raises", 3)  # nothing is left for another agent to do
+    assert timeless(read_samples(root / "run")) == timeless(wanted)
 
 
 def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,12 +170,7 @@ def test_a_clock_that_jumps_changes_nothing(tmp_path: Path, monkeypatch: pytest.
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + (-1) ** next(jumps) * 1e6 * next(jumps))
     root = library(tmp_path / "jumping", [1, 2, 3])
-    cases = list(list_cases(root / "cases"))
-    suite = Suite("test", "tests.suite.agents:once", 4)
-    (root / "run").mkdir()
-    with OpenRun(root / "run", suite, cases, executor="serial", workers=1) as opened:
-        assert opened.up_to({case.id: 4 for case in cases})
-        assert opened.finish() == ""
+    by_hand(root, "once", 4)
     assert timeless(read_samples(root / "run")) == timeless(wanted)
 
 
