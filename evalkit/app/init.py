@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-__all__ = ["init_project"]
+__all__ = ["Ci", "init_project"]
+
+Ci: TypeAlias = Literal["github", "gitlab"]
 
 _SETTINGS = """\
 # evalkit: see docs/files.md
@@ -49,12 +53,43 @@ _FILES = {
 }
 
 
-def init_project(root: Path, *, force: bool = False) -> Iterator[tuple[Path, bool]]:
-    """Writes the files; gives each with whether it was written."""
-    for name, text in _FILES.items():
+_CI: Mapping[Ci, Mapping[str, str]] = {
+    "github": {
+        ".github/workflows/evalkit-release.yml": "github-release.yml",
+        ".github/workflows/evalkit-nightly.yml": "github-nightly.yml",
+    },
+    "gitlab": {".gitlab/evalkit.yml": "gitlab.yml"},
+}
+_INCLUDE = {".gitlab-ci.yml": "include:\n  - local: .gitlab/evalkit.yml\n"}
+"""A project has one such file: it is written where there is none; elsewhere its owner adds the lines."""
+
+
+def init_project(root: Path, *, force: bool = False, ci: Ci | None = None) -> Iterator[tuple[Path, bool]]:
+    """Writes the files; gives each with whether it was written.
+
+    Args:
+        force: overwrite what exists.
+        ci: also the jobs of that service: the release gate, and the nights.
+    """
+    jobs = {} if ci is None else {name: _template(source) for name, source in _CI[ci].items()}
+    for name, text in {**_FILES, **jobs}.items():
         path = root / name
         wanted = force or not path.exists()
         if wanted:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            _write(path, text)
         yield path, wanted
+    for name, text in _INCLUDE.items() if ci == "gitlab" else ():
+        if not (path := root / name).exists():
+            _write(path, text)
+            yield path, True
+        else:
+            yield path, False
+
+
+def _template(name: str) -> str:
+    return files("evalkit.app").joinpath("ci_templates", name).read_text("utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")

@@ -31,11 +31,12 @@ def write_reports(
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
     account: Account,
+    notices: Sequence[str] = (),
 ) -> None:
     """Writes all of a run's reports into its folder."""
-    model = build_report(manifest, verdicts, decision, samples, cases, traces, account)
+    model = build_report(manifest, verdicts, decision, samples, cases, traces, account, notices=notices)
     files = {
-        "verdicts.json": verdicts_json(verdicts, decision),
+        "verdicts.json": verdicts_json(verdicts, decision, notices),
         REPORT_NAME: render_html(model),
         "junit.xml": render_junit(model),
         "summary.md": render_markdown(model),

@@ -13,14 +13,15 @@ from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.narrow import narrowed
+from evalkit.app.nights import chosen_history, keep_night, night_of
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted, ReplayRefused
+from evalkit.errors import ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, RELAYED, UNSAFE
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
 from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.choose import choose
@@ -37,6 +38,8 @@ from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.notices import run_notices
+from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 __all__ = [
     "Run",
@@ -59,6 +62,7 @@ class Run:
         folder: where its files are.
         samples: by case id, in index order.
         account: what it spent, and whether its budget stopped it.
+        notices: what a reader of its numbers should know, a sentence each.
     """
 
     folder: Path
@@ -68,6 +72,7 @@ class Run:
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision
     account: Account = NOTHING_SPENT
+    notices: tuple[str, ...] = ()
 
 
 def run_suite(
@@ -83,6 +88,7 @@ def run_suite(
     reason: str = "",
     only_failing: Path | None = None,
     filter_text: str = "",
+    history: bool | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Runs a suite from the beginning.
@@ -94,6 +100,7 @@ def run_suite(
         filter_text: see `suite.filter`; only the cases that it means are run.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
+        history: whether the run is kept in the suite's history; None for runs of the suite as its file has it.
 
     Raises:
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
@@ -120,6 +127,8 @@ def run_suite(
         environment=environment(settings.root),
         layers=layers,
         part=part,
+        history=chosen_history(Path(path), suite.history, overrides or {}, history),
+        world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id
     start_run(folder, manifest)
@@ -189,27 +198,44 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     from evalkit.app.reporting import write_reports
 
     samples, account = read_samples(folder), read_account(folder)
-    verdicts = judged(suite, cases, samples, account)
+    verdicts = judged(suite, cases, samples, account, at=manifest.started_at)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
-    write_reports(run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account)
+    notices = run_notices(samples, verdicts)
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
+    write_reports(
+        run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account, notices
+    )
     return run
 
 
 def judged(
-    suite: Suite, cases: list[CaseRef], samples: Mapping[str, list[Sample]], account: Account
+    suite: Suite,
+    cases: list[CaseRef],
+    samples: Mapping[str, list[Sample]],
+    account: Account,
+    *,
+    at: str,
+    baseline: Baseline | None = None,
 ) -> list[CaseVerdict]:
-    """The verdicts on a run's samples."""
-    return case_verdicts(
+    """The verdicts on a run's samples.
+
+    Args:
+        at: when the run began; a baseline ages until then.
+        baseline: the suite's own where it is None.
+    """
+    baseline = baseline or suite_baseline(suite)
+    stale = stale_cases(cases, samples, baseline, suite.baseline_rules, at)
+    verdicts = case_verdicts(
         cases,
         samples,
         suite.policy,
-        suite_baseline(suite),
+        fresh_part(baseline, stale),
         frozen=suite.mode == "exact",
-        planned=suite.samples,
+        planned=suite.samples or 0,
         stopped=account.stopped,
     )
+    return with_staleness(verdicts, stale)
 
 
 def baseline_path(suite_path: Path) -> Path:
@@ -242,11 +268,19 @@ def _do(
             workers=count,
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
-            world=settings.world.json(),
+            world=manifest.world,
         )
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
-    return finish(folder, manifest, suite, cases, settings)
+    return _kept(finish(folder, manifest, suite, cases, settings))
+
+
+def _kept(run: Run) -> Run:
+    """A run that has just ended is kept in its suite's history, where it is whole and asked for."""
+    if not run.manifest.history or run.account.stopped:
+        return run
+    fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
+    return replace(run, notices=(*run.notices, fault)) if fault else run
 
 
 def _check_prices(suite: Suite, cases: list[CaseRef]) -> None:
@@ -278,14 +312,9 @@ def _layers(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
     held = probe_layers()
-    names = (*LAYERS, *held.names, *([RELAYED] if suite.live else []))
-    if held.safe:
-        return names
-    why = "; ".join(f"{name}: {reason}" for name, reason in held.missing.items())
-    if not suite.unsafe_replay:
-        cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
-        raise ReplayRefused(f"Landlock and seccomp don't hold here ({why})", "sandbox", cure)
-    return (*names, f"{UNSAFE} ({why})")
+    if not held.safe and not suite.unsafe_replay:
+        raise ReplayRefused(*held.refusal("sandbox"))
+    return held.told(live=suite.live)
 
 
 def suite_baseline(suite: Suite) -> Baseline | None:
@@ -304,7 +333,7 @@ def _cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             )
         case = reference(path)
         if case.digest != digest:
-            raise ConfigError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)
     return found
 

@@ -24,6 +24,7 @@ __all__ = [
     "decision_json",
     "decision_lines",
     "layer_lines",
+    "notice_lines",
     "replay_json",
     "repeat_lines",
     "replay_lines",
@@ -145,6 +146,7 @@ def run_json(run: Run) -> dict[str, Any]:
         "decision": decision_json(run.decision),
         "cases": [_verdict_json(verdict) for verdict in run.verdicts],
         "account": asdict(run.account),
+        "notices": list(run.notices),
     }
 
 
@@ -159,10 +161,18 @@ def run_lines(run: Run) -> Iterator[str]:
     if run.manifest.layers not in ((), LAYERS):
         yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
     yield from account_lines(run.account)
+    yield from notice_lines(run)
     if run.account.stopped:
         yield f"go on with evalkit run --resume {run.folder} --budget ..."
     yield f"run {run.folder}"
+    if run.manifest.history and not run.account.stopped:
+        yield f"history {run.manifest.history}"
     yield f"report {run.folder / 'report.html'}"
+
+
+def notice_lines(run: Run) -> Iterator[str]:
+    """What a reader of the run's numbers should know."""
+    yield from (f"note: {visible(sentence)}" for sentence in run.notices)
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:

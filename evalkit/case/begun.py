@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-__all__ = ["Begun", "equal_items"]
+__all__ = ["Begun"]
 
 _SHORT = 512
 _REMEMBERED = 8  # as many conversations may take turns
@@ -29,18 +27,10 @@ class Begun:
         return most
 
 
-def equal_items(left: list[Any], right: list[Any]) -> int:
-    """How many items two lists have in common at their starts."""
-    count = 0
-    for one, other in zip(left, right, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
-
-
 def _common(left: str, right: str) -> int:
-    """The length of what two texts start with alike, by halving."""
+    """The length of what two texts start with alike, by halving; 0 where that is little."""
+    if not left.startswith(right[:_SHORT]):
+        return 0
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2

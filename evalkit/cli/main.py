@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sanitize": ("evalkit.cli.sanitizing:sanitize", "What the sanitization rules change in traces."),
     "judge": ("evalkit.cli.traces:judge", "A case's checks against traces that exist."),
     "scan": ("evalkit.cli.scanning:scan", "The library's incidents, looked for in production traces."),
+    "coverage": ("evalkit.cli.coverage:coverage", "What the cases test, and what they don't."),
     "list": ("evalkit.cli.cases:list_", "The cases."),
     "show": ("evalkit.cli.cases:show", "One case."),
     "diff": ("evalkit.cli.cases:diff", "What differs between two cases, versions or traces."),
@@ -43,9 +44,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
     "gateway": ("evalkit.cli.gateway:gateway", "Serve a case's model and tools to an agent in any language."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
-    "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
+    "gate": ("evalkit.cli.gating:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
-    "baseline": ("evalkit.cli.runs:baseline", "Set or show what later runs are compared with."),
+    "trend": ("evalkit.cli.nights:trend", "A suite over its nights, and where it changed."),
+    "baseline": ("evalkit.cli.baselines:baseline", "What later runs are compared with: set, bless, show, compare."),
 }
 
 

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from evalkit.cli.common import as_json, echo_json, project, say
+
+if TYPE_CHECKING:
+    from evalkit.app.init import Ci
 
 __all__ = ["demo", "doctor", "init"]
 
 
 @click.command()
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
-def init(force: bool) -> None:
+@click.option("--ci", type=click.Choice(["github", "gitlab"]), help="Also the jobs: release gate and nightly.")
+def init(force: bool, ci: Ci | None) -> None:
     """Set a project up: evalkit.toml, folders, two suites. Nothing is overwritten."""
     from evalkit.app.init import init_project
 
-    for path, wrote in init_project(Path(), force=force):
+    for path, wrote in init_project(Path(), force=force, ci=ci):
         say(f"{'wrote' if wrote else 'kept '} {path}")
+        if path.name == ".gitlab-ci.yml" and not wrote:
+            say("      add to it: include: [{local: .gitlab/evalkit.yml}]")
     say("next: evalkit ingest incident.trace")
 
 

@@ -9,17 +9,20 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError
-from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, ManyRuns
 
 __all__ = ["SCHEMA", "verdicts_from_json", "verdicts_json"]
 
 SCHEMA = "evalkit.verdicts/1"
 
 
-def verdicts_json(verdicts: Sequence[CaseVerdict], decision: Decision) -> str:
-    """The file's text: ``schema``, ``decision`` and ``cases`` in the order of the run; `n` and `rate` are added."""
+def verdicts_json(verdicts: Sequence[CaseVerdict], decision: Decision, notices: Sequence[str] = ()) -> str:
+    """The file's text: ``schema``, ``decision``, ``notices`` and ``cases`` in the order of the run.
+
+    To a verdict's fields `n` and `rate` are added.
+    """
     cases = [{**_fields(verdict), "n": verdict.n, "rate": verdict.rate} for verdict in verdicts]
-    body = {"schema": SCHEMA, "decision": decision, "cases": cases}
+    body = {"schema": SCHEMA, "decision": decision, "notices": list(notices), "cases": cases}
     return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
@@ -48,6 +51,7 @@ def _verdict(body: Mapping[str, Any]) -> CaseVerdict:
     own["baseline"] = None if own["baseline"] is None else BaselineRow(**own["baseline"])
     own["failing_checks"] = tuple((check, sentence, count) for check, sentence, count in own["failing_checks"])
     own["tags"] = tuple(own["tags"])
+    own["many_runs"] = tuple(ManyRuns(**one) for one in own["many_runs"])
     return CaseVerdict(**own)
 
 

@@ -188,6 +188,8 @@ def build_report(
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
     account: Account = NOTHING_SPENT,
+    *,
+    notices: Sequence[str] = (),
 ) -> ReportModel:
     """The page's content.
 
@@ -195,6 +197,7 @@ def build_report(
         samples: by case id, in the order of their index.
         cases: by id; only those that are told in full are asked for.
         account: what the run spent.
+        notices: what a reader of the run's numbers should know (`verdict.notices`).
         traces: digests to the replayed traces, as far as they were kept; called once.
     """
     ordered = sorted(verdicts, key=_urgency)
@@ -222,7 +225,7 @@ def build_report(
         inconclusive=_notices(decision.inconclusive, anchors),
         tallies=tuple(_tally(key, label, rows) for key, label in _LABELS),
         sections=tuple(_sections(rows)),
-        conditions=(*_conditions(manifest), *_spent(account)),
+        conditions=(*_conditions(manifest), *_spent(account), *(("note", sentence) for sentence in notices)),
     )
 
 
@@ -275,6 +278,9 @@ def _command(verdict: CaseVerdict, suite: Mapping[str, Json]) -> str:
     for fault in faults if isinstance(faults, list) else []:
         if isinstance(fault, dict):
             words += ["--fault", fault_text(fault)]
+    supposed = suite.get("what_if")
+    for text in supposed if isinstance(supposed, list) else []:
+        words += ["--what-if", str(text)]
     return shlex.join(words)
 
 

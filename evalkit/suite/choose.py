@@ -34,7 +34,7 @@ def choose(suite: Suite, cases: Sequence[CaseRef], executor: str = "", workers: 
     """
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    count = workers or _at_once(suite, len(cases) * suite.samples)
+    count = workers or _at_once(suite, len(cases) * (suite.samples or 1))
     asked = workers is not None or suite.concurrency > 0
     chosen = executor or _executor(suite, cases, count, asked=asked)
     return chosen, 1 if chosen == "serial" else count
@@ -46,7 +46,7 @@ def _executor(suite: Suite, cases: Sequence[CaseRef], count: int, *, asked: bool
     targets = [suite.target or case.target for case in cases]
     if count == 1 or (not asked and any(is_alone(target) for target in targets)):
         return "serial"
-    small = len(cases) * suite.samples <= _SMALL_RUN and suite.mode == "exact"
+    small = len(cases) * (suite.samples or 1) <= _SMALL_RUN and suite.mode == "exact"
     if small and not asked and not any(is_outside(target) for target in targets):
         return "serial"
     return "fork" if can_fork() else "xdist"

@@ -21,6 +21,7 @@ MANIFEST_NAME = "run.json"
 def suite_json(suite: Suite) -> dict[str, Any]:
     """A suite as the JSON that `suite.config` reads."""
     body = asdict(suite)
+    body["policies"] = [{"select": one["select"], **one["policy"]} for one in body["policies"]]
     return {key: value for key, value in orjson.loads(orjson.dumps(body)).items() if value is not None}
 
 
@@ -55,9 +56,9 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         body = orjson.loads(path.read_bytes())
         cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
-        return Manifest(
-            **{**body, "cases": cases, "layers": tuple(body["layers"]), "raised": tuple(body.get("raised", ()))}
-        )
+        measures = {str(case_id): (int(passed), int(n)) for case_id, (passed, n) in body["measures"].items()}
+        lists = {"layers": tuple(body["layers"]), "raised": tuple(body["raised"])}
+        return Manifest(**{**body, "cases": cases, "measures": measures, **lists})
     except FileNotFoundError:
         raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pj
@@ -22,7 +23,7 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.trace.model import Trace
 
 __all__ = [
@@ -51,6 +52,14 @@ _CHECKS = pa.list_(
         ]
     )
 )
+_SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
+_SERVED = pa.struct(
+    [
+        *((name, pa.list_(pa.string())) for name in _SERVED_LISTS),
+        ("cached_tokens", pa.int64()),
+        ("answers", pa.string()),
+    ]
+)
 _SAMPLE_SCHEMA = pa.schema(
     [
         ("case_id", pa.string()),
@@ -69,6 +78,7 @@ _SAMPLE_SCHEMA = pa.schema(
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
         ("attempt", pa.int32()),
+        ("served", _SERVED),
     ]
 )
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
@@ -86,7 +96,8 @@ _LINE_ROWS = 500
 def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
     """Writes the tables from the run's journal, in bounded memory; each appears whole or not at all.
 
-    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order; readers sort them.
+    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order, in which the samples
+    were finished; readers sort them, and keep it as a number.
 
     Args:
         retried: by case and index, the last attempt of samples that have several; see `Seen.retried`.
@@ -195,7 +206,10 @@ def _samples_of(table: pa.Table) -> list[Sample]:
     columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
     columns["checks"] = _checks_of(table.column("checks").combine_chunks())
     columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-    return [Sample(*values) for values in zip(*(columns[name] for name in _SAMPLE_SCHEMA.names), strict=True)]
+    columns["served"] = [_served(served) for served in columns["served"]]
+    columns["order"] = list(range(table.num_rows))
+    names = (*_SAMPLE_SCHEMA.names, "order")
+    return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
 
 
 def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) -> tuple[pa.Table, pa.Table]:
@@ -209,6 +223,13 @@ def _read(path: Path) -> pa.Table:
     """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
+
+
+def _served(body: dict[str, Any] | None) -> Served | None:
+    if body is None:
+        return None
+    lists = {name: tuple(body[name]) for name in _SERVED_LISTS}
+    return Served(**lists, cached_tokens=body["cached_tokens"], answers=body["answers"])
 
 
 def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:

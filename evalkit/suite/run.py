@@ -27,7 +27,7 @@ __all__ = ["OpenRun", "execute"]
 
 
 def execute(folder: Path, suite: Suite, cases: Sequence[CaseRef], **settings: Any) -> str:
-    """Every case as often as the suite says, as far as the journal does not hold it yet; then the run's tables.
+    """Every case as often as the suite says, or once, as far as the journal does not hold it; then the run's tables.
 
     Args:
         settings: see `OpenRun`.
@@ -40,7 +40,7 @@ def execute(folder: Path, suite: Suite, cases: Sequence[CaseRef], **settings: An
         KeyboardInterrupt: stopped; the journal holds what was done.
     """
     with OpenRun(folder, suite, cases, **settings) as run:
-        run.up_to({case.id: suite.samples for case in cases})
+        run.up_to({case.id: suite.samples or 1 for case in cases})
         return run.finish()
 
 

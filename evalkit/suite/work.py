@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.playback.targets.reference import is_outside
+from evalkit.playback.what_if import WhatIf, parse_what_if
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -37,6 +37,7 @@ from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
+from evalkit.suite.served import served
 
 __all__ = ["LEDGER", "SANITIZING", "WORLD", "Worker"]
 
@@ -51,15 +52,6 @@ WORLD = "world"
 
 _PASSING_KEPT = 3
 _HAND_IN_EVERY_S = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class _Prices:
-    """What a sample's live model calls used."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
 
 
 class Worker:
@@ -78,14 +70,20 @@ class Worker:
         self._ledger = None if ledger is None else Ledger(Path(ledger))
         self._key = os.environ.get("EVALKIT_PSEUDONYM_KEY")  # in a replay's world there is none
         world = body.pop(WORLD, None)
-        self._options = PLAIN_WORLD if world is None else world_from_json(world)
+        self._options = world_from_json(world) if world else PLAIN_WORLD
         self._suite = suite_from_json(body, "the run's plan")
         self._targets: dict[str, AnyTarget] = {}
+        self._supposed: list[WhatIf] | None = None
 
     @property
     def base_url(self) -> str | None:
         """Where the suite's live model is; None without one."""
         return None if self._suite.model is None else self._suite.model.base_url
+
+    @property
+    def keep_env(self) -> tuple[str, ...] | None:
+        """Patterns of the environment variables that the project lets agents see; None for no list."""
+        return self._options.keep_env
 
     def live_model(self, ledger: Path | None) -> Callable[[], LiveModel] | None:
         """What makes the suite's live model, in a process that may ask it; None without one.
@@ -166,6 +164,7 @@ class Worker:
                 strict=self._suite.strict,
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
+                what_if=self._what_if(),
                 on_miss=self._suite.on_miss,
                 sandbox=self._suite.sandbox,
                 caller=caller,
@@ -195,6 +194,12 @@ class Worker:
     def _stopped(self) -> bool:
         """Whether the budget is spent; a confined process can't see the account, and asks by its calls."""
         return self._ledger is not None and bool(self._ledger.stopped())
+
+    def _what_if(self) -> list[WhatIf]:
+        """The suite's counterfactuals, whose functions are loaded where the target is."""
+        if self._supposed is None:
+            self._supposed = [parse_what_if(text) for text in self._suite.what_if]
+        return self._supposed
 
     def _made(self) -> Sanitizer:
         if self._sanitizer is None:
@@ -265,8 +270,9 @@ class _Reading:
 
     def sample(self, index: int, replay: Replay) -> Sample:
         """The sample that a replay is."""
-        used = _used(replay)
         counts = replay.counts
+        asked = list(replay.trace.of_kind("model")) if counts.live_model else []
+        usages = [step.usage for step in asked if step.usage is not None]
         return Sample(
             case_id=self._case.id,
             case_version=self._case.version,
@@ -279,11 +285,12 @@ class _Reading:
             tool_bodies=counts.tool_bodies,
             live_model=counts.live_model,
             substituted=counts.substituted,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            cost_usd=used.cost_usd,
+            input_tokens=sum(usage.input_tokens or 0 for usage in usages),
+            output_tokens=sum(usage.output_tokens or 0 for usage in usages),
+            cost_usd=sum(usage.cost_usd or 0.0 for usage in usages),
             duration_s=round(replay.duration_s, 6),
             attempt=self._attempt,
+            served=served(asked) if asked else None,
         )
 
     def _judged(self, results: Sequence[CheckResult]) -> tuple[SampleCheck, ...]:
@@ -302,15 +309,4 @@ def _refused(case: Case, index: int, refused: ReplayRefused, attempt: int) -> Sa
         outcome="missed",
         reason=refused.what,
         attempt=attempt,
-    )
-
-
-def _used(replay: Replay) -> _Prices:
-    if not replay.counts.live_model:
-        return _Prices()
-    usages = [step.usage for step in replay.trace.steps if step.kind == "model" and step.usage is not None]
-    return _Prices(
-        sum(usage.input_tokens or 0 for usage in usages),
-        sum(usage.output_tokens or 0 for usage in usages),
-        sum(usage.cost_usd or 0.0 for usage in usages),
     )

@@ -10,7 +10,7 @@ from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
 from evalkit.suite.model import Policy, Sample
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.absolute import min_rate, zero_failures
+from evalkit.verdict.absolute import acceptance, min_rate, zero_failures
 from evalkit.verdict.baseline import Baseline, checks_digest
 from evalkit.verdict.family import Regression, regressions
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Word
@@ -132,6 +132,8 @@ def _decide(counts: _Counts, policy: Policy, deterministic: bool) -> tuple[Word,
         return word, f"{counts.n} equal replays: the target is deterministic"
     if policy.kind == "zero_failures":
         ruling = zero_failures(counts.passed, counts.n, policy.alpha)
+    elif policy.kind == "acceptance":
+        ruling = acceptance(counts.passed, counts.n, p_good=policy.p_good, p_bad=policy.p_bad, alpha=policy.alpha)
     else:
         ruling = min_rate(counts.passed, counts.n, policy.min_rate, policy.alpha)
     if ruling.word == "PASS" or ruling.word == "FAIL":

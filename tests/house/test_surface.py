@@ -101,5 +101,5 @@ def test_files_name_no_registry_host() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     for name in tracked.split():
         path = REPOSITORY / name
-        content = path.read_bytes() if path.exists() else b""
+        content = path.read_bytes() if path.is_file() else b""
         assert not any(host.encode() in content for host in hosts), name

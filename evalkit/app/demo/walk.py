@@ -83,7 +83,7 @@ def walk(folder: Path | None, *, samples: int, say: Callable[[str], Any]) -> tup
         say(f"5. run the agent with the mended prompt, {samples} times")
         fixed = run_suite(suite, settings, overrides={"target": f"{_AGENT}:run_fixed"})
         fixed = _gate(fixed, settings, say)
-    set_baseline(fixed.folder, settings, actor="demo", reason="the mended agent")
+    set_baseline([fixed.folder], settings, actor="demo", reason="the mended agent")
     say(f"the blocked release: {buggy.folder / 'report.html'}")
     say(f"the open one:        {fixed.folder / 'report.html'}")
     return buggy, fixed

@@ -117,7 +117,7 @@ def _begin(site: _Site, item: Item) -> _Busy:
     worker, model = site.worker, site.model
     folder = Path(tempfile.mkdtemp(prefix="evalkit-sandbox-"))
     shutil.copytree(site.staged, folder, dirs_exist_ok=True)
-    base = default_policy(unsafe=site.unsafe)
+    base = default_policy(unsafe=site.unsafe, keep=worker.keep_env)
     policy: Policy = replace(base, readable=(*base.readable, *(Path(one.path).absolute() for one in item.portions)))
     at_home = replace(item, portions=tuple(replace(one, path=str(Path(one.path).absolute())) for one in item.portions))
 
