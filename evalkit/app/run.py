@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,24 +12,26 @@ from typing import TYPE_CHECKING, Any
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.locks import current_lock_problems
+from evalkit.app.narrow import narrowed
 from evalkit.app.nights import chosen_history, keep_night, night_of
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.distil.coverage import coverage
-from evalkit.errors import ConfigError, ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
+from evalkit.errors import ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
-from evalkit.playback.targets.reference import is_alone, is_outside
+from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
+from evalkit.suite.choose import choose
 from evalkit.suite.config import load_suite, suite_from_json
-from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.progress import Progress
+from evalkit.suite.reopen import raise_samples
 from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, reference, select_cases
@@ -55,7 +55,6 @@ __all__ = [
     "baseline_path",
     "cases_of",
     "check_cost_budget",
-    "executor_for",
     "exit_code",
     "finish",
     "judged",
@@ -72,8 +71,6 @@ __all__ = [
 
 _MOST_COVERED = 1_000
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
-_SMALL_RUN = 400
-"""Exact replays below which starting worker processes (about a second) costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +122,8 @@ def run_suite(
     baseline: str = "",
     actor: str = "",
     reason: str = "",
+    only_failing: Path | None = None,
+    filter_text: str = "",
     history: bool | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     on_warning: Callable[[str], None] = lambda _: None,
@@ -132,8 +131,10 @@ def run_suite(
     """Runs a suite from the beginning.
 
     Args:
-        workers: processes; None for one a core.
+        workers: replays at once; None chooses, see `suite.choose`.
         executor: ``serial``, ``fork`` or ``xdist``; empty chooses by the amount of work.
+        only_failing: a run; only the cases that failed there, or could not be told, are run.
+        filter_text: see `suite.filter`; only the cases that it means are run.
         overrides: suite keys that win over the file (samples, target, mode, ...).
         baseline: a baseline file; empty for the suite's own.
         on_warning: is told, before anything is replayed, what the samples will be too few for.
@@ -151,7 +152,7 @@ def run_suite(
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )
-    cases = select_cases(settings.cases, suite.select)
+    cases, part = narrowed(select_cases(settings.cases, suite.select), filter_text, only_failing)
     check_cost_budget(suite, cases)
     layers = layers_of(suite, cases)
     started_at = now_utc()
@@ -169,6 +170,7 @@ def run_suite(
         layers=layers,
         measures=measures,
         underpowered=underpowered,
+        part=part,
         history=chosen_history(Path(path), suite.history, overrides or {}, history),
         world=settings.world.json(),
     )
@@ -186,17 +188,24 @@ def resume_suite(
     workers: int | None = None,
     executor: str = "",
     budget: Budget = NO_LIMITS,
+    samples: int | None = None,
+    actor: str = "",
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Run:
     """Finishes a run that was stopped; a finished one is only judged and reported again.
 
     Args:
         budget: limits that take the place of those that stopped it; the account says both.
+        samples: more samples a case than the run was to have; only those that it lacks are done.
+        actor: who asks for them.
 
     Raises:
         InputError: there is no run, or a case of it changed since.
         ConfigError: a cost budget is set, and a model has no price.
     """
+    if samples is not None:
+        cases_of(read_manifest(folder), settings.cases, folder)  # refused before anything changes
+        raise_samples(folder, samples, at=now_utc(), actor=actor or settings.actor)
     manifest = read_manifest(folder)
     suite = suite_from_json(manifest.suite, str(folder))
     known = Budget(**read_account(folder).limits)  # type: ignore[arg-type]  # limits that `json` made
@@ -319,19 +328,17 @@ def _do(
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> Run:
-    count = workers or os.cpu_count() or 1
-    if suite.sandbox and executor not in ("", "sandbox"):
-        raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    chosen = executor or executor_for(suite, cases, most_samples(suite, plans), workers, count)
+    chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
     opened = OpenRun(
         folder,
         suite,
         cases,
         executor=chosen,
-        workers=1 if chosen == "serial" else count,
+        workers=count,
         on_progress=on_progress,
         sanitizing=sanitizing_json(settings),
         world=manifest.world,
+        at_most=most_samples(suite, plans),
     )
     try:
         with opened as run:
@@ -398,26 +405,6 @@ def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     if not held.safe and not suite.unsafe_replay:
         raise ReplayRefused(*held.refusal("sandbox"))
     return held.told(live=suite.live)
-
-
-def executor_for(suite: Suite, cases: list[CaseRef], samples: int, workers: int | None, count: int) -> str:
-    """What does the work, where nobody says: with `-n auto`, what starts fastest for this much of it.
-
-    Args:
-        samples: how many there will be at most.
-        workers: as asked for; None for one a core.
-        count: how many that makes.
-    """
-    if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
-        return "sandbox"
-    if count == 1 or (workers is None and any(is_alone(suite.target or case.target) for case in cases)):
-        return "serial"
-    if workers is None and suite.mode == "exact" and not any(_outside(suite, cases)):  # a program takes long to start
-        if samples <= _SMALL_RUN:
-            return "serial"
-        if can_fork():
-            return "fork"
-    return "xdist"
 
 
 def suite_baseline(suite: Suite) -> Baseline | None:

@@ -163,6 +163,9 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
+_Seconds = Annotated[float, Field(gt=0)]
+
+
 class _BaselineRulesFile(_Strict):
     max_age_days: float | None = Field(default=None, gt=0)
     across: list[Literal["model", "provider", "prompt", "tools"]] = []
@@ -182,6 +185,9 @@ class _SuiteFile(_Strict):
     mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
+    timeouts: dict[str, _Seconds] = {}
+    retries: int = Field(default=2, ge=0, le=10)
+    concurrency: int = Field(default=0, ge=0, le=10_000)
     seed: int = 0
     strict: bool = False
     baseline: str | _BaselineFile = ""
@@ -265,6 +271,9 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         pass_k=tuple(file.pass_k),
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
+        timeouts=file.timeouts,
+        retries=file.retries,
+        concurrency=file.concurrency,
         seed=file.seed,
         strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
