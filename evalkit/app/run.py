@@ -171,7 +171,7 @@ def run_suite(
         measures=measures,
         underpowered=underpowered,
         part=part,
-        history=chosen_history(Path(path), suite.history, overrides or {}, history),
+        history=chosen_history(Path(path), suite.history, overrides or {}, history, whole=not part),
         world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id

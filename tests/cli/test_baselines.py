@@ -63,6 +63,16 @@ def test_runs_are_pooled_where_they_measured_the_same(ready: Project) -> None:
     assert "2 runs together" in shown.out
 
 
+def test_a_part_of_a_suite_is_no_baseline_and_no_night(ready: Project) -> None:
+    """It would leave the other cases without a measure."""
+    part = ran(ready, "a", "--filter", "refund-twice")
+    refused = ready.run("baseline", "set", part, "--reason", "x")
+    assert (refused.code, "only a part of its suite: 1 of 1 cases" in refused.err) == (2, True)
+    suite = ready.suite("once")
+    assert ready.run("run", suite, "--filter", "refund-twice").code == 0
+    assert ready.run("trend", suite).code == 2
+
+
 def test_another_recording_is_not_pooled(ready: Project) -> None:
     """A case that holds another incident in one of the runs."""
     first = ran(ready, "a")
