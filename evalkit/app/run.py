@@ -26,6 +26,7 @@ from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.choose import choose
 from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.disk import on_disk
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
@@ -127,7 +128,7 @@ def run_suite(
         environment=environment(settings.root),
         layers=layers,
         part=part,
-        history=chosen_history(Path(path), suite.history, overrides or {}, history),
+        history=chosen_history(Path(path), suite.history, {**(overrides or {}), **part}, history),
         world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id
@@ -203,9 +204,10 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
     notices = run_notices(samples, verdicts)
     run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
-    write_reports(
-        run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account, notices
-    )
+    with on_disk(folder / "report.html"):
+        write_reports(
+            run.folder, manifest, verdicts, decision, samples, _CasesByNeed(cases), _traces(folder), account, notices
+        )
     return run
 
 
