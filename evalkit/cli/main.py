@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "promote": ("evalkit.cli.life:promote", "Make a case a permanent gate."),
     "retire": ("evalkit.cli.life:retire", "Take a case out of the suites, with a reason."),
     "check": ("evalkit.cli.cases:check", "Whether the case library holds: hashes, lock, views."),
+    "export": ("evalkit.cli.export:export", "A case as a test, as YAML, or as a trace."),
     "evidence": (
         "evalkit.cli.evidence:evidence",
         "The raw traces that are kept, encrypted, elsewhere.",
