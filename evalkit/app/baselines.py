@@ -106,7 +106,7 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
         measure = make_baseline(info, other_samples, other_cases)
     else:
         measure = read_baseline(_file_of(baseline or suite.baseline or suite.name, settings))
-    verdicts = judged(suite, cases, samples, read_account(folder), at=manifest.started_at, baseline=measure)
+    verdicts = judged(manifest, suite, cases, samples, read_account(folder), baseline=measure)
     return _compared(Comparison(manifest.run_id, measure.info, tuple(verdicts)))
 
 

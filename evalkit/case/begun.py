@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["Begun"]
+import hashlib
+from typing import Any
+
+__all__ = ["Begun", "BegunHashes"]
 
 _SHORT = 512
 _REMEMBERED = 8  # as many conversations may take turns
+_BLOCK = 4096
 
 
 class Begun:
@@ -25,6 +29,30 @@ class Begun:
         self._earlier.append(text)
         del self._earlier[:-_REMEMBERED]
         return most
+
+
+class BegunHashes:
+    """SHA-256 of texts: what a long one starts with as an earlier one did, is read once."""
+
+    def __init__(self) -> None:
+        self._earlier: list[tuple[str, list[Any]]] = []
+
+    def sha256(self, text: str) -> str:
+        """The hex SHA-256 of `text` in UTF-8."""
+        if len(text) < _BLOCK:
+            return hashlib.sha256(text.encode()).hexdigest()
+        counts = [_common(text, earlier) // _BLOCK for earlier, _ in self._earlier]
+        blocks = max(counts, default=0)
+        known = self._earlier.pop(counts.index(blocks))[1] if blocks else []
+        states = known[:blocks]
+        hasher = states[-1].copy() if states else hashlib.sha256()
+        for at in range(blocks * _BLOCK, len(text), _BLOCK):
+            hasher.update(text[at : at + _BLOCK].encode())
+            if at + _BLOCK <= len(text):
+                states.append(hasher.copy())
+        self._earlier.append((text, states))
+        del self._earlier[:-_REMEMBERED]
+        return str(hasher.hexdigest())
 
 
 def _common(left: str, right: str) -> int:

@@ -12,19 +12,22 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
 from evalkit.report.model import ReportModel
+from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, first_anchors, pack_rows
 from evalkit.report.picture import TRACK
-from evalkit.report.text import cut
+from evalkit.report.row import Row
+from evalkit.report.text import MAX_TEXT, cut
+from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
 from evalkit.trace.visible import visible
 
 __all__ = ["render_html", "shown"]
 
-_MAX_TEXT = 2_400
-"""No text is longer than this, in characters, whatever the model holds."""
 _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 
@@ -35,13 +38,19 @@ def render_html(model: ReportModel) -> str:
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    page = _environment().get_template("page.html")
-    return page.render(
-        report=model,
-        policy=policy,
-        style=Markup(style),  # our own files, no part of any trace
-        script=Markup(script),
-        track=TRACK,
+    static, told = first_anchors(model, STATIC_ROWS), first_anchors(model, STATIC_DETAILS)
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            report=model,
+            policy=policy,
+            style=Markup(style),  # our own files, no part of any trace
+            script=Markup(script),
+            static=static,
+            told=told,
+            packed=Markup(pack_rows(model, static, told, _Templates())),
+        )
     )
 
 
@@ -50,7 +59,7 @@ def shown(text: str) -> Markup:
 
     For element content; in attributes `visible` text is written by `finalize`.
     """
-    text = cut(text, _MAX_TEXT)
+    text = cut(text, MAX_TEXT)
     if visible(text) == text:
         return escape(text)
     return Markup(_UNUSUAL.sub(_marked, str(escape(text))))
@@ -66,6 +75,20 @@ def _marked(match: re.Match[str]) -> str:
 _CODES = {"\n": "⏎", "\t": "⇥"}
 
 
+class _Templates:
+    """Rows as the page itself writes them."""
+
+    def __init__(self) -> None:
+        module: Any = _environment().get_template("macros/row.html").module
+        self._row, self._below = module.row, module.below
+
+    def row(self, row: Row) -> str:
+        return str(self._row(row, False))
+
+    def below(self, row: Row) -> str:
+        return str(self._below(row))
+
+
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -77,11 +100,16 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
+    environment.globals |= {
+        "track": TRACK,
+        "trend_size": (TREND_WIDTH, TREND_HEIGHT),
+        "chart": (CHART_WIDTH, CHART_HEIGHT),
+    }
     return environment
 
 
 def _final(value: object) -> object:
-    return visible(cut(value, _MAX_TEXT)) if type(value) is str else value
+    return visible(cut(value, MAX_TEXT)) if type(value) is str else value
 
 
 @cache

@@ -48,6 +48,9 @@ def _conditions(suite: Mapping[str, Json]) -> Iterator[str]:
             yield from ("--extra-body", json.dumps(model["extra_body"]))
     for fault in _tables(suite, "faults"):
         yield from ("--fault", fault_text(fault))
+    supposed = suite.get("what_if")
+    for text in supposed if isinstance(supposed, list) else ():
+        yield from ("--what-if", str(text))
     for rule in _tables(suite, "on_miss"):
         stub = f":{json.dumps(rule['value'])}" if "value" in rule else ""
         yield from ("--on-miss", f"{rule.get('tools')}={rule.get('policy')}{stub}")

@@ -12,7 +12,7 @@ from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.detect import ASK, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, Parsed, serialize_like
+from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
 from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
@@ -47,6 +47,9 @@ class Rewriter:
         self._hinted: dict[tuple[str, str], tuple[str, frozenset[Entity]]] = {}
         self._labels: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._keys: dict[tuple[str, ...], tuple[tuple[str, ...], frozenset[Entity]]] = {}
+        self._clean: set[str] = set()
+        self._clean_values: set[bytes] = set()
+        self._silent: dict[tuple[tuple[str, ...], str], bool] = {}
         self._found: set[Entity] | None = None
         self._memo: dict[tuple[int, Kind | None, str], tuple[Any, Json]] | None = None
         self._lists: Prefixes[list[Json]] = Prefixes()
@@ -58,11 +61,14 @@ class Rewriter:
         self._hinted.clear()
         self._labels.clear()
         self._keys.clear()
+        self._clean.clear()
+        self._clean_values.clear()
+        self._silent.clear()
 
     def expect(self, texts: Iterable[str]) -> None:
         """Look through many texts at once, so that those in which nothing is known needn't be looked at one by one."""
-        fresh = [text for text in texts if text in self._flat_texts and text not in self._texts]
-        self._texts.update((text, (text, _NOTHING)) for text in self._lexicon.untouched(fresh))
+        fresh = [text for text in texts if text not in self._clean and text not in self._texts]
+        self._clean.update(text for text in self._lexicon.untouched(fresh) if not self._lexicon.ends_card(text))
 
     @contextmanager
     def tallying(self) -> Iterator[set[Entity]]:
@@ -98,8 +104,11 @@ class Rewriter:
                 self._found = outer
         return new, entities
 
-    def value(self, node: Any) -> Json:
+    def value(self, node: Any, *, again: bool = False) -> Json:
         """A JSON value with everything replaced. What stays as it is, is shared with `node`.
+
+        Args:
+            again: it may stand in texts as JSON, too.
 
         Raises:
             InputError: nested deeper than 200 levels.
@@ -107,10 +116,13 @@ class Rewriter:
         """
         if self._memo is None:
             self._bound()
-        return self._node(node, None, "", 0)
+        made = self._node(node, None, "", 0)
+        if again and made is node and (key := content_key(node)) is not None:
+            self._clean_values.add(key)
+        return made
 
     def _bound(self) -> None:
-        if len(self._texts) + len(self._hinted) + len(self._labels) + len(self._keys) > _REMEMBERED:
+        if len(self._clean) + len(self._texts) + len(self._hinted) + len(self._labels) + len(self._keys) > _REMEMBERED:
             self.forget()
 
     def _node(self, node: Any, hint: Kind | None, scope: str, depth: int) -> Json:
@@ -144,19 +156,23 @@ class Rewriter:
         return node if all(map(is_, made, node)) else made
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
-        made: dict[str, Json] = {}
         keys = tuple(node)
+        if self._is_silent(keys, scope) and self._are_clean(node.values()):
+            return node
+        made: dict[str, Json] = {}
         labels = self._labelled(keys)
-        last_four, texts = self._lexicon.last_four, self._texts
+        last_four, clean = self._lexicon.last_four, self._clean
         same = labels == keys
-        for key, label, item, plain_hint in zip(keys, labels, node.values(), self._detector.hints(keys), strict=True):
+        for key, label, item, plain_hint in zip(
+            keys, labels, node.values(), self._detector.hints(keys, scope), strict=True
+        ):
             hint = self._detector.hint(key, node, scope) if plain_hint == ASK else plain_hint
             kind = type(item)
             if kind is str:
                 form = last_four(key, item) if hint is None and len(item) == 4 else None
                 if form is not None:
                     new: Json = self._formed(form)
-                elif hint is None and (known := texts.get(item)) is not None and not known[1]:
+                elif hint is None and item in clean:
                     new = item  # most texts hold nothing
                 else:
                     new = self._string(item, hint)
@@ -171,6 +187,29 @@ class Rewriter:
         if len(made) != len(node):
             raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
         return node if same else made
+
+    def _is_silent(self, keys: tuple[str, ...], scope: str) -> bool:
+        """Whether the keys of an object stay as they are, and say nothing of their values."""
+        silent = self._silent.get((keys, scope))
+        if silent is None:
+            hinted = any(self._detector.hints(keys, scope))
+            silent = self._silent[keys, scope] = not hinted and self._labelled(keys) == keys
+        return silent
+
+    def _are_clean(self, values: Iterable[Any]) -> bool:
+        """Whether values that nothing is said of stay as they are; none of them is an object or a list."""
+        clean = self._clean
+        for item in values:
+            kind = type(item)
+            if kind is str:
+                if item not in clean:
+                    return False
+            elif kind is int:
+                if item >= LONG_NUMBER:
+                    return False
+            elif item is not None and kind is not float and kind is not bool:
+                return False
+        return True
 
     def _labelled(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         """The keys of an object, as `label` gives them."""
@@ -213,6 +252,8 @@ class Rewriter:
         return form.surrogate if form is not None else self._lexicon.stand_in(claim, claim.text)
 
     def _text(self, text: str) -> str:
+        if text in self._clean:
+            return text
         known = self._texts.get(text)
         if known is None:
             known = self._remember(self._texts, text, self._rewritten(text))
@@ -270,6 +311,8 @@ class Rewriter:
         return text
 
     def _nested(self, text: str, nested: Any) -> str:
+        if content_key(nested) in self._clean_values:
+            return text
         memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share
         try:
             clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)

@@ -65,6 +65,14 @@ class Repeats:
         hasher.update(b"".join(map(self._written, rest)))
         return str(hasher.hexdigest())
 
+    def sha256_once(self, value: Json) -> str:
+        """Hex SHA-256 of the text of a value that may stand again: a model's answer, in the next request.
+
+        Raises:
+            InputError: `value` is no JSON.
+        """
+        return hashlib.sha256(self._once(value)).hexdigest()
+
     def _hashed_with(self, head: bytes, items: list[Any]) -> Any:
         """A hash that has read a text and a list's items."""
         count, known = self._hashed.of(items, head)

@@ -39,9 +39,9 @@ def decide(
         elif found.digest != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
             blocking.append((line.case_id, f"ran as version {found.version}; the lock wants version {line.version}"))
     for verdict in verdicts:
-        if verdict.permanent and verdict.verdict == "FAIL":
+        if verdict.permanent and verdict.effect == "blocks":
             blocking.append((verdict.case_id, verdict.reason))
-        elif verdict.permanent and verdict.verdict == "INCONCLUSIVE":
+        elif verdict.permanent and verdict.effect == "unmeasured":
             inconclusive.append((verdict.case_id, verdict.reason))
     permanent = sum(verdict.permanent for verdict in verdicts)
     if blocking:
