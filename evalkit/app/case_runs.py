@@ -172,8 +172,8 @@ def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
     verdict = run.verdict
     gate = " [permanent gate]" if verdict.permanent else ""
     word = "not measured" if verdict.verdict == "INCONCLUSIVE" else verdict.verdict
-    yield f"{word}: {case.id}@{case.version}{gate}: {visible(verdict.reason)}"
-    yield f"  {visible(case.title)}"
+    yield f"{word}{gate}: {visible(verdict.reason)}"
+    yield f"  {case.id}@{case.version}: {visible(case.title)}"
     for _, sentence, count in verdict.failing_checks:
         yield f"  broken in {count} of {verdict.n} samples: {visible(sentence)}"
     if divergence := run.divergence(case.path):
