@@ -25,7 +25,7 @@ def test_a_comparison_of_two_runs_links_to_them(project: Project) -> None:
     path = suite(project)
     for name, agent in (("one", "once"), ("two", "twice")):
         assert project.run("run", path, "--target", f"{AGENTS}:{agent}", "--out", name, *SERIAL).code in (0, 1)
-    done = project.run("ab", "--runs", "one", "two", "--out", "c")
+    done = project.run("ab", "--from", "one", "two", "--out", "c")
     assert done.code == 0, done.err
     page = Page((project.root / "c" / "report.html").read_text("utf-8"))
     links = {value.partition("#")[0] for _, name, value in page.attributes if name == "href"}
