@@ -27,14 +27,14 @@ def claim_of_email(value: str, *, strict: bool) -> Claim | None:
 
 
 def judge_email(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be an e-mail address in a text; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be an e-mail address in a text; None when it is none."""
     if before.endswith("\\") and value[:2] in ("n@", "t@", "r@"):  # an escape in front of a decorator
         return None
     return claim_of_email(value, strict=True)
 
 
 def judge_account(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be an account name; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be an account name; None when it is none."""
     return Claim("account", value, value) if any(char.isdigit() for char in value) else None
 
 

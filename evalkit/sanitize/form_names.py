@@ -95,7 +95,7 @@ def claim_of_name(value: str) -> Claim | None:
 
 
 def judge_address(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a postal address; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a postal address; None when it is none."""
     if rule == "street" and not (len(value.split()) <= 7 and re.match(r"\d{1,6}\b", value)):
         return None
     return claim_of_address(value.rstrip(" ,"))

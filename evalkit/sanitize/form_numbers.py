@@ -42,7 +42,7 @@ _DIGIT_GROUP_AFTER = re.compile(r"[ ]\d")
 
 
 def judge_phone(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a phone number; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a phone number; None when it is none."""
     ends = [match.start() for match in _GROUP_END.finditer(value)]
     kept = next((value[:end] for end in ends if is_surrogate("phone", value[:end])), None)
     if kept is not None:  # a surrogate, and something else behind it
@@ -82,7 +82,7 @@ def _first_digits(value: str, lengths: dict[str, int]) -> str:
 
 
 def judge_card(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a card number; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a card number; None when it is none."""
     digits = digits_of(value)
     said = rule != "card"
     if before[-1:] in tuple(".-_") or len(set(digits)) < 2 or not 12 <= len(digits) <= 19:
@@ -99,7 +99,7 @@ def judge_card(rule: str, value: str, before: str, after: str) -> Claim | None:
 
 
 def judge_iban(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be an IBAN; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be an IBAN; None when it is none."""
     size = IBAN_LENGTH.get(value[:2].upper())
     if size is None or before.endswith(("-", "_", ".")):  # the end of a longer id
         return None
@@ -114,7 +114,7 @@ def judge_iban(rule: str, value: str, before: str, after: str) -> Claim | None:
 
 
 def judge_ssn(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a social security number; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a social security number; None when it is none."""
     digits = digits_of(value)
     if rule == "ssn" and (re.match(r"-", after) or before.endswith("-")):
         return None
@@ -126,7 +126,7 @@ def judge_ssn(rule: str, value: str, before: str, after: str) -> Claim | None:
 
 
 def judge_ip(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a public IP address; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a public IP address; None when it is none."""
     version = re.search(r"(?i:[a-z]/|\bv|ver|version|release|build)[ :=]?$", before)
     if version or (":" in value and after[:1] == ":") or (":" not in value and re.match(r"[.-][0-9A-Za-z]", after)):
         return None
@@ -140,7 +140,7 @@ def judge_ip(rule: str, value: str, before: str, after: str) -> Claim | None:
 
 
 def judge_mac(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a MAC address; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a MAC address; None when it is none."""
     digits = re.sub(r"[:.-]", "", value).lower()
     if not re.fullmatch(r"[0-9a-f]{12}", digits) or len(set(digits)) < 2 or re.search(r"[:.-]$", before):
         return None
@@ -150,27 +150,27 @@ def judge_mac(rule: str, value: str, before: str, after: str) -> Claim | None:
 
 
 def judge_plate(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a plate; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a plate; None when it is none."""
     if not any(char.isdigit() for char in value) or (rule == "plate_said" and len(value) < 4):
         return None
     return Claim("plate", re.sub(r"[^\w]", "", value).upper(), value)
 
 
 def judge_id_said(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a number of a document or an account; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a number of a document or an account; None when it is none."""
     if sum(char.isdigit() for char in value) < 5:
         return None
     return Claim("national_id", value.upper(), value)
 
 
 def judge_birth_date(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a date of birth; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a date of birth; None when it is none."""
     found = find_date(value)
     return None if found is None else Claim("birth_date", found.day.isoformat(), found.text)
 
 
 def judge_postcode(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a postcode; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a postcode; None when it is none."""
     if re.match(r"[-/.]\d", after):
         return None
     return Claim("postcode", re.sub(r"[ -]", "", value).upper() if rule != "postcode_kept" else value, value)

@@ -35,7 +35,7 @@ def _is_secret(rule: str, value: str) -> bool:
 
 
 def judge_secret(rule: str, value: str, before: str, after: str) -> Claim | None:
-    """The claim for a match that may be a secret; None when it is none. Arguments as in `forms`."""
+    """The claim for a match that may be a secret; None when it is none."""
     if rule in ("said", "assignment_zh"):
         value = value.rstrip(".,;:!?)'\"`")
     if value.endswith("..") or after.startswith("##"):  # the rest was taken out already
