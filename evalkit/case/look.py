@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import orjson
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evalkit.case.begun import Begun, equal_items
+from evalkit.case.begun import Begun
 from evalkit.errors import EvalkitError, SanitizationFailed
-from evalkit.sanitize.verify import Harvested, verify_bytes, verify_strings, verify_text
+from evalkit.sanitize.verify import Harvested, verify_bytes, verify_strings, verify_texts
 
 __all__ = ["Look", "look_over"]
 
+_DIGESTS = ("request_key", "hash")
 Look = Callable[[Path], None]
 """Looks at a file that was written under a temporary name; raises where it must not be kept."""
 
@@ -44,51 +44,40 @@ def look_over(path: Path, harvested: Harvested) -> None:
 
 
 def _look_inside(path: Path, harvested: Harvested) -> None:
-    """Every text of a table as it stands, and everything that the strings in it can be decoded to.
+    """Every text of a table as it stands, and everything that it can be decoded to.
 
-    A chat's requests each list all messages before. So a text is looked at from where it goes on from an earlier one,
-    and each string is decoded once, however many rows repeat it. That is as good as decoding the rows, as JSON has
-    nothing outside of its strings that could be decoded, and no encoding reaches over a quotation mark.
+    A chat's requests each list all messages before. So a text is looked at from where it goes on from an earlier one:
+    from a quotation mark on, which no encoding reaches over, and no later than an original may begin that ends there.
     """
-    strings: dict[str, None] = {}
-    begun, messages = Begun(), list[Any]()
-    for number, text in enumerate(dict.fromkeys(_texts(path))):
-        verify_text(text, harvested, f"{path.parent.name}, text {number}", known=begun.known(text))
-        value = _read(text)
-        if isinstance(value, dict) and isinstance(value.get("messages"), list):
-            given, known = value["messages"], messages
-            messages, value["messages"] = given, given[equal_items(given, known) :]
-        strings |= dict.fromkeys(_strings(value))
-    verify_strings(strings, harvested, path.parent.name)
+    begun = Begun()
+    fresh: dict[str, None] = {}
+    table = _read(path)
+    for text in dict.fromkeys(_texts(table)):
+        known = max(0, begun.known(text) - harvested.longest)
+        fresh[text[max(0, text.rfind('"', 0, known)) :]] = None
+    verify_texts((*fresh, *_digests(table)), harvested, path.parent.name)
+    verify_strings(fresh, harvested, path.parent.name)
 
 
-def _read(text: str) -> Any:
-    """The value of a JSON object or list; any other text itself."""
-    try:
-        return orjson.loads(text) if text[:1] in ("{", "[") else text
-    except orjson.JSONDecodeError:
-        return text
+def _read(path: Path) -> pa.Table:
+    with pa.OSFile(str(path)) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+        return file.read(use_threads=False)
 
 
-def _strings(value: Any) -> Iterator[str]:
-    """The strings and keys of a JSON value."""
-    level = [value]
-    while level:
-        yield from (item for item in level if type(item) is str)
-        inner = [item for item in level if type(item) is dict or type(item) is list]
-        level = []
-        for item in inner:
-            level += item
-            level += item.values() if type(item) is dict else ()
+def _digests(table: pa.Table) -> Iterator[str]:
+    """What was worked out of the rest: there is nothing to decode in it."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if name in _DIGESTS:
+            yield from (value for value in column.to_pylist() if isinstance(value, str))
 
 
-def _texts(path: Path) -> Iterator[str]:
-    table = pq.read_table(path)
+def _texts(table: pa.Table) -> Iterator[str]:
+    """All other texts, of the metadata too."""
     for key, value in (table.schema.metadata or {}).items():
         yield key.decode("utf-8", "replace")
         yield value.decode("utf-8", "replace")
-    for column in table.columns:
-        for value in column.to_pylist():
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        for value in column.to_pylist() if name not in _DIGESTS else ():
             if isinstance(value, str):
                 yield value
             elif isinstance(value, bytes):

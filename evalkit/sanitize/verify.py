@@ -12,7 +12,7 @@ bytes, and in base64 values under eight. Plain spellings count only where the ru
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -21,16 +21,19 @@ from evalkit.sanitize.encodings import encodings
 from evalkit.sanitize.lexicon import Form
 from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
-from evalkit.sanitize.views import Budget, views
+from evalkit.sanitize.views import BETWEEN, Budget, Level, readings, views_together
 
-__all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings", "verify_text"]
+__all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings", "verify_text", "verify_texts"]
 
 _AROUND = 2
 """So many characters before and behind a spelling say whether it stands alone."""
 _MIN_BYTES = 5
+_MIN_BASE64_BYTES = 8
 _MIN_DIGITS = 7
 _MIN_PATTERN = 6
 _BEGINNING = 12
+_AT_ONCE = 2**19
+"""Characters that are looked at together."""
 
 
 class Harvested:
@@ -55,13 +58,31 @@ class Harvested:
         matcher, spelled, longest = self._plain
         if matcher is None:
             return None
-        first = max(0, known - longest - _AROUND)
-        for index, start, end in matcher.find_matches_as_indexes(text[first:], overlapping=True):
-            form, kind = spelled[index]
-            start, end = start + first, end + first
-            before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+        first = max(0, known - longest - _AROUND)  # an original that ends behind `known` may begin from here on
+        data = _utf_8(text[first:] if first else text)
+        at, behind = first, 0  # the same place in characters and in bytes
+        for index, start, _ in matcher.find_matches_as_indexes(data, overlapping=True):
+            form, kind, _ = spelled[index]
+            at += _characters(data[behind:start]) - _characters(data[start:behind])
+            behind = start
+            before, after = text[max(0, at - _AROUND) : at], text[at + len(form) : at + len(form) + _AROUND]
             if stands_alone(form, before, after, kind):
-                return start, kind
+                return at, kind
+        return None
+
+    def packed(self, blobs: Iterable[bytes], shortest: int) -> Kind | None:
+        """The kind of an original that stands in bytes which need not be text.
+
+        Args:
+            shortest: bytes that an original must have so as not to stand there by chance.
+        """
+        matcher, spelled, _ = self._plain
+        kind: Kind
+        for blob in blobs if matcher is not None else ():
+            for index, _, _ in matcher.find_matches_as_indexes(blob, overlapping=True):
+                _, kind, size = spelled[index]
+                if size >= shortest:
+                    return kind
         return None
 
     def encoded(self, data: bytes) -> tuple[int, Kind, str] | None:
@@ -81,13 +102,14 @@ class Harvested:
         return self._encoded[2]
 
     @cached_property
-    def _plain(self) -> tuple[Any, list[tuple[str, Kind]], int]:
+    def _plain(self) -> tuple[Any, list[tuple[str, Kind, int]], int]:
+        """What finds originals; by its indexes their text, kind and size; and how many characters the longest has."""
         import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
 
         forms = {form: kind for text, kind in self.originals for form in (text.lower(), text.upper(), text)}
-        spelled = list(forms.items())
-        longest = max(map(len, forms), default=0)
-        return (ahocorasick_rs.AhoCorasick([form for form, _ in spelled]) if spelled else None), spelled, longest
+        texts = [form.encode() for form in forms]
+        spelled = [(form, kind, len(data)) for (form, kind), data in zip(forms.items(), texts, strict=True)]
+        return (ahocorasick_rs.BytesAhoCorasick(texts) if texts else None), spelled, max(map(len, forms), default=0)
 
     @cached_property
     def _encoded(self) -> tuple[Any, list[list[tuple[bytes, Kind, str]]], int]:
@@ -102,6 +124,14 @@ class Harvested:
         matcher = ahocorasick_rs.BytesAhoCorasick(list(beginnings)) if beginnings else None
         longest = max((len(pattern) for same in beginnings.values() for pattern, _, _ in same), default=0)
         return matcher, list(beginnings.values()), longest
+
+
+def _utf_8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _characters(data: bytes) -> int:
+    return len(data) if data.isascii() else len(data.decode("utf-8", "surrogatepass"))
 
 
 def harvested_of(forms: Mapping[str, Form]) -> Harvested:
@@ -149,9 +179,18 @@ def verify_text(text: str, harvested: Harvested, where: str = "", *, known: int 
     if plain is not None:
         raise _failure(plain[1], "plain text", f"character {plain[0]}", where)
     rest = text[max(0, known - harvested.longest) :]
-    encoded = harvested.encoded(rest.encode("utf-8", "surrogatepass"))
+    encoded = harvested.encoded(_utf_8(rest))
     if encoded is not None:
         raise _failure(encoded[1], encoded[2], "in its text", where)
+
+
+def verify_texts(texts: Iterable[str], harvested: Harvested, where: str = "") -> None:
+    """As `verify_text` for many texts, which are looked at together."""
+    for numbered in _lots(texts):
+        joined = BETWEEN.join(numbered.values())
+        if harvested.plain(joined) is not None or harvested.encoded(_utf_8(joined)) is not None:
+            for number, text in numbered.items():
+                verify_text(text, harvested, f"{where}, text {number}" if where else f"text {number}")
 
 
 def verify_strings(strings: Iterable[str], harvested: Harvested, where: str = "") -> None:
@@ -160,23 +199,59 @@ def verify_strings(strings: Iterable[str], harvested: Harvested, where: str = ""
     Raises:
         SanitizationFailed: as `verify`; the place is the number of the text, from 0.
     """
+    if not len(harvested):
+        return
     budget = Budget()
-    seen: set[str] = set()
-    for number, text in enumerate(strings):
-        if text in seen:
-            continue
-        seen.add(text)
-        plain = harvested.plain(text)
-        if plain is not None:
-            raise _failure(plain[1], "plain text", f"text {number}, character {plain[0]}", where)
-        encoded = harvested.encoded(text.encode("utf-8", "surrogatepass"))
-        if encoded is not None:
-            raise _failure(encoded[1], encoded[2], f"text {number}, byte {encoded[0]}", where)
-        if len(harvested):
-            for view in views(text, budget, f"{where}, text {number}"):
-                plain = harvested.plain(view)
-                if plain is not None:
-                    raise _failure(plain[1], "decoded", f"text {number}", where)
+    for numbered in _lots(dict.fromkeys(strings)):
+        if _may_be_in(list(numbered.values()), harvested, budget, where):
+            for number, text in numbered.items():
+                _verify_decoded(text, harvested, f"{where}, text {number}" if where else f"text {number}")
+
+
+def _lots(texts: Iterable[str]) -> Iterator[dict[int, str]]:
+    """Some texts with their numbers, as many at once as are well looked at together."""
+    lot: dict[int, str] = {}
+    size = 0
+    for number, text in enumerate(texts):
+        lot[number] = text
+        size += len(text)
+        if size > _AT_ONCE:
+            yield lot
+            lot, size = {}, 0
+    if lot:
+        yield lot
+
+
+def _may_be_in(texts: list[str], harvested: Harvested, budget: Budget, where: str) -> bool:
+    """Whether an original is in some texts or in what they can be decoded to; or seems to be, where two meet."""
+    if _plainly_in(texts, harvested):
+        return True
+    return any(
+        _plainly_in(level.texts, harvested) or _packed_in(level, harvested) is not None
+        for level in views_together(texts, budget, where)
+    )
+
+
+def _plainly_in(texts: list[str], harvested: Harvested) -> bool:
+    return any(harvested.plain(BETWEEN.join(some)) is not None for some in (texts, readings(texts)) if some)
+
+
+def _packed_in(level: Level, harvested: Harvested) -> Kind | None:
+    return harvested.packed(level.hex, _MIN_BYTES) or harvested.packed(level.base64, _MIN_BASE64_BYTES)
+
+
+def _verify_decoded(text: str, harvested: Harvested, where: str) -> None:
+    """Look for originals in one text and in what it can be decoded to.
+
+    Raises:
+        SanitizationFailed: as `verify`.
+    """
+    verify_text(text, harvested, where)
+    for level in (Level([text]), *views_together((text,), Budget(), where)):
+        plain = [found for view in (*level.texts, *readings(level.texts)) if (found := harvested.plain(view))]
+        packed = plain[0][1] if plain else _packed_in(level, harvested)
+        if packed is not None:
+            raise _failure(packed, "decoded", "in what it spells", where)
 
 
 def _failure(kind: Kind, encoding: str, place: str, where: str) -> SanitizationFailed:

@@ -1,8 +1,12 @@
-"""Everything that a text can be decoded to, for the last look before it is kept.
+"""Everything that texts can be decoded to, for the last look before they are kept.
 
 Written apart from `pieces`, which takes a text apart to put it together again: here decoding may be crude and must miss
 little. JSON escapes, percent-encoding, HTML entities, NFKC without invisible characters, spread digits; base64 at every
 offset and hex, and in what these give UTF-16, gzip, zlib and zip; and all of it again, up to a depth and an amount.
+
+Many texts are decoded together, level by level: most hold nothing to decode, which is told of all of them at once, and
+what several of them decode to is looked at once. A level's other readings (`readings`) are not decoded further: they
+join or plainly spell what stands there, and nothing is encoded in them that is not encoded in the level itself.
 """
 
 from __future__ import annotations
@@ -12,65 +16,53 @@ import html
 import re
 import string
 import unicodedata
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any
-from urllib.parse import unquote, unquote_plus
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
-from evalkit.errors import SanitizationFailed
 from evalkit.sanitize.byte_escapes import FORMS
+from evalkit.sanitize.unpacked import Budget, texts_in
 
-__all__ = ["Budget", "views", "views_of_bytes"]
+__all__ = ["BETWEEN", "Budget", "Level", "readings", "views", "views_together"]
 
 MAX_DEPTH = 8
-_RUN = re.compile(
-    r"(?<![A-Za-z0-9+/_-])(?:(?:[A-Za-z0-9+/_-]{40,}[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{12,})"
-)  # the sign before spares trying each letter of a short word
-_SHORTEST_RUN = 12
+BETWEEN = "\x1f"
+"""Stands between texts that are looked at as one: no value, no code and no number goes on over it."""
+
+_RUN = re.compile(rb"(?:[A-Za-z0-9+/_-]{40,}[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{10,}")
+_SHORTEST_RUN = 10
+"""Hex of five bytes; base64 of eight has eleven characters."""
 _RUN_BYTES = string.ascii_letters.encode() + string.digits.encode() + b"+/_-"
-_ALL_ELSE_BLANK = bytes(code if code in _RUN_BYTES else 32 for code in range(256))
-_HEX = re.compile(r"(?:[0-9a-fA-F]{2}){5,}")
+_ALL_ELSE_BLANK = bytes(code if code in _RUN_BYTES or code in b"\r\n" else 32 for code in range(256))
+_HEX = re.compile(rb"[0-9a-fA-F]{10,}")
+_HEX_DIGITS = b"0123456789abcdefABCDEF"
+_DIGEST = 32
+_STANDARD = bytes.maketrans(b"-_", b"+/")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))")
 _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DIGITS = re.compile(r"\d(?:[ ._\u00b7-]\d){6,}")
 _MAYBE_DIGITS = r"\p{Nd}(?:[ ._\x{b7}-]\p{Nd}){6}"
-_SPELLED = re.compile(r"\\(?:[xU][0-9a-fA-F]{2}|u\{|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}")
-_SPACED_HEX = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{2}(?:[ :-][0-9a-fA-F]{2}){5,}(?![0-9A-Za-z])")
+_SPELLED = r"\\(?:[xU][0-9a-fA-F]{2}|u\{|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}"
+_SPACED_HEX = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5,}(?![0-9A-Za-z])")
+_MAYBE_SPACED_HEX = r"[0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5}"
 _INVISIBLE = re.compile("[\0\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
-_STRANGE = re.compile(r"[^\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
-_MAX_STRANGE = 0.2
-_HIGH_BYTES = bytes((0x00, 0x01, 0x02, 0x20, 0x30, *range(0x34, 0xA0), 0xFF))
-"""The upper bytes of UTF-16 for Latin and Chinese letters and signs."""
+_LETTERS = "\\x01-\\x7f\u00c0-\u0131\u2010-\u2023\u2026\u2027\u3001-\u3029\u3041-\u30fe\u3400-\u9fff\uac00-\ud7a3"
+_TELLING = re.compile(f"[^{_LETTERS}\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff5e]")
+"""What NFKC, or leaving it out, may make a sign or digit of that belongs to an encoding; usual punctuation does not."""
 
 
-class Budget:
-    """How much may still be decoded.
-
-    Args:
-        characters: of all views together.
+class Level(NamedTuple):
+    """What some texts were decoded to.
 
     Attributes:
-        runs: base64 and hex that was decoded already.
+        texts: those that were not met before.
+        hex, base64: what runs of these spell, whether it is text or not.
     """
 
-    def __init__(self, characters: int = 256 * 2**20) -> None:
-        self._left = characters
-        self.runs: set[str] = set()
-
-    def spend(self, count: int, where: str) -> None:
-        """Take `count` characters.
-
-        Raises:
-            SanitizationFailed: there are not so many left: what can't be looked through is not kept.
-        """
-        self._left -= count
-        if self._left < 0:
-            raise SanitizationFailed(
-                "it unpacks to more than can be looked through; nothing was written",
-                where,
-                "leave the packed value out of the trace, or drop it by a rule of kind custom",
-            )
+    texts: list[str]
+    hex: Sequence[bytes] = ()
+    base64: Sequence[bytes] = ()
 
 
 def views(text: str, budget: Budget, where: str = "") -> Iterator[str]:
@@ -79,131 +71,127 @@ def views(text: str, budget: Budget, where: str = "") -> Iterator[str]:
     Raises:
         SanitizationFailed: the budget is used up.
     """
-    seen = {text}
-    waiting = [(text, 0)]
-    while waiting:
-        view, depth = waiting.pop()
-        if depth == MAX_DEPTH:
-            continue
-        for other in _decoded(view, budget, where):
-            if other not in seen:
-                budget.spend(len(other), where)
-                seen.add(other)
-                waiting.append((other, depth + 1))
-                yield other
+    yield from readings((text,))
+    for level in views_together((text,), budget, where):
+        yield from level.texts
+        yield from readings(level.texts)
 
 
-def views_of_bytes(data: bytes, budget: Budget, where: str = "") -> Iterator[str]:
-    """The texts that bytes hold, and what these can be decoded to.
+def views_together(texts: Iterable[str], budget: Budget, where: str = "") -> Iterator[Level]:
+    """What some texts can be decoded to, themselves left out: by how often something was decoded.
 
     Raises:
         SanitizationFailed: the budget is used up.
     """
-    for text in _texts(data, budget, where):
-        yield text
-        yield from views(text, budget, where)
-
-
-def _decoded(text: str, budget: Budget, where: str) -> Iterator[str]:
-    if "\\" in text:
-        yield (
-            _ESCAPE.sub(lambda match: _UNESCAPED[match[0]], text)
-            .encode("utf-16-le", "surrogatepass")
-            .decode("utf-16-le", "replace")
+    level = list(dict.fromkeys(texts))
+    seen = set(level)
+    for _ in range(MAX_DEPTH):
+        joined = BETWEEN.join(level)
+        data = _utf_8(joined)
+        runs = _runs(data) - budget.runs
+        budget.runs |= runs
+        found = Level(
+            [], [blob for run in runs for blob in _from_hex(run)], [b for run in runs for b in _from_base64(run)]
         )
-    if _SPELLED.search(text):
-        yield from (view for form in FORMS if (view := form.decode(text)) != text)
-    if _SPACED_HEX.search(text):
-        spaced = (re.sub("[^0-9a-fA-F]", "", run[0]) for run in _SPACED_HEX.finditer(text))
-        yield from (view for digits in spaced for view in _texts(bytes.fromhex(digits), budget, where))
-    if "%" in text:
-        yield unquote(text)
-    if "+" in text:
-        yield unquote_plus(text)
-    if "&" in text:
-        yield html.unescape(text)
-    if not text.isascii() or "\0" in text:
-        yield _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
-    data = text.encode("utf-8", "surrogatepass")
-    if _maybe_digits().search(data):
-        yield _DIGITS.sub(lambda match: re.sub(r"\D", "", match[0]), text)
-    for run in _runs(text, data) - budget.runs:
-        budget.runs.add(run)
-        if _HEX.search(run):
-            for digits in _HEX.findall(run):
-                yield from _texts(bytes.fromhex(digits), budget, where)
-        compact = re.sub(r"[\r\n]", "", run).replace("-", "+").replace("_", "/")
-        for offset in range(4):
-            part = compact[offset:]
-            part = part[:-1] if len(part) % 4 == 1 else part
-            yield from _texts(base64.b64decode(part + "=" * (-len(part) % 4)), budget, where)
-
-
-def _texts(data: bytes, budget: Budget, where: str) -> Iterator[str]:
-    if len(data) < 6:
-        return
-    text = data.decode("utf-8", "ignore")
-    if len(text.encode()) > 0.8 * len(data):
-        yield from _mostly_text(text)
-    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        high = data[first::2]
-        if len(high.translate(None, _HIGH_BYTES)) < 0.2 * len(high):
-            yield from _mostly_text(data[: len(data) // 2 * 2].decode(encoding, "replace"))
-    if data[:2] == b"\x1f\x8b":
-        yield from _unpacked(data, 31, budget, where)
-    elif data[:1] == b"\x78":
-        yield from _unpacked(data, 15, budget, where)
-    elif data[:4] == b"PK\x03\x04":
-        yield from _members(data, budget, where)
-
-
-def _mostly_text(text: str) -> Iterator[str]:
-    if len(_STRANGE.findall(text)) <= _MAX_STRANGE * len(text):
-        yield text
-
-
-def _unpacked(data: bytes, form: int, budget: Budget, where: str) -> Iterator[str]:
-    unpacker = zlib.decompressobj(form)
-    parts = []
-    try:
-        while data:
-            part = unpacker.decompress(data, 2**20)
-            budget.spend(len(part), where)
-            parts.append(part)
-            data = unpacker.unconsumed_tail
-    except zlib.error:
-        pass  # what came before the fault is looked at
-    yield from _texts(b"".join(parts), budget, where)
-
-
-def _members(data: bytes, budget: Budget, where: str) -> Iterator[str]:
-    """The members of a zip by their local headers, so that a torn archive is looked into as well (APPNOTE 4.3.7)."""
-    for found in re.finditer(b"PK\x03\x04", data):
-        at = found.start()
-        sizes = data[at + 26 : at + 30]
-        if len(sizes) < 4:
+        for other in _decoded(level, joined, data, found, budget, where):
+            if other not in seen:
+                budget.spend(len(other), where)
+                seen.add(other)
+                found.texts.append(other)
+        yield found
+        level = found.texts
+        if not level:
             return
-        start = at + 30 + int.from_bytes(sizes[:2], "little") + int.from_bytes(sizes[2:], "little")
-        yield data[at + 30 : start].decode("utf-8", "replace")
-        if data[at + 8] == 8:
-            yield from _unpacked(data[start:], -15, budget, where)
-        else:
-            yield from _texts(data[start:], budget, where)
 
 
-def _runs(text: str, data: bytes) -> set[str]:
-    """The runs of letters, digits and signs of base64 in `text`, `data` in UTF-8; over several lines, too."""
-    if "\n" in text or "\r" in text:
-        return set(_RUN.findall(text))
-    return {run.decode() for run in data.translate(_ALL_ELSE_BLANK).split() if len(run) >= _SHORTEST_RUN}
+def readings(texts: Sequence[str]) -> list[str]:
+    """How some texts read otherwise as they stand: in plain letters, with plus signs for spaces, digits together."""
+    found = [text.replace('\\"', '"') for text in texts if "\\" in text and _quotes_only(text)]
+    found += [_plain(text) for text in (*texts, *found) if not text.isascii() or "\0" in text]
+    found += [text.replace("+", " ") for text in (*texts, *found) if "+" in text]
+    if _may(_MAYBE_DIGITS, _utf_8(BETWEEN.join((*texts, *found)))):
+        found += [_DIGITS.sub(_joined, text) for text in (*texts, *found) if _may(_MAYBE_DIGITS, _utf_8(text))]
+    return found
+
+
+def _decoded(texts: list[str], joined: str, data: bytes, found: Level, budget: Budget, where: str) -> Iterator[str]:
+    """What some texts spell, given them as one text and as one in UTF-8, and what their base64 and hex hold."""
+    if "\\" in joined:
+        yield from (_unescaped(text) for text in texts if "\\" in text and not _quotes_only(text))
+    if _may(_SPELLED, data):
+        for text in texts:
+            if _may(_SPELLED, _utf_8(text)):
+                yield from (view for form in FORMS if (view := form.decode(text)) != text)
+    if _may(_MAYBE_SPACED_HEX, data):
+        for match in _SPACED_HEX.finditer(joined):
+            yield from texts_in(bytes.fromhex(re.sub("[^0-9a-fA-F]", "", match[0])), budget, where)
+    if "%" in joined:
+        yield from (unquote(text) for text in texts if "%" in text)
+    if "&" in joined:
+        yield from (html.unescape(text) for text in texts if "&" in text)
+    if (not joined.isascii() or "\0" in joined) and _TELLING.search(joined):
+        yield from (_plain(text) for text in texts if _TELLING.search(text))
+    for blob in (*found.hex, *found.base64):
+        yield from texts_in(blob, budget, where)
+
+
+def _from_hex(run: bytes) -> Iterator[bytes]:
+    """What the hex in a run may spell: it may begin at any of its digits."""
+    for digits in _HEX.findall(run):
+        for first in range(2):
+            yield bytes.fromhex(digits[first : first + (len(digits) - first) // 2 * 2].decode())
+
+
+def _from_base64(run: bytes) -> Iterator[bytes]:
+    """What a run may spell as base64: it may begin at any of its characters. Nothing but hex digits is a digest."""
+    if len(run) >= _DIGEST and not run.translate(None, _HEX_DIGITS):
+        return
+    compact = run.translate(_STANDARD, b"\r\n")
+    for first in range(4):
+        part = compact[first:]
+        part = part[:-1] if len(part) % 4 == 1 else part
+        yield base64.b64decode(part + b"=" * (-len(part) % 4))
+
+
+def _runs(data: bytes) -> set[bytes]:
+    """The runs of letters, digits and signs of base64 in some text as UTF-8; over several lines, too."""
+    runs = {run for run in set(data.translate(_ALL_ELSE_BLANK).split(b" ")) if len(run) >= _SHORTEST_RUN}
+    broken = {run for run in runs if b"\n" in run or b"\r" in run}
+    return (runs - broken).union(*map(_RUN.findall, broken))
+
+
+def _quotes_only(text: str) -> bool:
+    """Whether all that is escaped in a text are quotation marks, which no code goes on over: there is none behind."""
+    return text.count("\\") == text.count('\\"')
+
+
+def _unescaped(text: str) -> str:
+    plain = _ESCAPE.sub(lambda match: _UNESCAPED[match[0]], text)
+    return plain if plain.isascii() else plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _plain(text: str) -> str:
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+
+
+def _joined(match: re.Match[str]) -> str:
+    return re.sub(r"\D", "", match[0])
+
+
+def _utf_8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _may(pattern: str, data: bytes) -> bool:
+    """Whether a pattern of RE2 is in `data`: faster than the same as a pattern of Python."""
+    return _compiled(pattern).search(data) is not None
 
 
 @cache
-def _maybe_digits() -> Any:
-    """What finds spread digits, faster than `_DIGITS`."""
+def _compiled(pattern: str) -> Any:
     import re2  # lazy: a C++ library that only sanitizing needs
 
-    return re2.compile(_MAYBE_DIGITS.encode())
+    return re2.compile(pattern.encode())
 
 
 class _Unescaped(dict[str, str]):

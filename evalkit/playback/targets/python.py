@@ -17,7 +17,7 @@ from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 
-__all__ = ["PythonTarget"]
+__all__ = ["PythonTarget", "load_function"]
 
 
 class PythonTarget:
@@ -28,7 +28,7 @@ class PythonTarget:
     """
 
     def __init__(self, reference: str | Callable[..., Any]) -> None:
-        self._function = _load(reference) if isinstance(reference, str) else reference
+        self._function = load_function(reference) if isinstance(reference, str) else reference
         self._parameters = inspect.signature(self._function).parameters
         self._required = {name for name, p in self._parameters.items() if p.default is p.empty and p.kind in _BY_NAME}
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(self._function))
@@ -60,7 +60,12 @@ async def _awaited(result: Any) -> Any:
     return await result
 
 
-def _load(reference: str) -> Callable[..., Any]:
+def load_function(reference: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names, from the current folder or what is installed.
+
+    Raises:
+        ConfigError: the module can't be imported, or has no such function.
+    """
     module_name, colon, name = reference.partition(":")
     if not colon or not name:
         raise ConfigError(

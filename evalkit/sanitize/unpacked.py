@@ -1,0 +1,106 @@
+"""Texts that bytes hold, for the last look: UTF-8, UTF-16, gzip, zlib, zip, within a budget.
+
+Written apart from `blobs`, which puts what it took out back again: here reading may be crude and must miss little.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+
+from evalkit.errors import SanitizationFailed
+
+__all__ = ["Budget", "texts_in"]
+
+_SHORTEST = 5
+_STRANGE = re.compile(r"[^\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
+_MAX_STRANGE = 0.2
+_HIGH_BYTES = bytes((0x00, 0x01, 0x02, 0x20, 0x30, *range(0x34, 0xA0), 0xFF))
+"""The upper bytes of UTF-16 for Latin and Chinese letters and signs."""
+
+
+class Budget:
+    """How much may still be decoded.
+
+    Args:
+        characters: of all views together.
+
+    Attributes:
+        runs: base64 and hex that was decoded already.
+    """
+
+    def __init__(self, characters: int = 256 * 2**20) -> None:
+        self._left = characters
+        self.runs: set[bytes] = set()
+
+    def spend(self, count: int, where: str) -> None:
+        """Take `count` characters.
+
+        Raises:
+            SanitizationFailed: there are not so many left: what can't be looked through is not kept.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise SanitizationFailed(
+                "it unpacks to more than can be looked through; nothing was written",
+                where,
+                "leave the packed value out of the trace, or drop it by a rule of kind custom",
+            )
+
+
+def texts_in(data: bytes, budget: Budget, where: str) -> Iterator[str]:
+    """The texts that `data` may be; what is mostly strange characters is none.
+
+    Raises:
+        SanitizationFailed: the budget is used up.
+    """
+    if len(data) < _SHORTEST:
+        return
+    text = data.decode("utf-8", "ignore")
+    if len(text.encode()) > 0.8 * len(data):
+        yield from _mostly_text(text)
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        high = data[first::2]
+        if len(high.translate(None, _HIGH_BYTES)) < 0.2 * len(high):
+            yield from _mostly_text(data[: len(data) // 2 * 2].decode(encoding, "replace"))
+    if data[:2] == b"\x1f\x8b":
+        yield from _inflated(data, 31, budget, where)
+    elif data[:1] == b"\x78":
+        yield from _inflated(data, 15, budget, where)
+    elif data[:4] == b"PK\x03\x04":
+        yield from _members(data, budget, where)
+
+
+def _mostly_text(text: str) -> Iterator[str]:
+    if len(_STRANGE.findall(text)) <= _MAX_STRANGE * len(text):
+        yield text
+
+
+def _inflated(data: bytes, form: int, budget: Budget, where: str) -> Iterator[str]:
+    unpacker = zlib.decompressobj(form)
+    parts = []
+    try:
+        while data:
+            part = unpacker.decompress(data, 2**20)
+            budget.spend(len(part), where)
+            parts.append(part)
+            data = unpacker.unconsumed_tail
+    except zlib.error:
+        pass  # what came before the fault is looked at
+    yield from texts_in(b"".join(parts), budget, where)
+
+
+def _members(data: bytes, budget: Budget, where: str) -> Iterator[str]:
+    """The members of a zip by their local headers, so that a torn archive is looked into as well (APPNOTE 4.3.7)."""
+    for found in re.finditer(b"PK\x03\x04", data):
+        at = found.start()
+        sizes = data[at + 26 : at + 30]
+        if len(sizes) < 4:
+            return
+        start = at + 30 + int.from_bytes(sizes[:2], "little") + int.from_bytes(sizes[2:], "little")
+        yield data[at + 30 : start].decode("utf-8", "replace")
+        if data[at + 8] == 8:
+            yield from _inflated(data[start:], -15, budget, where)
+        else:
+            yield from texts_in(data[start:], budget, where)
