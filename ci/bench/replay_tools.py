@@ -92,7 +92,7 @@ def frozen_replays(path: Path, run_agent: Callable[[], Any], check: Check, calls
             for sample in range(count):
                 done = day.replay(target, sample)
                 assert done.counts.substituted == calls, done.reason
-                assert done.trace.output == trace.output
+                assert done.kept.trace.output == trace.output
 
     return replay
 

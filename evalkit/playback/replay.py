@@ -29,12 +29,13 @@ from evalkit.playback.endpoint.watched import WatchedCaller
 from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.kept import Kept
 from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
 from evalkit.playback.missing import Missing
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
-from evalkit.playback.outputs import Kept, MakeSanitizer, Outputs
+from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import AnyTarget, Target, TargetUnavailable, outside_of
@@ -155,6 +156,7 @@ class Day:
         done = self._execute(target, sample, frozen, answerer, caller)
         trace_id = f"{prepared.case.id}@{prepared.case.version}#{sample}"
         kept = self._kept(done, frozen, trace_id)
+        done.collected.forget()
         status, results, reason = self._judge(kept, frozen.misses)
         halt = None if caller is None else caller.halt
         if halt is not None and (halt.kind == "budget" or not frozen.misses):
@@ -167,7 +169,8 @@ class Day:
             told = ", ".join(f"{one} (x{count})" for one, count in supposing.met.items()) or "never asked"
             reason = f"{reason}; what if: {told}".removeprefix("; ")
         return Replay(
-            trace=kept.named(trace_id),
+            id=trace_id,
+            kept=kept,
             status=status,
             results=results,
             counts=done.session.counts,
@@ -175,8 +178,6 @@ class Day:
             reason=reason,
             misses=tuple(frozen.misses),
             duration_s=time.perf_counter() - began,
-            text=kept.text,
-            digest=kept.digest,
             stopped=halt.reason if halt is not None and halt.kind == "budget" else "",
         )
 
