@@ -123,6 +123,8 @@ class Day:
         self._before = [step for step in incident.steps if step.seq < (prepared.from_step or 0)]
         self._rewrite = prepared.overrides.applied if prepared.overrides.json() else None
         self._seeds = hashlib.sha256(f"{prepared.seed}/{prepared.case.id}/".encode())
+        self._name = f"{prepared.case.id}@{prepared.case.version}#"
+        self._sanitize = prepared.outputs.arguments if prepared.outputs.active else None
         self._bodies: Collection[int] = ()
         ours: Callable[[], bool] = getattr(caller, "owns_thread", lambda: False)
         world.guard.excused = lambda: current_position().parent in self._bodies or ours()
@@ -138,10 +140,10 @@ class Day:
         """
         began = time.perf_counter()
         prepared, world = self._prepared, self._world
-        outputs = prepared.outputs
-        outputs.start()
-        sanitize = outputs.arguments if outputs.active else None
-        frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
+        prepared.outputs.start()
+        frozen = Frozen(
+            prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=self._sanitize
+        )  # fmt: skip
         answerer: Answerer = frozen
         if prepared.on_miss:
             answerer = Missing(frozen, prepared.on_miss, self._incident.steps)
@@ -154,7 +156,7 @@ class Day:
             answerer = faulty = Faulty(answerer, prepared.faults, name, world.clock.read, world.clock.advance)
         caller = None if self._caller is None else WatchedCaller(self._caller, self._deadline)
         done = self._execute(target, sample, frozen, answerer, caller)
-        trace_id = f"{prepared.case.id}@{prepared.case.version}#{sample}"
+        trace_id = f"{self._name}{sample}"
         kept = self._kept(done, frozen, trace_id)
         done.collected.forget()
         status, results, reason = self._judge(kept, frozen.misses)
