@@ -10,6 +10,7 @@ from functools import cache
 from evalkit.canonical import Json, digest
 from evalkit.case.model import Case, LifeEvent
 from evalkit.check.model import Check, check_json
+from evalkit.report.model import Background
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
 from evalkit.suite.model import Manifest, Outcome, Policy, Sample, SampleCheck
 from evalkit.suite.select import CaseRef
@@ -17,6 +18,7 @@ from evalkit.trace.model import Step, Trace
 from evalkit.verdict.baseline import BaselineInfo, make_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
+from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 
 TOOLS = ("find_customer", "lookup_order", "check_policy", "quote_refund", "refund_order", "send_mail", "log_ticket")
@@ -39,6 +41,7 @@ class MadeRun:
     decision: Decision
     samples: dict[str, list[Sample]]
     cases: Mapping[str, Case]
+    background: Background
 
     def traces(self, digests: list[str]) -> Mapping[str, Trace]:
         """Every kept replay: a failing one refunds a second time."""
@@ -70,9 +73,8 @@ def made_run(count: int, samples: int, seed: int = 1) -> MadeRun:
     info = BaselineInfo(
         "20260228T010000Z-release-aa01", "release", "mira", "the release before", "2026-02-28T08:00:00Z"
     )
-    verdicts = case_verdicts(
-        refs, tonight, Policy(kind="min_rate", min_rate=0.7), make_baseline(info, before, refs), frozen=False
-    )
+    baseline = make_baseline(info, before, refs)
+    verdicts = case_verdicts(refs, tonight, Policy(kind="min_rate", min_rate=0.7), baseline, frozen=False)
     manifest = Manifest(
         "20260301T010000Z-release-bb02",
         {"name": "release", "target": "shop.agent:run", "samples": samples, "mode": "live-model", "seed": 0},
@@ -81,7 +83,27 @@ def made_run(count: int, samples: int, seed: int = 1) -> MadeRun:
         "ci",
         environment={"python": "3.11.7", "commit": "4b1de0f3a9"},
     )
-    return MadeRun(manifest, verdicts, decide(verdicts, [], []), tonight, _CasesByNeed(refs))
+    return MadeRun(
+        manifest,
+        verdicts,
+        decide(verdicts, [], []),
+        tonight,
+        _CasesByNeed(refs),
+        Background([*nights(refs, samples, chance)], info),
+    )
+
+
+def nights(refs: list[CaseRef], samples: int, chance: random.Random) -> Iterator[Night]:
+    """Two weeks of nights before: one case of ten fails at times."""
+    for day in range(14, 28):
+        cases = {
+            ref.id: (samples - (number % 10 == 0 and chance.random() < 0.3), samples) for number, ref in enumerate(refs)
+        }
+        passed = sum(counts[0] for counts in cases.values())
+        at = f"2026-02-{day}T01:00:00Z"
+        yield Night(
+            f"{at[:10]}-release", at, passed, samples * len(refs), chance.uniform(0.9, 1.1), cases, outcome="PASS"
+        )
 
 
 def ref_of(number: int, chance: random.Random) -> CaseRef:
