@@ -119,12 +119,15 @@ class CaseItem(pytest.Item):
         """Replays the case; an error where the samples allow no verdict, or there are none."""
         from evalkit.errors import EvalkitError
 
+        raised = ""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")  # a filter that makes errors of warnings would change the agent
                 self._run = self._runner.get().run(self._case)
         except EvalkitError as error:
-            pytest.fail(f"not measured: {error}", pytrace=False)
+            raised = str(error)
+        if self._run is None:
+            pytest.fail(f"not measured: {raised}", pytrace=False)
         self.user_properties += _properties(self._run)
         if self._run.verdict.verdict == "INCONCLUSIVE":
             pytest.fail(self._message(), pytrace=False)

@@ -12,7 +12,7 @@ from evalkit.case.model import Case, LifeEvent
 from evalkit.check.model import Check, check_json
 from evalkit.report.model import Background
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
-from evalkit.suite.model import Manifest, Outcome, Policy, Sample, SampleCheck
+from evalkit.suite.model import Manifest, Outcome, Policy, Sample, SampleCheck, Suite
 from evalkit.suite.select import CaseRef
 from evalkit.trace.model import Step, Trace
 from evalkit.verdict.baseline import BaselineInfo, make_baseline
@@ -20,6 +20,7 @@ from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.plans import make_plans, taken_of
 
 TOOLS = ("find_customer", "lookup_order", "check_policy", "quote_refund", "refund_order", "send_mail", "log_ticket")
 TEAMS = ("payments", "logistics", "support", "accounts")
@@ -73,8 +74,9 @@ def made_run(count: int, samples: int, seed: int = 1) -> MadeRun:
     info = BaselineInfo(
         "20260228T010000Z-release-aa01", "release", "mira", "the release before", "2026-02-28T08:00:00Z"
     )
-    baseline = make_baseline(info, before, refs)
-    verdicts = case_verdicts(refs, tonight, Policy(kind="min_rate", min_rate=0.7), baseline, frozen=False)
+    suite = Suite("release", samples=samples, policy=Policy(kind="min_rate", min_rate=0.7))
+    plans = make_plans(suite, refs, {}, taken=taken_of(tonight))
+    verdicts = case_verdicts(refs, tonight, plans, make_baseline(info, before, refs), frozen=False)
     manifest = Manifest(
         "20260301T010000Z-release-bb02",
         {"name": "release", "target": "shop.agent:run", "samples": samples, "mode": "live-model", "seed": 0},

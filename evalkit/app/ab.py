@@ -7,7 +7,6 @@ reports/<id>/ab.json, summary.md   the verdict
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,6 @@ from evalkit.app.run import (
     baseline_beside,
     cases_of,
     check_cost_budget,
-    executor_for,
     finish,
     layers_of,
     load_run,
@@ -34,6 +32,7 @@ from evalkit.app.show_ab import write_ab
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
+from evalkit.suite.choose import choose
 from evalkit.suite.config import load_suite, suite_from_json
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
@@ -246,10 +245,9 @@ def _do(
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> ABRun:
-    count = workers or os.cpu_count() or 1
-    chosen = [executor or executor_for(suite, cases, workers, count) for suite in suites]
+    chosen = [choose(suite, cases, plan.samples * len(cases), executor, workers) for suite in suites]
     by_arm, executors = dict(zip(_ARMS, suites, strict=True)), dict(zip(_ARMS, chosen, strict=True))
-    work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors, count)
+    work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors)
     try:
         stopped = take_turns(work, plan.blocks, settings, on_progress)
     except KeyboardInterrupt:

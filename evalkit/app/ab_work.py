@@ -24,7 +24,7 @@ from evalkit.suite.turns import Arm, Turn, turns
 __all__ = ["Work", "take_turns"]
 
 _OTHER: Mapping[Arm, Arm] = {"a": "b", "b": "a"}
-_COUNTS = ("passed", "failed", "missed", "errored", "cost_usd")
+_COUNTS = ("passed", "failed", "missed", "errored", "cost_usd", "retried")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,7 @@ class Work:
         folder: of the whole; the arms' runs are in it, by their letters.
         samples: a case and arm.
         budget: of both arms together.
-        executors: what does the work of each.
-        workers: how many at once.
+        executors: what does the work of each, and how many at once.
         seen: what each arm came to so far.
     """
 
@@ -45,8 +44,7 @@ class Work:
     cases: Sequence[CaseRef]
     samples: int
     budget: Budget
-    executors: Mapping[Arm, str]
-    workers: int
+    executors: Mapping[Arm, tuple[str, int]]
     seen: dict[Arm, Seen] = field(default_factory=dict)
 
     def run_of(self, arm: Arm) -> Path:
@@ -114,13 +112,13 @@ def _take(work: Work, turn: Turn, settings: Settings, shown: _Shown) -> bool:
 
 def _opened(work: Work, arm: Arm, settings: Settings, shown: _Shown, limits: Budget) -> OpenRun:
     """An arm's run, open for one turn: its account and its clock stand still while the other arm works."""
-    executor = work.executors[arm]
+    executor, workers = work.executors[arm]
     return OpenRun(
         work.run_of(arm),
         replace(work.suites[arm], budget=limits),
         work.cases,
         executor=executor,
-        workers=1 if executor == "serial" else work.workers,
+        workers=workers,
         on_progress=lambda progress: shown.show(arm, progress),
         sanitizing=sanitizing_json(settings),
         world=settings.world.json(),
@@ -144,9 +142,9 @@ def _stop(work: Work, left: Sequence[Arm], settings: Settings, shown: _Shown) ->
     told = ", ".join(f"{name} {value}" for name, value in work.budget.json().items())
     reason = f"the budget of both arms is spent: {told}"
     for arm in left:
-        with _opened(work, arm, settings, shown, work.budget):  # makes the files of an arm that had no turn yet
+        with _opened(work, arm, settings, shown, work.budget) as run:  # makes the files of an arm without a turn
             Ledger(work.run_of(arm) / LEDGER_NAME).stop(reason)
-        write_results(work.run_of(arm))
+        write_results(work.run_of(arm), run.seen.retried())
     return reason
 
 
@@ -161,6 +159,7 @@ class _Shown:
     def show(self, arm: Arm, progress: Progress) -> None:
         """Tells of an arm's progress."""
         self._arms[arm] = progress
-        both = Progress(self.total)
-        both.count({name: sum(getattr(one, name) for one in self._arms.values()) for name in _COUNTS})
+        both = Progress(
+            self.total, **{name: sum(getattr(one, name) for one in self._arms.values()) for name in _COUNTS}
+        )
         self._on_progress(both)

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
-from evalkit.app.run import baseline_beside, check_cost_budget, judged
+from evalkit.app.run import baseline_beside, check_cost_budget, judged, measures_of, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
@@ -23,7 +23,7 @@ from evalkit.report.reproduce import reproduce
 from evalkit.suite.account import Account
 from evalkit.suite.config import load_suite
 from evalkit.suite.manifest import suite_json
-from evalkit.suite.model import Sample, SampleCheck, Served, Suite
+from evalkit.suite.model import Manifest, Sample, SampleCheck, Served, Suite
 from evalkit.suite.plan import Item, Portion
 from evalkit.suite.seen import Seen, seen_json
 from evalkit.suite.select import CaseRef
@@ -32,10 +32,10 @@ from evalkit.trace.diff import compare
 from evalkit.trace.model import Trace
 from evalkit.trace.visible import visible
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.plans import make_plans
+from evalkit.verdict.schedule import wanted
 
 __all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "read_suite", "suite_of_cases"]
-
-_SAMPLES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,9 @@ class CaseRunner:
             raise ConfigError("a sandboxed suite can't be run inside of another process", suite.name, cure)
         check_cost_budget(suite, list(cases))
         self._suite = suite
-        self._began = now_utc()
+        began = now_utc()
+        self._manifest = Manifest("", suite_json(suite), (), began, measures=measures_of(suite, list(cases), began))
+        self._plans = make_plans(suite, cases, self._manifest.measures)
         plan: dict[str, Any] = {
             **suite_json(suite), SANITIZING: sanitizing_json(settings), WORLD: settings.world.json()
         }  # fmt: skip
@@ -102,21 +104,21 @@ class CaseRunner:
         self._worker = Worker(plan)
 
     def run(self, case: CaseRef) -> CaseRun:
-        """Replays a case as often as the suite says, and judges it.
+        """Replays a case as often as its plan says, and judges it.
 
         Raises:
             ConfigError: its target can't be loaded.
             IntegrityError: it was changed after writing.
         """
-        wanted = self._suite.samples or _SAMPLES
+        plan = {case.id: self._plans[case.id]}
         samples: list[Sample] = []
         traces: dict[str, Trace] = {}
         seen = Seen()
-        for up_to in dict.fromkeys((min(2, wanted), wanted)):
-            if self._suite.mode == "exact" and len(samples) > 1 and seen[case.id].equal:
-                break
-            portion = Portion(case.path, case.id, case.version, tuple(range(len(samples), up_to)))
+        while lacking := wanted(plan, seen, frozen=runs_twice(self._suite)):
+            portion = Portion(case.path, case.id, case.version, tuple(range(len(samples), lacking[case.id])))
             body = orjson.loads(self._worker.do(Item(0, (portion,))))
+            if not body["samples"]:  # the budget is spent
+                break
             fresh = [_sample(one) for one in body["samples"]]
             seen.add(seen_json(fresh))
             samples += fresh
@@ -126,7 +128,7 @@ class CaseRunner:
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
         account = Account(stopped="" if self._ledger is None else self._ledger.stopped())
         found = {case.id: samples} if samples else {}
-        (verdict,) = judged(self._suite, [case], found, account, at=self._began)
+        (verdict,) = judged(self._manifest, self._suite, [case], found, account, plans=self._plans)
         return verdict
 
 
@@ -170,8 +172,8 @@ def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
     verdict = run.verdict
     gate = " [permanent gate]" if verdict.permanent else ""
     word = "not measured" if verdict.verdict == "INCONCLUSIVE" else verdict.verdict
-    yield f"{word}: {case.id}@{case.version}{gate}: {visible(verdict.reason)}"
-    yield f"  {visible(case.title)}"
+    yield f"{word}{gate}: {visible(verdict.reason)}"
+    yield f"  {case.id}@{case.version}: {visible(case.title)}"
     for _, sentence, count in verdict.failing_checks:
         yield f"  broken in {count} of {verdict.n} samples: {visible(sentence)}"
     if divergence := run.divergence(case.path):

@@ -33,7 +33,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review": ("evalkit.cli.life:review", "Read a case's checks, one by one, and agree to them."),
     "promote": ("evalkit.cli.life:promote", "Make a case a permanent gate."),
     "retire": ("evalkit.cli.life:retire", "Take a case out of the suites, with a reason."),
+    "affected": ("evalkit.cli.affected:affected", "Cases that today's prompt, tools or effects touch."),
+    "reapprove": ("evalkit.cli.affected:reapprove", "Agree that a touched case is right as it is."),
+    "drift": ("evalkit.cli.affected:drift", "Whether read tools still answer as they were recorded."),
     "check": ("evalkit.cli.cases:check", "Whether the case library holds: hashes, lock, views."),
+    "export": ("evalkit.cli.export:export", "A case as a test, as YAML, or as a trace."),
     "evidence": (
         "evalkit.cli.evidence:evidence",
         "The raw traces that are kept, encrypted, elsewhere.",
