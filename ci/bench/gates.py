@@ -210,7 +210,7 @@ def _row(setting: Setting, total: Counted) -> dict[str, Any]:
 def table(found: Sequence[dict[str, Any]]) -> str:
     """The figures as Markdown."""
     lines = [
-        "| setting | error | rate ± MC | nominal | undecided | samples a case | exact | design | fixed N | saved | Wald |",
+        "| setting | error | rate ± MC | nominal | undecided | samples | exact | design | fixed N | saved | Wald |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in found:

@@ -167,7 +167,7 @@ def test_a_regression_is_shown_and_does_not_overrule_the_policy(gated: Project) 
 
 
 def test_a_large_suite_is_screened(project: Project) -> None:
-    """Cases that hold no release: five samples where nothing is suspicious, and exit code 0; fresh ones of a suspect."""
+    """Cases that hold no release: five samples where nothing is suspicious, and fresh ones of a suspect."""
     project.ingested()
     everything = '[select]\nids = ["*"]\n'
     with_baseline_text = f'{everything}[policy]\nkind = "zero_failures"'
