@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import now_utc
-from evalkit.app.run import beside, measures_of, underpowered_lines
+from evalkit.app.run import baseline_beside, measures_of, underpowered_lines
 from evalkit.app.settings import Settings
 from evalkit.errors import ConfigError, InputError
 from evalkit.stats.acceptance import acceptance_plan
@@ -117,7 +117,7 @@ def foresee_suite(path: Path, settings: Settings, asked: dict[str, Any]) -> tupl
         ConfigError: there is no such suite, or it is none.
     """
     suite = load_suite(path, {"samples": asked.get("samples")}, settings.model)
-    suite = replace(suite, baseline=suite.baseline or beside(path))
+    suite = replace(suite, baseline=suite.baseline or baseline_beside(path))
     cases = _selected(settings, suite)
     plans = make_plans(suite, cases, measures_of(suite, cases, now_utc()))
     permanent = sum(case.state == "permanent" for case in cases)

@@ -11,9 +11,10 @@ from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
-__all__ = ["replay", "report", "run"]
+__all__ = ["replay", "report", "run", "worker_count"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
+_FILTER = "Only these cases: ID*, tag:NAME, state:STATE, signature:NAME*, gate; words: and, commas: or, !: not."
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
 
 
@@ -94,7 +95,7 @@ def replay(
 
 @click.command()
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
-@click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
+@click.option("-n", "workers", default="auto", show_default=True, help="Replays at once: a number, or auto.")
 @click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
 @click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
 @click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
@@ -108,9 +109,19 @@ def replay(
 @click.option("--unsafe-replay", is_flag=True, default=None, help="In a sandbox even where layers are missing.")
 @click.option("--budget", default="", metavar="LIMITS", help=BUDGET)
 @click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
-@click.option("--executor", default="", help="serial or xdist; chosen by the amount of work otherwise.")
+@click.option("--executor", default="", help="serial, fork or xdist; chosen by the amount of work otherwise.")
+@click.option("--filter", "filter_text", default="", metavar="EXPR", help=_FILTER)
+@click.option(
+    "--only-failing",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Only the cases that failed in this run, or could not be told.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Finish this run instead of starting one.")
+@click.option(
+    "--raise-samples", type=click.IntRange(1), help="With --resume: this many samples a case; adds what is missing."
+)
 @click.option("--history/--no-history", default=None, help="Keep the run in the suite's history, or not.")
 @click.option("--actor", default="")
 @click.option("--reason", default="")
@@ -129,8 +140,11 @@ def run(
     budget: str,
     baseline: str,
     executor: str,
+    filter_text: str,
+    only_failing: Path | None,
     out: Path | None,
     resume: Path | None,
+    raise_samples: int | None,
     history: bool | None,
     actor: str,
     reason: str,
@@ -146,13 +160,18 @@ def run(
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
 
-    count = _workers(workers)
+    if resume is None and raise_samples is not None:
+        raise click.UsageError("--raise-samples needs --resume RUN")
+    if resume is not None and (filter_text or only_failing or overrides["samples"] is not None):
+        raise click.UsageError("a run is finished as it was begun; for more samples pass --raise-samples N")
+    count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
     with ProgressLine() as progress:
         if resume is not None:
             done = resume_suite(
-                resume, project(), workers=count, executor=executor, budget=limits, on_progress=progress.show
-            )
+                resume, project(), workers=count, executor=executor, budget=limits, samples=raise_samples,
+                actor=actor, on_progress=progress.show,
+            )  # fmt: skip
         elif suite is not None:
             if base_url:
                 overrides["model"] = {"base_url": base_url}
@@ -168,8 +187,8 @@ def run(
                 overrides["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
-                baseline=baseline, actor=actor, reason=reason, history=history, on_progress=progress.show,
-                on_warning=lambda line: say(line, err=True),
+                baseline=baseline, actor=actor, reason=reason, only_failing=only_failing, filter_text=filter_text,
+                history=history, on_progress=progress.show, on_warning=lambda line: say(line, err=True),
             )  # fmt: skip
         else:
             raise click.UsageError("name a suite file, or a run with --resume")
@@ -190,7 +209,8 @@ def report(run: Path) -> None:
     say(str(done.folder / "report.html"))
 
 
-def _workers(text: str) -> int | None:
+def worker_count(text: str) -> int | None:
+    """What ``-n`` says; None for auto."""
     if text == "auto":
         return None
     if not text.isdecimal() or int(text) < 1:

@@ -26,6 +26,8 @@ calls = 2000                  # and tokens, cost_usd, seconds
 [baseline]                    # of a file: file = "..."; the suite's own without it
 max_age_days = 30             # an older one is stale
 across = ["prompt"]           # what may differ from it (model, provider, prompt, tools), because that is compared
+[affected]                    # what the agent is told today: cases recorded otherwise hold the gate
+prompt = "agent/prompt.txt"   # and tools = "agent/tools.json"
 [[faults]]                    # for mode simulation
 tool = "refund_*"
 kind = "error"                # or timeout, delay, wrong_value, partial_stream
@@ -65,6 +67,7 @@ from evalkit.suite.model import (
     Selection,
     Suite,
 )
+from evalkit.suite.sources_file import SourcesFile
 
 __all__ = ["load_suite", "suite_from_json"]
 
@@ -160,6 +163,9 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
+_Seconds = Annotated[float, Field(gt=0)]
+
+
 class _BaselineRulesFile(_Strict):
     max_age_days: float | None = Field(default=None, gt=0)
     across: list[Literal["model", "provider", "prompt", "tools"]] = []
@@ -179,6 +185,9 @@ class _SuiteFile(_Strict):
     mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
+    timeouts: dict[str, _Seconds] = {}
+    retries: int = Field(default=2, ge=0, le=10)
+    concurrency: int = Field(default=0, ge=0, le=10_000)
     seed: int = 0
     strict: bool = False
     baseline: str | _BaselineFile = ""
@@ -186,6 +195,7 @@ class _SuiteFile(_Strict):
     sandbox: bool = False
     unsafe_replay: bool = False
     history: bool = True
+    affected: SourcesFile = SourcesFile()
     select: _SelectFile = _SelectFile()
     policy: _PolicyFile = _PolicyFile()
     policies: list[_PolicyForFile] = []
@@ -261,6 +271,9 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         pass_k=tuple(file.pass_k),
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
+        timeouts=file.timeouts,
+        retries=file.retries,
+        concurrency=file.concurrency,
         seed=file.seed,
         strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
@@ -274,6 +287,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         sandbox=file.sandbox,
         unsafe_replay=file.unsafe_replay,
         history=file.history,
+        affected=file.affected.sources(),
     )
 
 

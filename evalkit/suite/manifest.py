@@ -1,4 +1,4 @@
-"""A run's folder and its manifest: what was to be run, written first and never changed."""
+"""A run's folder and its manifest: what was to be run, written first; more samples may be asked for later."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError, IntegrityError
+from evalkit.suite.disk import on_disk
 from evalkit.suite.model import Manifest, Suite
 
-__all__ = ["MANIFEST_NAME", "read_manifest", "start_run", "suite_json"]
+__all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
 
 MANIFEST_NAME = "run.json"
 
@@ -34,6 +35,13 @@ def start_run(folder: Path, manifest: Manifest) -> None:
         folder.mkdir(parents=True)
     except FileExistsError:
         raise InputError("there is a run of this name already", str(folder), "pass --resume, or another name") from None
+    except OSError as error:
+        raise InputError(f"the run's folder can't be made: {error.strerror}", str(folder), "pass --out") from None
+    _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+
+
+def replace_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes a run's manifest anew, at once."""
     _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
 
 
@@ -49,7 +57,8 @@ def read_manifest(folder: Path) -> Manifest:
         body = orjson.loads(path.read_bytes())
         cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
         measures = {str(case_id): (int(passed), int(n)) for case_id, (passed, n) in body["measures"].items()}
-        return Manifest(**{**body, "cases": cases, "layers": tuple(body["layers"]), "measures": measures})
+        lists = {"layers": tuple(body["layers"]), "raised": tuple(body["raised"])}
+        return Manifest(**{**body, "cases": cases, "measures": measures, **lists})
     except FileNotFoundError:
         raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
@@ -58,8 +67,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _write_at_once(path: Path, data: bytes) -> None:
     temporary = path.with_name(f".{path.name}.writing")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    try:
+        with on_disk(path):
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
 
 from evalkit.canonical import Json
@@ -14,6 +15,7 @@ from evalkit.playback.faults import Fault
 from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
+from evalkit.suite.sources import NO_SOURCES, Sources
 
 __all__ = [
     "Across",
@@ -145,6 +147,9 @@ class Suite:
         mode: see `playback.model.Mode`.
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
         timeout_s: seconds after which a replay is stopped and counts as failed.
+        timeouts: the same for some cases: glob pattern of ids, seconds; the first that fits.
+        retries: how often a sample is replayed again that infrastructure spoiled.
+        concurrency: replays at once; 0 chooses, see `suite.concurrency`.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
         what_if: counterfactuals of mode ``simulation``, each as `playback.what_if` reads it.
@@ -156,6 +161,7 @@ class Suite:
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
         baseline: file of the run that it is compared with; empty for none.
         baseline_rules: when that is too stale.
+        affected: files that say what the agent is told today; the settings' besides.
         history: whether whole runs of the suite as its file has it are kept in its history.
         policy: when a case passes; `policies` wins, the first entry that means a case.
         sequential: look at a case after every batch, and stop when it is decided; else all samples are taken.
@@ -171,6 +177,9 @@ class Suite:
     policy: Policy = field(default_factory=Policy)
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = 60.0
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    retries: int = 2
+    concurrency: int = 0
     seed: int = 0
     model: ModelEndpoint | None = None
     baseline: str = ""
@@ -183,6 +192,7 @@ class Suite:
     sandbox: bool = False
     unsafe_replay: bool = False
     baseline_rules: BaselineRules = BaselineRules()
+    affected: Sources = NO_SOURCES
     history: bool = True
     policies: tuple[PolicyFor, ...] = ()
     sequential: bool = True
@@ -193,6 +203,12 @@ class Suite:
     def live(self) -> bool:
         """Whether a live model is asked."""
         return self.model is not None and self.mode != "exact"
+
+    def timeout_of(self, case_id: str) -> float:
+        """Seconds that a replay of a case may take."""
+        return next(
+            (seconds for pattern, seconds in self.timeouts.items() if fnmatchcase(case_id, pattern)), self.timeout_s
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +261,7 @@ class Sample:
         trace: digest of the replay's trace; equal digests are equal runs.
         tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
+        attempt: 1, or more where infrastructure spoiled the replays before.
         served: of its live model calls; None where there was none.
         order: where it stands among all samples of its run, in the order in which they were finished; whoever reads a
             run gives it.
@@ -265,13 +282,14 @@ class Sample:
     output_tokens: int = 0
     cost_usd: float = 0.0
     duration_s: float = 0.0
+    attempt: int = 1
     served: Served | None = None
     order: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was run, by whom, under which conditions; written first, never changed.
+    """What was run, by whom, under which conditions; written first; only more samples may be asked for later.
 
     Attributes:
         run_id: UTC time and suite name: sorts by time.
@@ -279,6 +297,9 @@ class Manifest:
         suite: the suite as JSON, overrides applied.
         environment: python, evalkit, packages, os, git commit and dirtiness.
         layers: what kept the replays from the outside world.
+        part: what the run was limited to (``filter``, ``only_failing``: a run's id) and of how many cases (``of``);
+            empty for all that the suite selects.
+        raised: each later change of the number of samples: from, to, at, actor.
         history: the file in which the run is kept as one night once it is whole; empty for none.
         world: the choices about the frozen world that were in force, see `playback.options`.
         measures: by case id, passes and samples of the baseline that the run's plans were made for.
@@ -293,6 +314,8 @@ class Manifest:
     reason: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)
     layers: tuple[str, ...] = ()
+    part: Mapping[str, Json] = field(default_factory=dict)
+    raised: tuple[Mapping[str, Json], ...] = ()
     history: str = ""
     world: Mapping[str, Json] = field(default_factory=dict)
     measures: Mapping[str, tuple[int, int]] = field(default_factory=dict)

@@ -1,14 +1,17 @@
 """A finished run's tables: ``samples.parquet``, a row a sample, and ``traces.parquet``, a row a kept replay.
 
 ``traces.parquet`` names each replay by the digest that its samples carry, so equal replays are stored once; its column
-``trace`` is the JSON of `playback.kept`.
+``trace`` is the JSON of `playback.kept`. Samples that infrastructure spoiled and that were replayed again stand in
+``attempts.parquet``, in the form of ``samples.parquet``; it is there only where there were any.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +21,25 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
-from evalkit.suite.journal import JOURNAL_NAME
+from evalkit.suite.disk import on_disk, to_disk
+from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.trace.model import Trace
 
-__all__ = ["SAMPLES_NAME", "TRACES_NAME", "read_samples", "read_traces", "write_results"]
+__all__ = [
+    "ATTEMPTS_NAME",
+    "SAMPLES_NAME",
+    "TRACES_NAME",
+    "read_attempts",
+    "read_lines",
+    "read_samples",
+    "read_traces",
+    "write_results",
+]
 
 SAMPLES_NAME = "samples.parquet"
 TRACES_NAME = "traces.parquet"
+ATTEMPTS_NAME = "attempts.parquet"
 
 _CHECKS = pa.list_(
     pa.struct(
@@ -63,6 +77,7 @@ _SAMPLE_SCHEMA = pa.schema(
         ("output_tokens", pa.int64()),
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
+        ("attempt", pa.int32()),
         ("served", _SERVED),
     ]
 )
@@ -73,30 +88,78 @@ _LINE_SCHEMA = pa.schema(
         ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
     ]
 )
+_SCHEMAS = {SAMPLES_NAME: _SAMPLE_SCHEMA, ATTEMPTS_NAME: _SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
 _CHUNK_BYTES = 16_000_000
+_LINE_ROWS = 500
 
 
-def write_results(folder: Path) -> None:
-    """Writes both tables from the run's journal, in bounded memory; each appears whole or not at all.
+def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
+    """Writes the tables from the run's journal, in bounded memory; each appears whole or not at all.
 
     Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order, in which the samples
     were finished; readers sort them, and keep it as a number.
 
+    Args:
+        retried: by case and index, the last attempt of samples that have several; see `Seen.retried`.
+
     Raises:
         IntegrityError: the journal is broken.
+        DiskFault: the disk is full; the journal holds all samples.
     """
-    samples, traces = folder / f".{SAMPLES_NAME}.writing", folder / f".{TRACES_NAME}.writing"
-    with (
-        pq.ParquetWriter(samples, _SAMPLE_SCHEMA, compression="zstd") as sample_writer,
-        pq.ParquetWriter(traces, _TRACE_SCHEMA, compression="zstd") as trace_writer,
-    ):
+    names = [TRACES_NAME, *([ATTEMPTS_NAME] if retried else []), SAMPLES_NAME]  # last: it says that the run is whole
+    writing = {name: folder / f".{name}.writing" for name in names}
+    try:
+        with on_disk(folder / SAMPLES_NAME):
+            _write_tables(folder, writing, retried or {})
+            for name in names:
+                to_disk(writing[name])
+                os.replace(writing[name], folder / name)
+            to_disk(folder)  # the journal is removed next
+    finally:
+        for path in writing.values():
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _write_tables(folder: Path, writing: Mapping[str, Path], retried: Mapping[tuple[str, int], int]) -> None:
+    with ExitStack() as stack:
+        tables = {
+            name: stack.enter_context(pq.ParquetWriter(path, _SCHEMAS[name], compression="zstd"))
+            for name, path in writing.items()
+        }
         written: set[str] = set()
         for chunk in _chunks(folder / JOURNAL_NAME):
             table = _parsed(chunk, folder)
-            sample_writer.write_table(_rows(table, "samples"))
-            trace_writer.write_table(_unwritten(_rows(table, "traces"), written))
-    os.replace(traces, folder / TRACES_NAME)
-    os.replace(samples, folder / SAMPLES_NAME)  # last: its presence says that the run is whole
+            samples = _rows(table, "samples")
+            if retried:
+                samples, before = _last_attempts(samples, retried)
+                tables[ATTEMPTS_NAME].write_table(before)
+            tables[SAMPLES_NAME].write_table(samples)
+            tables[TRACES_NAME].write_table(_unwritten(_rows(table, "traces"), written))
+
+
+def read_lines(folder: Path) -> Iterator[bytes]:
+    """A finished run's tables as the lines of a journal that holds the same, some samples a line."""
+    for name in (ATTEMPTS_NAME, SAMPLES_NAME):
+        path = folder / name
+        if path.exists():
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(_LINE_ROWS):
+                    yield encode_batch(_samples_of(pa.Table.from_batches([batch])), [])
+    if (folder / TRACES_NAME).exists():
+        with pq.ParquetFile(folder / TRACES_NAME) as file:
+            for batch in file.iter_batches(_LINE_ROWS):
+                yield encode_batch([], [KeptTrace(**row) for row in batch.to_pylist()])
+
+
+def read_attempts(folder: Path) -> list[Sample]:
+    """The replays that infrastructure spoiled and that were done again, in no order; none where there were none.
+
+    Raises:
+        IntegrityError: the file is broken.
+    """
+    path = folder / ATTEMPTS_NAME
+    return _read_rows(path) if path.exists() else []
 
 
 def read_samples(folder: Path) -> dict[str, list[Sample]]:
@@ -109,18 +172,9 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
     path = folder / SAMPLES_NAME
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
-    try:
-        table = _read(path)
-        columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
-        columns["checks"] = _checks_of(table.column("checks").combine_chunks())
-        columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-        columns["served"] = [_served(served) for served in columns["served"]]
-        columns["order"] = list(range(table.num_rows))
-        found: dict[str, list[Sample]] = {}
-        for values in zip(*(columns[name] for name in (*_SAMPLE_SCHEMA.names, "order")), strict=True):
-            found.setdefault(values[0], []).append(Sample(*values))
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
+    found: dict[str, list[Sample]] = {}
+    for sample in _read_rows(path):
+        found.setdefault(sample.case_id, []).append(sample)
     for samples in found.values():
         samples.sort(key=lambda sample: sample.index)
     return found
@@ -139,6 +193,30 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
         for at, digest in enumerate(table.column("digest").to_pylist())
         if digest in wanted
     }
+
+
+def _read_rows(path: Path) -> list[Sample]:
+    try:
+        return _samples_of(_read(path))
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
+
+
+def _samples_of(table: pa.Table) -> list[Sample]:
+    columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
+    columns["checks"] = _checks_of(table.column("checks").combine_chunks())
+    columns["misses"] = [tuple(misses) for misses in columns["misses"]]
+    columns["served"] = [_served(served) for served in columns["served"]]
+    columns["order"] = list(range(table.num_rows))
+    names = (*_SAMPLE_SCHEMA.names, "order")
+    return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
+
+
+def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) -> tuple[pa.Table, pa.Table]:
+    """The samples' last attempts, and those before."""
+    keys = zip(*(samples.column(name).to_pylist() for name in ("case_id", "index", "attempt")), strict=True)
+    last = [attempt >= retried.get((case_id, index), 1) for case_id, index, attempt in keys]
+    return samples.filter(pa.array(last)), samples.filter(pa.array([not one for one in last]))
 
 
 def _read(path: Path) -> pa.Table:

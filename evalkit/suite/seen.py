@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from evalkit.suite.model import Outcome, Sample
@@ -12,15 +12,19 @@ __all__ = ["CaseSeen", "Seen", "seen_json"]
 
 _LETTERS: dict[Outcome, int] = {"passed": ord("p"), "failed": ord("f"), "missed": ord("m"), "errored": ord("e")}
 _OUTCOMES: dict[int, Outcome] = {letter: outcome for outcome, letter in _LETTERS.items()}
-_DIGESTS_KEPT = 2
+_ERRORED = _LETTERS["errored"]
 
 
-@dataclass(slots=True)
 class CaseSeen:
-    """One case's samples so far; a hundred bytes a case, so that very many cases fit."""
+    """One case's samples so far; some hundred bytes a case, so that very many cases fit."""
 
-    _letters: bytearray = field(default_factory=bytearray)
-    _digests: set[str] = field(default_factory=set)
+    __slots__ = ("_attempts", "_digest", "_letters", "_unequal")
+
+    def __init__(self) -> None:
+        self._letters = bytearray()
+        self._digest = ""
+        self._unequal = False
+        self._attempts: dict[int, int] | None = None  # of samples that are errored, or were
 
     @property
     def outcomes(self) -> tuple[Outcome | None, ...]:
@@ -34,37 +38,83 @@ class CaseSeen:
 
     @property
     def equal(self) -> bool:
-        """Whether all replays that left a trace were equal, step by step; false without one."""
-        return len(self._digests) == 1
+        """Whether all replays that left a trace were equal, step by step; false without one.
 
-    def add(self, index: int, outcome: Outcome, digest: str) -> None:
-        """Notes one sample."""
+        What an outage did to a replay says nothing about the agent: errored ones are left out.
+        """
+        return bool(self._digest) and not self._unequal
+
+    @property
+    def attempts(self) -> Mapping[int, int]:
+        """By index, how often the samples were replayed that are errored, or were at first."""
+        return self._attempts or {}
+
+    def add(self, index: int, outcome: Outcome, digest: str, attempt: int = 1) -> Outcome | None:
+        """Notes one sample; gives back the outcome of an earlier attempt, whose place it takes."""
         if index >= len(self._letters):
             self._letters.extend(bytes(index + 1 - len(self._letters)))
+        before = self._letters[index]
+        if before and attempt < self.attempts.get(index, 1):  # a later attempt is known already
+            return outcome
         self._letters[index] = _LETTERS[outcome]
-        if digest and len(self._digests) < _DIGESTS_KEPT:
-            self._digests.add(digest)
+        if outcome == "errored" or attempt > 1:
+            self._attempts = {**self.attempts, index: attempt}
+        if digest and outcome != "errored":
+            self._unequal = self._unequal or self._digest not in ("", digest)
+            self._digest = digest
+        return _OUTCOMES.get(before)
 
-    def has(self, index: int) -> bool:
-        """Whether that sample is there."""
-        return index < len(self._letters) and self._letters[index] != 0
+    def has(self, index: int, attempt: int = 1) -> bool:
+        """Whether that sample is there, by that attempt or a later one."""
+        there = index < len(self._letters) and self._letters[index] != 0
+        return there and (attempt == 1 or self.attempts.get(index, 1) >= attempt)
+
+    @property
+    def errored(self) -> dict[int, int]:
+        """By index, the attempts of the samples that are errored."""
+        return {index: count for index, count in self.attempts.items() if self._letters[index] == _ERRORED}
 
 
 class Seen(Mapping[str, CaseSeen]):
-    """By case id; a case without samples is absent."""
+    """By case id; a case without samples is absent.
+
+    Attributes:
+        counts: how many samples came to each outcome; of a sample with several attempts, the last one counts.
+    """
 
     def __init__(self) -> None:
         self._cases: dict[str, CaseSeen] = {}
+        self.counts: Counter[str] = Counter()
 
     def add(self, entries: Iterable[Sequence[Any]]) -> None:
         """Notes samples as `seen_json` gives them."""
-        for case_id, index, outcome, digest in entries:
-            self._cases.setdefault(case_id, CaseSeen()).add(index, outcome, digest)
+        for case_id, index, outcome, digest, *attempt in entries:
+            case = self._cases.get(case_id)
+            if case is None:
+                case = self._cases[case_id] = CaseSeen()
+            before = case.add(index, outcome, digest, *attempt)
+            self.counts[outcome] += 1
+            if before is not None:
+                self.counts[before] -= 1
 
-    def has(self, case_id: str, index: int) -> bool:
-        """Whether that sample is there."""
+    def has(self, case_id: str, index: int, attempt: int = 1) -> bool:
+        """Whether that sample is there, by that attempt or a later one."""
         found = self._cases.get(case_id)
-        return found is not None and found.has(index)
+        return found is not None and found.has(index, attempt)
+
+    def errored(self, case_id: str) -> Mapping[int, int]:
+        """By index, the attempts of a case's errored samples."""
+        found = self._cases.get(case_id)
+        return {} if found is None else found.errored
+
+    def retried(self) -> dict[tuple[str, int], int]:
+        """By case and index, the last attempt of samples that have several."""
+        return {
+            (case_id, index): count
+            for case_id, case in self._cases.items()
+            for index, count in case.attempts.items()
+            if count > 1
+        }
 
     def __getitem__(self, case_id: str) -> CaseSeen:
         return self._cases[case_id]
@@ -76,6 +126,9 @@ class Seen(Mapping[str, CaseSeen]):
         return len(self._cases)
 
 
-def seen_json(samples: Iterable[Sample]) -> list[tuple[str, int, Outcome, str]]:
-    """Case, index, outcome and digest of each sample: what a journal line tells first."""
-    return [(sample.case_id, sample.index, sample.outcome, sample.trace) for sample in samples]
+def seen_json(samples: Iterable[Sample]) -> list[list[Any]]:
+    """What a journal line tells first of each sample: case, index, outcome, digest, and which attempt after one."""
+    return [
+        [sample.case_id, sample.index, sample.outcome, sample.trace, *([sample.attempt] if sample.attempt > 1 else [])]
+        for sample in samples
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -86,14 +88,11 @@ def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
 
 
 @given(st.lists(samples, max_size=5))
-def test_a_tally_is_read_without_the_rest(batch: list[Sample]) -> None:
+def test_a_lines_beginning_is_read_without_the_rest(batch: list[Sample]) -> None:
     """Progress counts every outcome and the cost, whatever the samples' texts hold."""
     head = head_of(encode_batch(batch, [KeptTrace("d", "c", '{"outcome":"passed"}')]))
-    tally = dict(head.tally)
-    assert tally.pop("cost_usd") == sum(sample.cost_usd for sample in batch)
-    assert sum(tally.values()) == len(batch)
-    assert len(head.seen) == len(batch)
-    assert all(tally[sample.outcome] == [s.outcome for s in batch].count(sample.outcome) for sample in batch)
+    assert head.cost_usd == sum(sample.cost_usd for sample in batch)
+    assert [(entry[0], entry[1], entry[2]) for entry in head.seen] == [(s.case_id, s.index, s.outcome) for s in batch]
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["passed", "failed", "missed", "errored"])), max_size=30))
@@ -108,5 +107,18 @@ def test_what_was_seen_is_kept_by_index(given: list[tuple[int, str]]) -> None:
     case = seen["c"]
     assert case.outcomes == tuple(by_index.get(index) for index in range(max(by_index) + 1))
     assert case.count == len(by_index)
-    assert case.equal == (len({index % 2 for index, _ in given}) == 1)
+    assert case.equal == (len({index % 2 for index, outcome in given if outcome != "errored"}) == 1)
+    assert +seen.counts == Counter(by_index.values())
     assert all(seen.has("c", index) == (index in by_index) for index in range(50))
+
+
+def test_a_later_attempt_takes_the_place_of_an_errored_one() -> None:
+    """In whichever order they are read; what an outage did to a replay does not make the case's replays unequal."""
+    entries = [("c", 0, "errored", "torn", 1), ("c", 0, "errored", "torn", 2), ("c", 0, "passed", "whole", 3)]
+    for order in itertools.permutations(entries):
+        seen = Seen()
+        seen.add([*order, ("c", 1, "passed", "whole")])
+        assert seen["c"].outcomes == ("passed", "passed")
+        assert +seen.counts == {"passed": 2}
+        assert (seen["c"].equal, seen["c"].count, seen.errored("c")) == (True, 2, {})
+        assert seen.retried() == {("c", 0): 3}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.suite.plan import Item, plan_items, split_item
+from evalkit.suite.plan import Item, Portion, plan_again, plan_items, split_item
 from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 
@@ -54,7 +54,25 @@ def test_a_long_case_is_spread_over_workers() -> None:
 def test_a_split_item_holds_each_sample_alone() -> None:
     """After a worker's death only the guilty sample is lost."""
     item = plan_items(refs(2), wanted(2, 3), 1)[0]
-    singles = split_item(item, 100)
+    singles = split_item(item, 100, Seen())
     assert samples_in(singles) == samples_in([item])
     assert {single.size for single in singles} == {1}
     assert [single.number for single in singles] == list(range(100, 100 + item.size))
+
+
+def test_what_a_dead_worker_had_handed_in_is_not_done_again() -> None:
+    """Only the samples that are not there are split off."""
+    seen = Seen()
+    seen.add([("c0", 0, "passed", ""), ("c0", 2, "failed", "")])
+    given = Item(0, (Portion("/c0", "c0", 1, (0, 1, 2, 3)),))
+    assert samples_in(split_item(given, 0, seen)) == [("c0", 1), ("c0", 3)]
+
+
+def test_only_errored_samples_are_planned_again_and_only_so_often() -> None:
+    """A failed or missed sample never; an errored one as the next attempt, until its retries are used up."""
+    seen = Seen()
+    seen.add(("c0", index, outcome, "") for index, outcome in enumerate(["passed", "failed", "missed", "errored"]))
+    seen.add([("c1", 0, "errored", "", 3), ("c1", 1, "errored", "", 2), ("c1", 2, "passed", "", 2)])
+    items = plan_again(refs(2), wanted(2, 9), 1, seen, 2)
+    planned = [(p.case_id, p.samples, p.attempt) for item in items for p in item.portions]
+    assert planned == [("c0", (3,), 2), ("c1", (1,), 3)]
