@@ -28,6 +28,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit import record
@@ -100,7 +101,8 @@ class Bench:
 
 def rows(out: Path) -> Rows:
     """A finished run's samples, as often as they stand there."""
-    table = pq.read_table(out / "samples.parquet", columns=["case_id", "index", "outcome", "trace"])
+    data = pa.BufferReader((out / "samples.parquet").read_bytes())  # no file of a disk that is unmounted stays open
+    table = pq.read_table(data, columns=["case_id", "index", "outcome", "trace"])
     return Counter(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
 
 
