@@ -34,7 +34,6 @@ import pyarrow.parquet as pq
 from evalkit import record
 from evalkit.app.demo import agent
 from evalkit.app.demo.server import ScriptedModel, serving
-from evalkit.playback.environment import environment_of
 
 HERE = Path(__file__).parent
 MESSAGE = "Hi, order A-1001 arrived broken. Please refund the 129.0 EUR and tell me when the money is on its way."
@@ -192,12 +191,12 @@ def full_disk(bench: Bench) -> Figures:
             out = folder / "run"
             code, said = bench.finish(out, preexec_fn=limit)
             if code == 2:
-                where[next((line for line in said.splitlines() if "disk is full" in line), said).split(":")[1]] += 1
+                told = next((line for line in said.splitlines() if "disk is full" in line), said)
+                where[Path(told.split(":")[1].strip()).name] += 1
             room()
             bench.finish(out)
             found.append({**bench.compared(out), "exit 2": code == 2, "exit other": code not in (0, 1, 2)})
-    named = Counter({Path(name.strip()).name: count for name, count in where.items()})
-    return {"done": f"{bench.tries} sizes up to {most} bytes", "full in": dict(named), **summed(found)}
+    return {"done": f"{bench.tries} sizes up to {most} bytes", "full in": dict(where), **summed(found)}
 
 
 @contextmanager
@@ -341,7 +340,8 @@ def live(bench: Bench, url: str) -> Iterator[tuple[Path, int]]:
     (project / "suites").mkdir()
     count = 20 * bench.samples
     (project / "suites" / "s.toml").write_text(f"samples = {count}\n{LIVE.format(url=url)}", "utf-8")
-    with serving(ScriptedModel(1.0)) as scripted, environment_of(scripted):
+    with serving(ScriptedModel(1.0)) as scripted:
+        os.environ |= {"OPENAI_BASE_URL": scripted, "OPENAI_API_KEY": "none"}
         recording = record(project / "incident.trace", input={"message": MESSAGE})
         with recording as incident:
             incident.output = agent.run_buggy(MESSAGE)
