@@ -116,10 +116,10 @@ def _is_canonical(value: object, depth: int) -> bool:
 
 
 def _normal(value: object, depth: int) -> object:
-    if 0 < depth < _LOOKED_INTO and _is_canonical(value, depth):
-        return value
     kind = type(value)
     if kind is str or kind is bool or value is None:
+        return value
+    if 0 < depth < _LOOKED_INTO and (kind is dict or kind is list) and _is_canonical(value, depth):
         return value
     if kind is int:
         if _INT64_MIN <= value <= _UINT64_MAX:  # type: ignore[operator]  # narrowed by `kind`

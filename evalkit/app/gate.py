@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalkit.app.affected import holding
 from evalkit.app.base_lock import base_lock_problems
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run import Run, judged, load_run
@@ -19,6 +20,7 @@ from evalkit.suite.account import Account, read_account
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
 from evalkit.suite.select import list_cases
+from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
@@ -44,15 +46,30 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "", policy: Map
     account = read_account(folder)
     if policy is not None:
         suite = _with_policy(manifest, policy)
-    verdicts = judged(suite, cases, samples, account, at=manifest.started_at)
+    verdicts = judged(manifest, suite, cases, samples, account, planned=policy is None)
     verdicts, retired = _without_retired(verdicts, settings)
     problems = current_lock_problems(settings.cases)
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
-    holds = [*_unsafe(manifest, verdicts), *_skipped(verdicts, samples, account)]
-    decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, selects=_words(suite.select))
-    notices = (*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts))
-    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, notices)
+    permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
+    holds = [
+        *_unsafe(manifest, verdicts),
+        *_skipped(verdicts, samples, account),
+        *holding(permanent, suite.affected.with_more(settings.affected), settings),
+    ]
+    left_out = _left_out(suite.select, manifest)
+    decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
+    return Run(
+        folder=folder,
+        manifest=manifest,
+        samples=samples,
+        cases=tuple(cases),
+        verdicts=tuple(verdicts),
+        decision=decision,
+        account=account,
+        effect=suite_effect(verdicts),
+        notices=(*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts)),
+    )
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:
@@ -121,11 +138,15 @@ def _skipped(
             yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"
 
 
-def _words(select: Selection) -> str:
-    """What a suite selects; empty for every case."""
+def _left_out(select: Selection, manifest: Manifest) -> str:
+    """Why cases may not be in the run; empty where it took every case."""
+    if expression := manifest.part.get("filter"):
+        return f"the run was limited to --filter {expression}"
+    if run_id := manifest.part.get("only_failing"):
+        return f"the run was limited to what failed in {run_id}"
     parts = [
         f"{name} {', '.join(values)}"
         for name, values in (("ids", select.ids), ("tags", select.tags), ("signatures", select.signatures))
         if values
     ]
-    return " and ".join([*parts, *(["permanent cases"] if select.gate and parts else [])])
+    return f"the suite selects {' and '.join(parts)}" if parts else ""

@@ -170,7 +170,7 @@ def ingest_trace(
     pruning = sanitizer.value(dict(made.pruning))  # what an agent raised may hold anything
     made = replace(made, pruning=pruning if isinstance(pruning, dict) else {})
     harvested = sanitizer.harvested
-    prepared = prepare_case(made)
+    prepared = prepare_case(made, beside=sanitizer.written)
     view = render_view(made)
     verify_strings([*(prepared.texts() if dry_run else ()), made.id, view], harvested, f"case {made.id}")
     if dry_run or not agree(made):

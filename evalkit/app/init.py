@@ -32,16 +32,20 @@ _SETTINGS = """\
 _RELEASE = """\
 # Blocks a release: every permanent case must pass.
 name = "release"
-samples = 20
 
 [select]
 gate = true
+
+# A case passes once a pass rate of 0.99 is told from one of 0.9: after 35 samples that all pass, or two equal replays
+# of a frozen agent. See docs/files.md for the other policies.
+# [policy]
+# kind = "not_worse"
+# margin = 0.1
 """
 
 _NIGHTLY = """\
 # Watches every case, night by night.
 name = "nightly"
-samples = 10
 """
 
 _FILES = {

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import Json, canonical, exact_text
+from evalkit.canonical import Json, exact_text
 from evalkit.case.header import case_from_header, header_json
 from evalkit.case.model import Case, LifeEvent
 from evalkit.case.rows import steps_to_columns
 from evalkit.case.view import render_view
 from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.digests import trace_digest
 from evalkit.sanitize.subject import Eraser, Presence, Subject
-from evalkit.trace.file import finish_json, step_from_json, step_json
-from evalkit.trace.file import header_json as trace_header_json
-from evalkit.trace.model import Step, Trace
+from evalkit.trace.file import step_from_json, step_json
+from evalkit.trace.model import Step
 
 __all__ = ["case_texts", "erased_case", "presence_in_case"]
 
@@ -52,7 +51,7 @@ def erased_case(case: Case, parent: str, subject: Subject, event: LifeEvent) -> 
     on_path = set(case.kept)
     steps = [(_step(step, eraser), step.seq in on_path) for step in case.trace.trace.steps]
     clean = case_from_header(changed, steps, f"case {case.id}")
-    record = replace(case.trace.record, sanitized_hash=_hash(clean.trace.trace))
+    record = replace(case.trace.record, sanitized_hash=trace_digest(clean.trace.trace))
     found = clean.revised(
         parent,
         trace=clean.trace.admitted(clean.trace.trace, record),
@@ -101,8 +100,3 @@ def _texts(node: Any) -> Iterator[str]:
             yield from _texts(item)
     elif type(node) is int:
         yield str(node)
-
-
-def _hash(trace: Trace) -> str:
-    lines = [trace_header_json(trace), *(step_json(step) for step in trace.steps), finish_json(trace)]
-    return hashlib.sha256(b"\n".join(canonical(line) for line in lines)).hexdigest()

@@ -21,9 +21,10 @@ from evalkit.trace.model import Step, StepError, Trace
 from evalkit.trace.modes import closed_modes
 from evalkit.trace.sound import sound
 
-__all__ = ["CASE_FORMAT_VERSION", "case_from_header", "header_digest", "header_json"]
+__all__ = ["CASE_FORMAT_VERSION", "case_from_header", "header_digest", "header_json", "refuse_strange_format"]
 
-CASE_FORMAT_VERSION = 1
+CASE_FORMAT_VERSION = 2
+"""In format 1 a row's hash was over the whole text of its input."""
 
 
 def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
@@ -53,6 +54,7 @@ def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
         "pruning": dict(case.pruning),
         "fingerprint": case.fingerprint,
         "proof": list(case.proof),
+        **({"approved": dict(case.approved)} if case.approved else {}),
         "trace": _trace_json(case.incident),
         "steps_hash": steps_hash,
     }
@@ -64,18 +66,27 @@ def header_digest(header: Mapping[str, Json]) -> str:
     return hashlib.sha256(exact_text({key: value for key, value in header.items() if key != "digest"})).hexdigest()
 
 
+def refuse_strange_format(header: Mapping[str, Any], where: str) -> None:
+    """Refuse a case of a later format.
+
+    Raises:
+        InputError: it is one.
+    """
+    if header.get("format") not in range(1, CASE_FORMAT_VERSION + 1):
+        raise InputError(
+            f"case format {header.get('format')!r} is not known (this evalkit reads up to {CASE_FORMAT_VERSION})",
+            where,
+            "upgrade evalkit",
+        )
+
+
 def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], where: str) -> Case:
     """The case of a header and its rows.
 
     Raises:
         InputError: the header is of a later format, or lacks a field.
     """
-    if header.get("format") != CASE_FORMAT_VERSION:
-        raise InputError(
-            f"case format {header.get('format')!r} is not known (this evalkit reads {CASE_FORMAT_VERSION})",
-            where,
-            "upgrade evalkit",
-        )
+    refuse_strange_format(header, where)
     try:
         if not header["life"]:
             raise ValueError("its life is empty")
@@ -109,6 +120,7 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             pruning=dict(header.get("pruning", {})),
             fingerprint=str(header.get("fingerprint", "")),
             proof=tuple(_texts(header.get("proof", []))),
+            approved=dict(header.get("approved", {})),
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"the header lacks what a case needs ({type(error).__name__}: {error})", where,

@@ -9,17 +9,18 @@ plain, because a row taken out of a dictionary-encoded column stays in the dicti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from evalkit.canonical import Json, canonical, exact_text, parse_exact
+from evalkit.case.begun import BegunHashes
 from evalkit.trace.file import error_json
 from evalkit.trace.model import KINDS, Step, StepError, Usage
 from evalkit.trace.repeats import Repeats
 
-__all__ = ["STEP_SCHEMA", "chain", "request_key", "steps_from_rows", "steps_to_columns"]
+__all__ = ["STEP_SCHEMA", "Chain", "request_key", "steps_from_rows", "steps_to_columns"]
 
 _TIME = pa.timestamp("us", tz="UTC")
 STEP_SCHEMA = pa.schema(
@@ -48,27 +49,30 @@ STEP_SCHEMA = pa.schema(
     ]
 )
 _HASHED = tuple(name for name in STEP_SCHEMA.names if name != "hash")
+_INPUT = _HASHED.index("input")
 _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost_usd")  # as in `Usage`
 _TEXT = ("kind", "name", "effect", "effect_source", "model")
 
 
-def steps_to_columns(steps: Sequence[Step], kept: Iterable[int] | None = None) -> dict[str, list[Any]]:
+def steps_to_columns(
+    steps: Sequence[Step], kept: Iterable[int] | None = None, *, beside: Repeats | None = None
+) -> dict[str, list[Any]]:
     """The columns of some steps, in order, with their hash chain.
 
     Args:
         kept: `seq` of the steps on the path to the failure; None for all.
+        beside: has written messages of these steps already.
 
     Raises:
         InputError: a value is no JSON.
     """
     on_path = None if kept is None else set(kept)
     columns: dict[str, list[Any]] = {name: [] for name in STEP_SCHEMA.names}
-    exact, keys = Repeats(exact=True), Repeats()
-    previous = ""
+    exact, keys, chain = Repeats(exact=True), Repeats(beside=beside), Chain()
     for step in steps:
         row = _row(step, exact, keys)
         row["kept"] = on_path is None or step.seq in on_path
-        previous = row["hash"] = chain(previous, row)
+        row["hash"] = chain.next(row)
         for name, column in columns.items():
             column.append(row[name])
     return columns
@@ -83,11 +87,31 @@ def steps_from_rows(rows: Iterable[dict[str, Any]]) -> list[tuple[Step, bool]]:
     return [(_step(row), bool(row["kept"])) for row in rows]
 
 
-def chain(previous: str, row: dict[str, Any]) -> str:
-    """The hash of a row: SHA-256 over the one before and the JSON list of the row's values, in the schema's order."""
-    hasher = hashlib.sha256(previous.encode())
-    hasher.update(exact_text([row[name] for name in _HASHED]))
-    return hasher.hexdigest()
+class Chain:
+    """The hashes of rows, each over the one before and the row's values.
+
+    Args:
+        whole: over the text of ``input`` itself, as in files of format 1.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
+        self._whole = whole
+        self._inputs = BegunHashes()
+        self.last = ""
+
+    def next(self, row: Mapping[str, Any]) -> str:
+        """The hash of the next row: SHA-256 over the one before and the JSON list of its values in the schema's order.
+
+        In the place of ``input`` stands the SHA-256 of its text: a chat's requests repeat all messages before.
+        """
+        given = row["input"]
+        values = [row[name] for name in _HASHED]
+        if given is not None and not self._whole:
+            values[_INPUT] = self._inputs.sha256(given)
+        hasher = hashlib.sha256(self.last.encode())
+        hasher.update(exact_text(values))
+        self.last = hasher.hexdigest()
+        return self.last
 
 
 def request_key(step: Step) -> str | None:

@@ -19,11 +19,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit.canonical import exact_text, parse_exact
-from evalkit.case.header import case_from_header, header_digest, header_json
+from evalkit.case.header import case_from_header, header_digest, header_json, refuse_strange_format
 from evalkit.case.look import Look
 from evalkit.case.model import Case, check_case_id
-from evalkit.case.rows import STEP_SCHEMA, chain, steps_from_rows, steps_to_columns
+from evalkit.case.rows import STEP_SCHEMA, Chain, steps_from_rows, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
+from evalkit.trace.repeats import Repeats
 
 __all__ = [
     "METADATA_KEY",
@@ -63,13 +64,16 @@ class Prepared:
         yield from (value for column in self.columns.values() for value in column if isinstance(value, str))
 
 
-def prepare_case(case: Case) -> Prepared:
+def prepare_case(case: Case, *, beside: Repeats | None = None) -> Prepared:
     """Everything that writing a case needs, so that it can be looked at before.
+
+    Args:
+        beside: has written messages of the case already (see `Sanitizer.written`).
 
     Raises:
         InputError: a value is no JSON.
     """
-    columns = steps_to_columns(case.trace.trace.steps, case.kept)
+    columns = steps_to_columns(case.trace.trace.steps, case.kept, beside=beside)
     header = header_json(case, columns["hash"][-1] if columns["hash"] else "")
     return Prepared(case, exact_text(header), columns)
 
@@ -189,12 +193,12 @@ def _read(path: Path) -> tuple[Case, str]:
         path = versions[-1][1]
     where = str(path)
     header, rows = _read_parquet(path, where)
-    previous = ""
+    refuse_strange_format(header, where)
+    chain = Chain(whole=header.get("format") == 1)
     for row in rows:
-        previous = chain(previous, row)
-        if previous != row["hash"]:
+        if chain.next(row) != row["hash"]:
             raise IntegrityError(f"row {row['seq']} was changed after writing", where, "restore the file")
-    if previous != header.get("steps_hash") or header.get("digest") != header_digest(header):
+    if chain.last != header.get("steps_hash") or header.get("digest") != header_digest(header):
         raise IntegrityError("the header was changed after writing", where, "restore the file from version control")
     try:
         steps = steps_from_rows(rows)

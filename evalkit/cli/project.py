@@ -31,12 +31,11 @@ def init(force: bool, ci: Ci | None) -> None:
 
 @click.command()
 @click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder, and keep it.")
-@click.option("--samples", type=click.IntRange(1), default=20, show_default=True)
-def demo(keep: Path | None, samples: int) -> None:
+def demo(keep: Path | None) -> None:
     """The whole loop, offline: record, ingest, promote, run the buggy agent (BLOCKED), run the fixed one (PASS)."""
     from evalkit.app.demo.walk import walk
 
-    walk(keep, samples=samples, say=say)
+    walk(keep, say=say)
 
 
 @click.command()

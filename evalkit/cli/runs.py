@@ -11,7 +11,7 @@ from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
-__all__ = ["replay", "report", "run"]
+__all__ = ["replay", "report", "run", "worker_count"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _FILTER = "Only these cases: ID*, tag:NAME, state:STATE, signature:NAME*, gate; words: and, commas: or, !: not."
@@ -96,7 +96,8 @@ def replay(
 @click.command()
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
 @click.option("-n", "workers", default="auto", show_default=True, help="Replays at once: a number, or auto.")
-@click.option("--samples", type=click.IntRange(1), help="Replays a case.")
+@click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
+@click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
 @click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
@@ -131,6 +132,7 @@ def run(
     /,
     suite: Path | None,
     workers: str,
+    fixed: bool,
     base_url: str | None,
     fault: tuple[str, ...],
     what_if: tuple[str, ...],
@@ -149,7 +151,7 @@ def run(
     as_json: bool,
     **overrides: Any,
 ) -> None:
-    """Run a suite: every case N times, judged, with a report."""
+    """Run a suite: every case as often as its policy needs, judged, with a report."""
     from dataclasses import asdict
 
     from evalkit.app.run import exit_code, resume_suite, run_suite
@@ -162,7 +164,7 @@ def run(
         raise click.UsageError("--raise-samples needs --resume RUN")
     if resume is not None and (filter_text or only_failing or overrides["samples"] is not None):
         raise click.UsageError("a run is finished as it was begun; for more samples pass --raise-samples N")
-    count = _workers(workers)
+    count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
     with ProgressLine() as progress:
         if resume is not None:
@@ -175,6 +177,8 @@ def run(
                 overrides["model"] = {"base_url": base_url}
             if fault:
                 overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
+            if fixed:
+                overrides["sequential"] = False
             if what_if:
                 overrides["what_if"] = list(what_if)
             if budget:
@@ -184,7 +188,7 @@ def run(
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
                 baseline=baseline, actor=actor, reason=reason, only_failing=only_failing, filter_text=filter_text,
-                history=history, on_progress=progress.show,
+                history=history, on_progress=progress.show, on_warning=lambda line: say(line, err=True),
             )  # fmt: skip
         else:
             raise click.UsageError("name a suite file, or a run with --resume")
@@ -205,7 +209,8 @@ def report(run: Path) -> None:
     say(str(done.folder / "report.html"))
 
 
-def _workers(text: str) -> int | None:
+def worker_count(text: str) -> int | None:
+    """What ``-n`` says; None for auto."""
     if text == "auto":
         return None
     if not text.isdecimal() or int(text) < 1:

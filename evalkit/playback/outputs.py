@@ -9,7 +9,8 @@ they are, which is how the recording came to its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from evalkit.canonical import Json
@@ -23,6 +24,9 @@ MakeSanitizer = Callable[[], Sanitizer]
 """Makes the project's sanitizer; called once, when something has to be sanitized."""
 
 
+_ALL_BUT_THE_ID = attrgetter(*(field.name for field in fields(Trace) if field.name != "id"))
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A replay's trace as it may be kept: sanitized, with its text and digest."""
@@ -30,6 +34,10 @@ class Kept:
     trace: Trace
     text: bytes
     digest: str
+
+    def named(self, trace_id: str) -> Trace:
+        """The trace of an equal replay."""
+        return self.trace if trace_id == self.trace.id else Trace(trace_id, *_ALL_BUT_THE_ID(self.trace))
 
 
 class Outputs:
@@ -66,16 +74,14 @@ class Outputs:
         return arguments if self._make is None else self._sanitizer().value(arguments)
 
     def kept(self, trace: Trace) -> Kept:
-        """The trace as it may be kept."""
+        """The trace as it may be kept; that of an equal one where there was one."""
         text = trace_text(trace)
         known = self._kept.get(text)
         if known is None:
             digest = trace_digest(text)
             known = Kept(trace, text, digest) if self._make is None else self._clean(trace, text, digest)
             self._kept[text] = known
-        if known.text is text or known.text == text:
-            return Kept(trace, known.text, known.digest)
-        return Kept(replace(known.trace, id=trace.id), known.text, known.digest)
+        return known
 
     def _clean(self, trace: Trace, text: bytes, digest: str) -> Kept:
         if self._texts_known().issuperset(_texts_of(trace)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from evalkit.report.escapes import code, escaped
-from evalkit.report.model import ReportModel, Row
+from evalkit.report.model import ReportModel
+from evalkit.report.row import Row
 from evalkit.report.text import counted
 
 __all__ = ["render_markdown"]

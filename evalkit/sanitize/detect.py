@@ -27,7 +27,7 @@ from evalkit.sanitize.ruleset import compiled
 from evalkit.sanitize.screen import worth_looking
 from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
-__all__ = ["ASK", "Claim", "Detector", "Hint", "Span", "child_scope"]
+__all__ = ["ASK", "PAIR", "Claim", "Detector", "Hint", "Span", "child_scope"]
 
 _SHORT = 64
 _PLAIN = re.compile(r"[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
@@ -44,11 +44,14 @@ _NO_SECRET_KEY = re.compile(
     r"translation|issue|jira|group|map|hash|range|index|row|entity|trace|span|run|thread|page|continuation|next|cursor)"
     r"[_.-]?(?:key|token)|(?:task|crew|step|node|agent|tool|sub)[_.-]?key|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
 )
-_CONTEXT_KEYS = frozenset({"name", "id", "value", "名称"})
+_NEUTRAL_KEYS = frozenset({"name", "id", "名称"})
+_CONTEXT_KEYS = _NEUTRAL_KEYS | {"value"}
 """Keys whose values are a person's or not by what stands around them."""
 ASK: Literal["ask"] = "ask"
 """In place of a hint: it depends on the object."""
-Hint: TypeAlias = "Kind | Literal['ask'] | None"
+PAIR: Literal["pair"] = "pair"
+"""In place of a hint: key and value together may be a secret (see `Detector.is_secret_pair`)."""
+Hint: TypeAlias = "Kind | Literal['ask', 'pair'] | None"
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
 
@@ -78,7 +81,7 @@ class Detector:
         self._secret_keys: dict[str, bool] = {}
         self._secret_pairs: dict[tuple[str, str], bool] = {}
         self._silent: set[str] = set()
-        self._hints_of: dict[tuple[str, ...], tuple[Hint, ...]] = {}
+        self._hints_of: dict[tuple[tuple[str, ...], str], tuple[Hint, ...]] = {}
         custom = tuple(
             Rule("custom", kind, "any", pattern if _has_group(pattern) else f"({pattern})", whole=False)
             for kind, pattern in policy.patterns
@@ -88,20 +91,25 @@ class Detector:
         known = self._gitleaks
         self._keywords = keywords_of(known.keywords, known.shortest) if known else keywords_of((), ())
 
-    def hints(self, keys: tuple[str, ...]) -> tuple[Hint, ...]:
-        """What the keys of an object say by themselves, one by one; `ASK` where `hint` has to see the object."""
-        known = self._hints_of.get(keys)
+    def hints(self, keys: tuple[str, ...], scope: str) -> tuple[Hint, ...]:
+        """What the keys of an object say by themselves, one by one; `ASK` and `PAIR` where it depends."""
+        known = self._hints_of.get((keys, scope))
         if known is None:
             if len(self._hints_of) > 10_000:
                 self._hints_of.clear()
-            known = self._hints_of[keys] = tuple(map(self._plain_hint, keys))
+            person = scope == "person" or any(bare_key(key) in PERSON_KEYS for key in keys)
+            known = self._hints_of[keys, scope] = tuple(self._plain_hint(key, scope, person) for key in keys)
         return known
 
-    def _plain_hint(self, key: str) -> Hint:
+    def _plain_hint(self, key: str, scope: str, person: bool) -> Hint:
         kind = self._key_hint(key)
-        if kind is None:
-            return ASK if _depends(key) or self._tells_secret(key) else None
-        return ASK if kind == "secret" else kind
+        if kind is not None:
+            return ASK if kind == "secret" else kind
+        # `name` and `id`: nobody's, and no means of payment, in an object that speaks of neither
+        depends = (scope == "payment" if key == "id" else person) if key in _NEUTRAL_KEYS else _depends(key)
+        if depends:
+            return ASK
+        return PAIR if self._tells_secret(key) else None
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
@@ -117,7 +125,7 @@ class Detector:
         kind = self._hints[key]
         if kind is None:
             kind = self._context_hint(key, node, scope) if _depends(key) else None
-            return kind or ("secret" if self._is_secret_pair(key, node.get(key)) else None)
+            return kind or ("secret" if self.is_secret_pair(key, node.get(key)) else None)
         if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
             return None  # a token of a model's output
         return kind
@@ -141,7 +149,7 @@ class Detector:
             found = None
         return None if found is None or self._policy.action(found) == "keep" else found
 
-    def _is_secret_pair(self, key: str, value: object) -> bool:
+    def is_secret_pair(self, key: str, value: object) -> bool:
         """Whether key and value together are what a rule of gitleaks looks for in ``KEY = "value"``."""
         if self._gitleaks is None or type(value) is not str or not 10 <= len(value) <= 300:
             return False

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from typing import Any, NoReturn
 
-__all__ = ["MAX_NESTING", "Parsed", "parse_nested", "refuse_constant", "serialize_like"]
+import orjson
+
+__all__ = ["MAX_NESTING", "Parsed", "content_key", "parse_nested", "refuse_constant", "serialize_like"]
 
 MAX_NESTING = 8
 """How deep texts are looked for in texts; what lies deeper is plain text."""
@@ -50,6 +53,19 @@ class Parsed:
         """Keep nothing."""
         self._values.clear()
         self._left = _KEPT
+
+
+def content_key(value: Any) -> bytes | None:
+    """A digest by which an object or list is known again that was written to a text and read from it.
+
+    None for any other value, and for one with integers beyond 64 bits.
+    """
+    if type(value) is not dict and type(value) is not list:
+        return None
+    try:
+        return hashlib.blake2b(orjson.dumps(value), digest_size=16).digest()
+    except TypeError:
+        return None
 
 
 def parse_nested(text: str) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.derived import named_by
-from evalkit.sanitize.detect import ASK, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, Parsed
+from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
+from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.origins import Origins
 from evalkit.sanitize.pieces import CODECS, pair_pieces
@@ -35,8 +35,10 @@ HUGE_NUMBER = 10**20
 _GIVEN = frozenset({"firstname", "givenname", "forename"})
 _FAMILY = frozenset({"lastname", "familyname", "surname"})
 _REMEMBERED = 50_000
-_ONE_WORD = re.compile(r"[A-Za-z0-9_#.:-]{0,15}")
-"""Nothing is encoded in it: base64 and hex are longer, and all else has another sign."""
+_WORD = r"[A-Za-z0-9_#'-]{0,15}"
+_BETWEEN = r"[ ,.!?;:()*\n\u2018-\u201d\u2026\u3001\u3002\u3400-\u9fff，！？；：（）]+"
+_PROSE = re.compile(rf"(?:{_WORD}+{_BETWEEN}+)*+{_WORD}")
+"""Nothing is encoded in it and nothing stands under a key: base64 and hex are longer, and all else has another sign."""
 
 
 class _Visited:
@@ -72,6 +74,7 @@ class Harvester:
         self.flat: set[str] = set()
         self.parsed = Parsed()
         self._read: set[str] = set()
+        self._read_values: set[bytes] = set()
         self._read_keys: set[tuple[str, ...]] = set()
         self._read_hinted: set[tuple[Kind, str]] = set()
         self._met: list[tuple[str, int, int]] = []
@@ -87,14 +90,18 @@ class Harvester:
         """Take some texts for read."""
         self._read.update(texts)
 
-    def nodes(self, nodes: Iterable[Any]) -> None:
+    def nodes(self, nodes: Iterable[Any], again: Iterable[Any] = ()) -> None:
         """Read several values; objects that they share are read once.
+
+        Args:
+            again: those of them that may stand in texts as JSON, too: what a tool gave, in the next request.
 
         Raises:
             InputError: one is no JSON, or nested deeper than 200 levels.
         """
         visited = _Visited()
         with self._reading():
+            self._read_values.update(key for value in again if (key := content_key(value)) is not None)
             for node in nodes:
                 self._node(node, None, "", 0, visited)
 
@@ -122,7 +129,7 @@ class Harvester:
             raise
 
     def _forget(self) -> None:
-        for read in (self._read, self._read_keys, self._read_hinted, self.flat):
+        for read in (self._read, self._read_values, self._read_keys, self._read_hinted, self.flat):
             read.clear()
         self.parsed.clear()
 
@@ -155,8 +162,8 @@ class Harvester:
                 self._text(key, None, depth)
             self._read_keys.add(keys)
         names = 0
-        for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys), strict=True):
-            hint = self._detector.hint(key, node, scope) if plain_hint == ASK else plain_hint
+        for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys, scope), strict=True):
+            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
             names += hint == "name"
             kind = type(item)
             if kind is str:
@@ -199,7 +206,7 @@ class Harvester:
 
     def _taken_apart(self, text: str, depth: int) -> str | None:
         """Meet what `text` holds; the text to look at as a whole, None where it is nothing but another value's JSON."""
-        if _ONE_WORD.fullmatch(text):
+        if _PROSE.fullmatch(text) and "':" not in text and "' :" not in text and fold(text) is None:
             self.flat.add(text)
             return text
         nested = self.parsed.keep(text) if self._nesting < MAX_NESTING else None
@@ -207,7 +214,8 @@ class Harvester:
         if isinstance(nested, str):
             return self._taken_apart(nested, depth)
         if nested is not None:
-            self._node(nested, None, "", depth + 1, None)
+            if content_key(nested) not in self._read_values:
+                self._node(nested, None, "", depth + 1, None)
             return None
         folded = fold(text)
         self._inside(text, depth)

@@ -131,6 +131,10 @@ class Lexicon:
             return None
         return self._last_four[value] if re.sub(r"[\W_]", "", key.lower()) in _LAST_FOUR else None
 
+    def ends_card(self, text: str) -> bool:
+        """Whether `text` is the last four digits of a known card."""
+        return text in self._last_four
+
     def as_number(self, surrogate: str, entity: Entity) -> Json:
         """A surrogate as a JSON number; as it is where the policy makes a mark of it."""
         digits = surrogate.replace("-", "")

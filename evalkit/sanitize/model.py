@@ -27,9 +27,9 @@ class SanitizationRecord:
         policy_version: the policy's own name.
         rules_digest: hex SHA-256 over the policy and the built-in rules.
         key_id: names the project key without giving it away; 16 hex digits.
-        raw_hash: hex HMAC-SHA-256 under the project key of the raw trace's canonical text. Keyed, because a plain
+        raw_hash: hex HMAC-SHA-256 under the project key of the raw trace (see `digests`). Keyed, because a plain
             digest of a text with few unknowns confirms a guess.
-        sanitized_hash: hex SHA-256 of the sanitized trace's canonical text.
+        sanitized_hash: hex SHA-256 of the sanitized trace (see `digests`).
         counts: distinct values that were hidden, by kind.
         rules: the same by what found them: ``name key`` (by its key), ``email email`` (by the rule of that name),
             ``name in account`` (a user id gave it away).

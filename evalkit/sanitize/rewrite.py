@@ -11,8 +11,8 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.detect import ASK, Detector, child_scope
-from evalkit.sanitize.embedded import MAX_NESTING, Parsed, serialize_like
+from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
+from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
 from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
@@ -47,6 +47,9 @@ class Rewriter:
         self._hinted: dict[tuple[str, str], tuple[str, frozenset[Entity]]] = {}
         self._labels: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._keys: dict[tuple[str, ...], tuple[tuple[str, ...], frozenset[Entity]]] = {}
+        self._clean: set[str] = set()
+        self._values: dict[bytes | None, Json] = {}
+        self._pairs: dict[tuple[tuple[str, ...], str], tuple[str, ...] | None] = {}
         self._found: set[Entity] | None = None
         self._memo: dict[tuple[int, Kind | None, str], tuple[Any, Json]] | None = None
         self._lists: Prefixes[list[Json]] = Prefixes()
@@ -58,17 +61,21 @@ class Rewriter:
         self._hinted.clear()
         self._labels.clear()
         self._keys.clear()
+        self._clean.clear()
+        self._values.clear()
+        self._pairs.clear()
 
     def expect(self, texts: Iterable[str]) -> None:
         """Look through many texts at once, so that those in which nothing is known needn't be looked at one by one."""
-        fresh = [text for text in texts if text in self._flat_texts and text not in self._texts]
-        self._texts.update((text, (text, _NOTHING)) for text in self._lexicon.untouched(fresh))
+        fresh = [text for text in texts if text not in self._clean and text not in self._texts]
+        self._clean.update(text for text in self._lexicon.untouched(fresh) if not self._lexicon.ends_card(text))
 
     @contextmanager
     def tallying(self) -> Iterator[set[Entity]]:
         """Gather what is replaced meanwhile. Objects that values share are rewritten once and stay shared."""
         self._bound()
         self._found, self._memo, self._lists = set(), {}, Prefixes()
+        self._values.clear()
         try:
             yield self._found
         finally:
@@ -98,8 +105,11 @@ class Rewriter:
                 self._found = outer
         return new, entities
 
-    def value(self, node: Any) -> Json:
+    def value(self, node: Any, *, again: bool = False) -> Json:
         """A JSON value with everything replaced. What stays as it is, is shared with `node`.
+
+        Args:
+            again: it may stand in texts as JSON, too.
 
         Raises:
             InputError: nested deeper than 200 levels.
@@ -107,10 +117,14 @@ class Rewriter:
         """
         if self._memo is None:
             self._bound()
-        return self._node(node, None, "", 0)
+        made = self._node(node, None, "", 0)
+        key = content_key(node) if again else None
+        if key is not None:
+            self._values[key] = made
+        return made
 
     def _bound(self) -> None:
-        if len(self._texts) + len(self._hinted) + len(self._labels) + len(self._keys) > _REMEMBERED:
+        if len(self._clean) + len(self._texts) + len(self._hinted) + len(self._labels) + len(self._keys) > _REMEMBERED:
             self.forget()
 
     def _node(self, node: Any, hint: Kind | None, scope: str, depth: int) -> Json:
@@ -144,19 +158,26 @@ class Rewriter:
         return node if all(map(is_, made, node)) else made
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
-        made: dict[str, Json] = {}
         keys = tuple(node)
+        pairs = self._pairs_of(keys, scope)
+        if pairs is not None and self._are_clean(node.values()):
+            secret = self._detector.is_secret_pair
+            if not pairs or not any(secret(key, node[key]) for key in pairs):
+                return node
+        made: dict[str, Json] = {}
         labels = self._labelled(keys)
-        last_four, texts = self._lexicon.last_four, self._texts
+        last_four, clean = self._lexicon.last_four, self._clean
         same = labels == keys
-        for key, label, item, plain_hint in zip(keys, labels, node.values(), self._detector.hints(keys), strict=True):
-            hint = self._detector.hint(key, node, scope) if plain_hint == ASK else plain_hint
+        for key, label, item, plain_hint in zip(
+            keys, labels, node.values(), self._detector.hints(keys, scope), strict=True
+        ):
+            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
             kind = type(item)
             if kind is str:
                 form = last_four(key, item) if hint is None and len(item) == 4 else None
                 if form is not None:
                     new: Json = self._formed(form)
-                elif hint is None and (known := texts.get(item)) is not None and not known[1]:
+                elif hint is None and item in clean:
                     new = item  # most texts hold nothing
                 else:
                     new = self._string(item, hint)
@@ -171,6 +192,33 @@ class Rewriter:
         if len(made) != len(node):
             raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
         return node if same else made
+
+    def _pairs_of(self, keys: tuple[str, ...], scope: str) -> tuple[str, ...] | None:
+        """The keys of an object that may make a secret of their values.
+
+        None where its keys don't stay as they are, or say more of their values.
+        """
+        if (keys, scope) not in self._pairs:
+            hints = self._detector.hints(keys, scope)
+            silent = all(hint is None or hint == PAIR for hint in hints) and self._labelled(keys) == keys
+            pairs = tuple(key for key, hint in zip(keys, hints, strict=True) if hint)
+            self._pairs[keys, scope] = pairs if silent else None
+        return self._pairs[keys, scope]
+
+    def _are_clean(self, values: Iterable[Any]) -> bool:
+        """Whether values that nothing is said of stay as they are; none of them is an object or a list."""
+        clean = self._clean
+        for item in values:
+            kind = type(item)
+            if kind is str:
+                if item not in clean:
+                    return False
+            elif kind is int:
+                if item >= LONG_NUMBER:
+                    return False
+            elif item is not None and kind is not float and kind is not bool:
+                return False
+        return True
 
     def _labelled(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         """The keys of an object, as `label` gives them."""
@@ -213,6 +261,8 @@ class Rewriter:
         return form.surrogate if form is not None else self._lexicon.stand_in(claim, claim.text)
 
     def _text(self, text: str) -> str:
+        if text in self._clean:
+            return text
         known = self._texts.get(text)
         if known is None:
             known = self._remember(self._texts, text, self._rewritten(text))
@@ -270,9 +320,13 @@ class Rewriter:
         return text
 
     def _nested(self, text: str, nested: Any) -> str:
+        key = content_key(nested)
         memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share
         try:
-            clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)
+            if key in self._values:
+                clean = self._values[key]  # what is in it was told when it was rewritten
+            else:
+                clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)
             unchanged = clean is nested or clean == nested
             return text if unchanged else serialize_like(clean, nested, text)
         except ValueError:  # an infinity: such a text is not taken apart

@@ -8,18 +8,17 @@ replay) meets the batch in the same surrogates.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import Json, digest
+from evalkit.canonical import Json
 from evalkit.sanitize.allowed import Allowed
 from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
+from evalkit.sanitize.digests import rules_digest, trace_digests
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.key import key_id
 from evalkit.sanitize.lexicon import Entity, Lexicon
@@ -27,19 +26,12 @@ from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
 from evalkit.sanitize.ner import load_recogniser
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.rewrite import Rewriter
-from evalkit.sanitize.rules.hints import HINTS
-from evalkit.sanitize.rules.patterns import RULES
-from evalkit.sanitize.secrets import gitleaks_rules
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
-from evalkit.trace.file import finish_json, header_json, step_json
 from evalkit.trace.model import Step, StepError, Trace
 from evalkit.trace.repeats import Repeats
 
-__all__ = ["Sanitizer", "rules_digest", "step_parts"]
-
-_RULES_VERSION = 3
-"""Raised when what the code does with the same rules changes."""
+__all__ = ["Sanitizer", "step_parts"]
 
 
 class Sanitizer:
@@ -49,6 +41,9 @@ class Sanitizer:
         policy: the project's rules.
         key: the project key (see `key.load_key`).
         detector: one made for the same policy, to save making it again.
+
+    Attributes:
+        written: has written the messages of the trace that was sanitized last, of several the first.
     """
 
     def __init__(self, policy: Policy, key: bytes, *, detector: Detector | None = None) -> None:
@@ -63,6 +58,7 @@ class Sanitizer:
         harvester = self._harvester
         self._rewriter = Rewriter(policy, detector, self._lexicon, harvester.flat, harvester.parsed)
         self._lock = threading.RLock()
+        self.written = Repeats()
         self._rules_digest = rules_digest_of
         self._harvested: Harvested | None = None
 
@@ -79,10 +75,11 @@ class Sanitizer:
             for trace in traces:
                 self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
-            self._harvester.nodes(part for trace in traces for part in _parts(trace))
+            self.written = writing = Repeats()
+            self._harvester.nodes((part for trace in traces for part in _parts(trace)), _results(traces))
             self._learn()
             self._rewriter.expect(self._harvester.flat)
-            return [self._sanitized(trace) for trace in traces]
+            return [self._sanitized(trace, Repeats() if at else writing) for at, trace in enumerate(traces)]
 
     def fresh(self, clean: Iterable[str] = ()) -> Sanitizer:
         """A sanitizer of the same project that knows of no value yet.
@@ -152,10 +149,10 @@ class Sanitizer:
             self._rewriter.forget()
             self._harvested = None
 
-    def _sanitized(self, trace: Trace) -> SanitizedTrace:
+    def _sanitized(self, trace: Trace, writing: Repeats) -> SanitizedTrace:
         with self._rewriter.tallying() as found:
             clean = self._cleaned(trace)
-        return SanitizedTrace(clean, self._record(trace, clean, found), SEAL)
+        return SanitizedTrace(clean, self._record(trace, clean, found, writing), SEAL)
 
     def _cleaned(self, trace: Trace) -> Trace:
         if not (self._lexicon.forms or self._harvester.claimed):
@@ -175,7 +172,8 @@ class Sanitizer:
     def _step(self, step: Step) -> Step:
         name = self._rewriter.label(step.name)
         model = None if step.model is None else self._rewriter.label(step.model)
-        given, output = self._rewriter.value(step.input), self._rewriter.value(step.output)
+        given = self._rewriter.value(step.input)
+        output = self._rewriter.value(step.output, again=step.kind == "tool")
         error, attributes = self._error(step.error), self._attributes(step.attributes)
         same = name == step.name and model == step.model and given is step.input and output is step.output
         if same and error == step.error and attributes == step.attributes:
@@ -196,8 +194,8 @@ class Sanitizer:
         clean = self._rewriter.value(dict(attributes)) if attributes else {}
         return clean if isinstance(clean, dict) else {}
 
-    def _record(self, raw: Trace, clean: Trace, found: set[Entity]) -> SanitizationRecord:
-        raw_hash, sanitized_hash = _hashes(raw, clean, self._key)
+    def _record(self, raw: Trace, clean: Trace, found: set[Entity], writing: Repeats) -> SanitizationRecord:
+        raw_hash, sanitized_hash = trace_digests(raw, clean, self._key, writing)
         return SanitizationRecord(
             policy_version=self.policy.version,
             rules_digest=self._rules_digest,
@@ -217,42 +215,13 @@ class Sanitizer:
                 yield self._lexicon.stand_in(claim, claim.text)
 
 
-def rules_digest(policy: Policy) -> str:
-    """Hex SHA-256 over a policy and the built-in rules: two traces with the same were sanitized alike."""
-    return digest(
-        {
-            "version": _RULES_VERSION,
-            "policy": policy.as_json(),
-            "patterns": [[rule.name, rule.kind, rule.pattern] for rule in RULES],
-            "gitleaks": gitleaks_rules().sha256,
-            "hints": {str(kind): list(keys) for kind, keys in HINTS.items()},
-        }
-    )
-
-
-def _hashes(raw: Trace, clean: Trace, key: bytes) -> tuple[str, str]:
-    """The hex digests of a trace's canonical lines: keyed before sanitizing, plain after it.
-
-    What sanitizing left as it was is the same object in both, and is written once.
-    """
-    keyed, plain = hmac.new(key, digestmod="sha256"), hashlib.sha256()
-    write_raw = Repeats()
-    write_clean = Repeats(beside=write_raw)
-    keyed.update(write_raw.text(header_json(raw)))
-    plain.update(write_clean.text(header_json(clean)))
-    for before, after in zip(raw.steps, clean.steps, strict=True):
-        text = write_raw.text(step_json(before))
-        keyed.update(b"\n")
-        keyed.update(text)
-        plain.update(b"\n")
-        plain.update(text if after is before else write_clean.text(step_json(after)))
-    keyed.update(b"\n" + write_raw.text(finish_json(raw)))
-    plain.update(b"\n" + write_clean.text(finish_json(clean)))
-    return keyed.hexdigest(), plain.hexdigest()
-
-
 def _labels(trace: Trace) -> Iterator[str]:
     yield from (step.name for step in trace.steps if step.kind in ("tool", "agent"))
+
+
+def _results(traces: Iterable[Trace]) -> Iterator[Any]:
+    """What tools gave: the next request holds it as JSON in a text."""
+    yield from (step.output for trace in traces for step in trace.steps if step.kind == "tool")
 
 
 def _parts(trace: Trace) -> Iterator[Any]:

@@ -22,10 +22,13 @@ _WORKER_BYTES = 48 << 20
 """What a forked worker needs of its own, a client library's share included; see docs/measured.md."""
 
 
-def choose(suite: Suite, cases: Sequence[CaseRef], executor: str = "", workers: int | None = None) -> tuple[str, int]:
+def choose(
+    suite: Suite, cases: Sequence[CaseRef], samples: int, executor: str = "", workers: int | None = None
+) -> tuple[str, int]:
     """The executor's name, and how many work at once.
 
     Args:
+        samples: how many there will be at most, of all cases together.
         executor: as somebody asked for; empty to choose.
         workers: likewise; None to choose.
 
@@ -34,19 +37,19 @@ def choose(suite: Suite, cases: Sequence[CaseRef], executor: str = "", workers: 
     """
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
-    count = workers or _at_once(suite, len(cases) * (suite.samples or 1))
+    count = workers or _at_once(suite, samples)
     asked = workers is not None or suite.concurrency > 0
-    chosen = executor or _executor(suite, cases, count, asked=asked)
+    chosen = executor or _executor(suite, cases, samples, count, asked=asked)
     return chosen, 1 if chosen == "serial" else count
 
 
-def _executor(suite: Suite, cases: Sequence[CaseRef], count: int, *, asked: bool) -> str:
+def _executor(suite: Suite, cases: Sequence[CaseRef], samples: int, count: int, *, asked: bool) -> str:
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox"
     targets = [suite.target or case.target for case in cases]
     if count == 1 or (not asked and any(is_alone(target) for target in targets)):
         return "serial"
-    small = len(cases) * (suite.samples or 1) <= _SMALL_RUN and suite.mode == "exact"
+    small = samples <= _SMALL_RUN and suite.mode == "exact"
     if small and not asked and not any(is_outside(target) for target in targets):
         return "serial"
     return "fork" if can_fork() else "xdist"

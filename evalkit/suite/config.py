@@ -26,6 +26,8 @@ calls = 2000                  # and tokens, cost_usd, seconds
 [baseline]                    # of a file: file = "..."; the suite's own without it
 max_age_days = 30             # an older one is stale
 across = ["prompt"]           # what may differ from it (model, provider, prompt, tools), because that is compared
+[affected]                    # what the agent is told today: cases recorded otherwise hold the gate
+prompt = "agent/prompt.txt"   # and tools = "agent/tools.json"
 [[faults]]                    # for mode simulation
 tool = "refund_*"
 kind = "error"                # or timeout, delay, wrong_value, partial_stream
@@ -65,6 +67,7 @@ from evalkit.suite.model import (
     Selection,
     Suite,
 )
+from evalkit.suite.sources_file import SourcesFile
 
 __all__ = ["load_suite", "suite_from_json"]
 
@@ -192,6 +195,7 @@ class _SuiteFile(_Strict):
     sandbox: bool = False
     unsafe_replay: bool = False
     history: bool = True
+    affected: SourcesFile = SourcesFile()
     select: _SelectFile = _SelectFile()
     policy: _PolicyFile = _PolicyFile()
     policies: list[_PolicyForFile] = []
@@ -283,6 +287,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         sandbox=file.sandbox,
         unsafe_replay=file.unsafe_replay,
         history=file.history,
+        affected=file.affected.sources(),
     )
 
 

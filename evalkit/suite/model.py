@@ -15,6 +15,7 @@ from evalkit.playback.faults import Fault
 from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import Mode
 from evalkit.playback.overrides import Overrides
+from evalkit.suite.sources import NO_SOURCES, Sources
 
 __all__ = [
     "Across",
@@ -160,6 +161,7 @@ class Suite:
         unsafe_replay: in a sandbox even where Landlock or seccomp is missing.
         baseline: file of the run that it is compared with; empty for none.
         baseline_rules: when that is too stale.
+        affected: files that say what the agent is told today; the settings' besides.
         history: whether whole runs of the suite as its file has it are kept in its history.
         policy: when a case passes; `policies` wins, the first entry that means a case.
         sequential: look at a case after every batch, and stop when it is decided; else all samples are taken.
@@ -190,6 +192,7 @@ class Suite:
     sandbox: bool = False
     unsafe_replay: bool = False
     baseline_rules: BaselineRules = BaselineRules()
+    affected: Sources = NO_SOURCES
     history: bool = True
     policies: tuple[PolicyFor, ...] = ()
     sequential: bool = True

@@ -25,12 +25,16 @@ _SURE_LIMIT = 1024
 class Cuts:
     """What was cut off in one trace.
 
+    Args:
+        marked: whether any text says that it was cut off or masked.
+
     Attributes:
         limit: the length in characters at which the exporter cut texts; None when it cut none.
     """
 
-    def __init__(self, limit: int | None) -> None:
+    def __init__(self, limit: int | None, marked: bool = True) -> None:
         self.limit = limit
+        self._none = limit is None and not marked
         self._known: dict[int, tuple[Any, str]] = {}
         self._lists: Prefixes[str] = Prefixes()
 
@@ -39,6 +43,8 @@ class Cuts:
 
         A list of messages, most of which stood in earlier ones, is looked at message by message, each object once.
         """
+        if self._none:
+            return ""
         if not isinstance(value, list):
             return self._of(value)
         count, before = self._lists.of(value)
@@ -56,10 +62,8 @@ class Cuts:
         for text in _texts([value], set()):
             if self.limit is not None and len(text) == self.limit and _is_prose(text):
                 return f"cut off at {self.limit} characters"
-            if _TOO_LARGE in text:
-                return "left out by the exporter as too large"
-            if text == _HIDDEN or text.startswith(_SCRUBBED):
-                return "masked by the exporter"
+            if mark := _mark(text):
+                return mark
         return ""
 
     def unread(self, step: Step) -> str:
@@ -72,20 +76,28 @@ class Cuts:
 
 def find_cuts(trace: Trace) -> Cuts:
     """Looks for the exporter's length limit in a trace's model, tool and retrieval steps."""
-    longest = 0
+    longest, marked = 0, False
     found: set[str] = set()
     seen: set[int] = set()
     lists: Prefixes[bool] = Prefixes()
     for step in trace.of_kind("model", "tool", "retrieval"):
         given = [*_without_earlier(step.input, lists), step.output, *step.attributes.values()]
         for text in _texts(given, seen):
+            marked = marked or bool(_mark(text))
             if len(text) < longest or not _is_prose(text):
                 continue
             if len(text) > longest:
                 longest, found = len(text), {text}
             else:
                 found.add(text)
-    return Cuts(longest if _is_limit(longest, len(found)) else None)
+    return Cuts(longest if _is_limit(longest, len(found)) else None, marked)
+
+
+def _mark(text: str) -> str:
+    """What a text says that was done to it, in words; empty when it says nothing."""
+    if _TOO_LARGE in text:
+        return "left out by the exporter as too large"
+    return "masked by the exporter" if text == _HIDDEN or text.startswith(_SCRUBBED) else ""
 
 
 def _without_earlier(given: Any, lists: Prefixes[bool]) -> list[Any]:

@@ -16,6 +16,7 @@ import orjson
 
 from evalkit.canonical import Json
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
+from evalkit.trace.prefixes import Prefixes
 from evalkit.trace.values import plain_words, value_keys
 
 __all__ = ["OUTPUT", "Flow", "Origin", "Source", "answer_step", "flow", "leaves"]
@@ -96,27 +97,33 @@ def flow(trace: Trace) -> Flow:
     return Flow(found)
 
 
-def leaves(value: Json, pointer: str = "", depth: int = 0) -> Iterator[tuple[str, Json]]:
+def leaves(value: Json) -> list[tuple[str, Json]]:
     """Every leaf of a JSON value with its pointer; a string that holds a JSON object or list is looked into.
 
     What lies deeper than 64 levels is left out.
     """
+    found: list[tuple[str, Json]] = []
+    _gather(value, "", 0, found)
+    return found
+
+
+def _gather(value: Json, pointer: str, depth: int, found: list[tuple[str, Json]]) -> None:
     if depth > _MAX_DEPTH:
         return
-    if isinstance(value, dict):
+    if isinstance(value, str):
+        inner = _read(value) if value[:1] in ("{", "[") and value[-1:] in ("}", "]") else None
+        if inner is None:
+            found.append((pointer, value))
+        else:
+            _gather(inner, pointer, depth + 1, found)
+    elif isinstance(value, dict):
         for key, item in value.items():
-            yield from leaves(item, f"{pointer}/{key}", depth + 1)
+            _gather(item, f"{pointer}/{key}", depth + 1, found)
     elif isinstance(value, list):
         for at, item in enumerate(value):
-            yield from leaves(item, f"{pointer}/{at}", depth + 1)
-    elif isinstance(value, str) and value[:1] in ("{", "[") and value[-1:] in ("}", "]"):
-        inner = _read(value)
-        if inner is None:
-            yield pointer, value
-        else:
-            yield from leaves(inner, pointer, depth + 1)
+            _gather(item, f"{pointer}/{at}", depth + 1, found)
     else:
-        yield pointer, value
+        found.append((pointer, value))
 
 
 def answer_step(trace: Trace) -> tuple[int, ...]:
@@ -138,6 +145,7 @@ class _Index:
         self._origin: dict[int, Origin] = {}
         self._prompts: set[str] = set()
         self._keys: dict[str, tuple[str, ...]] = {}
+        self._lists: Prefixes[bool] = Prefixes()
 
     def add(self, step: Step) -> None:
         """What a step said or answered."""
@@ -163,7 +171,11 @@ class _Index:
         """The developer's prompts of a model step; each text once."""
         given = step.input if isinstance(step.input, dict) else {}
         messages = given.get("messages")
-        for message in messages if isinstance(messages, list) else ():
+        if not isinstance(messages, list):
+            return
+        count, _ = self._lists.of(messages)
+        self._lists.keep(messages, True)
+        for message in messages[count:]:
             if not isinstance(message, dict) or message.get("role") != "system":
                 continue
             content = message.get("content")

@@ -53,6 +53,8 @@ class Repeats:
         Raises:
             InputError: `value` is no JSON.
         """
+        if not _repeats(value):
+            return hashlib.sha256(before + self._write(value) + after).hexdigest()
         rest = iter((before, *self._parts(value), after))
         head = b""
         for part in rest:
@@ -64,6 +66,14 @@ class Repeats:
             return hashlib.sha256(head).hexdigest()
         hasher.update(b"".join(map(self._written, rest)))
         return str(hasher.hexdigest())
+
+    def sha256_once(self, value: Json) -> str:
+        """Hex SHA-256 of the text of a value that may stand again: a model's answer, in the next request.
+
+        Raises:
+            InputError: `value` is no JSON.
+        """
+        return hashlib.sha256(self._once(value)).hexdigest()
 
     def _hashed_with(self, head: bytes, items: list[Any]) -> Any:
         """A hash that has read a text and a list's items."""

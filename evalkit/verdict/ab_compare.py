@@ -158,8 +158,9 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
     like = cluster_t_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
     b_worse, a_worse = cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)
     p = min(1.0, 2 * min(b_worse, a_worse))
-    if len(pairs) == 1 and pairs[0].p is not None:
-        p = pairs[0].p  # the test of one case is stronger than CMH, which is Fisher's then
+    only = pairs[0]
+    if len(pairs) == 1 and only.p is not None and only.low is not None and only.high is not None:
+        p, low, high = only.p, only.low, only.high  # one case's own are sharper; CMH is Fisher's test then
     opposed = abs(difference) < _SAME or (a_worse < b_worse) != (difference > 0)
     return RateChange(
         cases=len(pairs),

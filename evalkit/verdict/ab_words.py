@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from evalkit.verdict.ab import ABVerdict, Metric, MetricChange, RateChange
 from evalkit.verdict.ruling import points
 
-__all__ = ["change_text", "metric_name", "notes", "p_text", "points_between", "sentence"]
+__all__ = ["change_text", "metric_name", "notes", "p_text", "points_between", "sentence", "signed_points"]
 
 _FEW_CASES = 50
 
@@ -19,7 +19,7 @@ def sentence(found: ABVerdict) -> str:
     parts = [_rate_sentence(found.rate, found) if found.primary == "pass_rate" else _primary_sentence(found)]
     if found.primary != "pass_rate" and found.rate.better in ("a", "b"):
         parts.append(
-            f"pass rate {_signed_points(found.rate.difference)}, {points_between(found.rate.low, found.rate.high)}"
+            f"pass rate {signed_points(found.rate.difference)}, {points_between(found.rate.low, found.rate.high)}"
         )
     parts += [
         f"{metric_name(change.metric)} {change_text(change)}"
@@ -52,7 +52,7 @@ def notes(found: ABVerdict) -> Iterator[str]:
     if rate is not None and found.deterministic:
         yield (
             f"all replays of each case were equal, so the pass rates are facts of this suite; for cases like these: "
-            f"p = {p_text(rate.p)} (exact McNemar)"
+            f"{p_text(rate.p)} (exact McNemar)"
         )
     elif rate is not None and rate.low_like is not None and rate.cases < _FEW_CASES:
         yield f"with {rate.cases} cases the interval for cases like these holds too seldom where few of them changed"
@@ -78,27 +78,32 @@ def points_between(low: float, high: float) -> str:
     return f"{_number(low)} to {_number(high)}"
 
 
+def signed_points(share: float) -> str:
+    """A difference of rates: ``+6 points``."""
+    return f"{_number(share, '+')} points"
+
+
 def p_text(p: float) -> str:
-    """A p-value as far as it means something."""
-    return "below 0.0001" if p < 0.0001 else f"{p:.2g}"
+    """A p-value as far as it means something: ``p = 0.013``."""
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
 
 
 def _rate_sentence(rate: RateChange, found: ABVerdict) -> str:
     if found.deterministic:
         return _fact(rate, found)
-    between = f"{points_between(rate.low, rate.high)} (p = {p_text(rate.p)})"
+    between = f"{points_between(rate.low, rate.high)} ({p_text(rate.p)})"
     if rate.better == "b":
         return f"B is better by {points(rate.difference)}, {between}"
     if rate.better == "a":
         low, high = -rate.high, -rate.low
-        return f"B is worse by {points(-rate.difference)}, {points_between(low, high)} (p = {p_text(rate.p)})"
+        return f"B is worse by {points(-rate.difference)}, {points_between(low, high)} ({p_text(rate.p)})"
     if rate.opposed:
-        mean = _signed_points(rate.difference)
-        return f"the arms differ (p = {p_text(rate.p)}), but not in one direction: {mean} on average"
+        mean = signed_points(rate.difference)
+        return f"the arms differ ({p_text(rate.p)}), but not in one direction: {mean} on average"
     seen = "could have seen no difference at all"
     if rate.detectable is not None:
         seen = f"could have seen about {points(rate.detectable)} or more"
-    return f"no difference shown: B {_signed_points(rate.difference)}, {between}; {seen}"
+    return f"no difference shown: B {signed_points(rate.difference)}, {between}; {seen}"
 
 
 def _fact(rate: RateChange, found: ABVerdict) -> str:
@@ -117,14 +122,10 @@ def _primary_sentence(found: ABVerdict) -> str:
     if change.reason:
         return f"{name} could not be compared: {change.reason}"
     assert change.p is not None
-    told = f"{change_text(change)} (p = {p_text(change.p)})"
+    told = f"{change_text(change)} ({p_text(change.p)})"
     if change.better == "neither shown":
         return f"no difference of {name} shown: B {told}"
     return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
-
-
-def _signed_points(share: float) -> str:
-    return f"{_number(share, '+')} points"
 
 
 def _number(share: float, sign: str = "") -> str:

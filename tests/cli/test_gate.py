@@ -78,6 +78,9 @@ def test_a_case_that_the_suite_leaves_out_blocks(gated: Project) -> None:
     done = gated.run("gate", "reports/a")
     assert done.code == 1
     assert "another: is a permanent gate and was not run: the suite selects ids ref*" in done.out
+    part = ran(gated, "once", "b", "--filter", "refund-twice")
+    done = gated.run("gate", part)
+    assert (done.code, "the run was limited to --filter refund-twice" in done.out) == (1, True)
 
 
 def test_an_unsafe_replay_blocks(gated: Project) -> None:
@@ -287,7 +290,7 @@ def test_github_gets_an_annotation_a_case(gated: Project, monkeypatch: pytest.Mo
     commands = [line for line in done.out.splitlines() if line.startswith("::")]
     assert len(commands) == 2
     assert commands[0].startswith(
-        "::error file=cases/another/case.md,line=1,title=another%3A blocks the release::3 of 3 samples failed"
+        "::error file=cases/another/case.md,line=1,title=another%3A blocks the release::2 of 2 samples failed"
     )
     assert done.out.splitlines()[0].startswith("BLOCKED: ")
 

@@ -67,11 +67,11 @@ def test_a_deterministic_agent_is_recognised(project: Project) -> None:
 def test_a_regression_against_the_baseline_is_shown(project: Project) -> None:
     """A healthy night becomes the measure; the broken agent is then called regressed."""
     project.promoted()
-    healthy = ran(project, "once", "--samples", "10", code=0)
+    healthy = ran(project, "once", "--samples", "10", "--fixed", code=0)
     assert project.run("baseline", "set", str(healthy), "--reason", "first healthy night").code == 0
     assert "10/10" in project.run("baseline", "show", "release").out
     suite = project.suite("twice")
-    body = project.run("run", suite, "--samples", "10", "--json").json()
+    body = project.run("run", suite, "--samples", "10", "--fixed", "--json").json()
     assert body["cases"][0]["change"] == "regressed"
     assert body["cases"][0]["p_adjusted"] < 0.001
 

@@ -8,8 +8,9 @@ import pytest
 
 from evalkit.canonical import Json
 from evalkit.errors import ConfigError
+from evalkit.sanitize.digests import rules_digest
 from evalkit.sanitize.policy import KINDS, Policy
-from evalkit.sanitize.sanitizer import Sanitizer, rules_digest
+from evalkit.sanitize.sanitizer import Sanitizer
 
 KEY = b"policy test key, 32 bytes long.."
 

@@ -13,6 +13,7 @@ from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import BaselineInfo, Facts, make_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.staleness import differences_of_facts, fresh_part, stale_cases, with_staleness
+from tests.verdict.planned import plans_of
 
 CHECK = check_json(Check("called", {"name": "refund"}))
 CASE = CaseRef("/p", "c", 3, "d", "permanent", "t", "s", "", (), check_text=exact_text([CHECK]).decode(), replayed="r")
@@ -53,10 +54,9 @@ def test_what_is_measured_otherwise_is_stale(case: CaseRef, served: Served, told
     sentence = why(case, served)
     assert told in sentence
     assert "evalkit baseline bless" in sentence
-    stale = {"c": sentence}
-    (verdict,) = with_staleness(
-        case_verdicts([case], samples(served), Policy(), fresh_part(BASELINE, stale), frozen=False), stale
-    )
+    stale, found = {"c": sentence}, samples(served)
+    plans = plans_of([case], found, Policy("zero_failures"), BASELINE)
+    (verdict,) = with_staleness(case_verdicts([case], found, plans, fresh_part(BASELINE, stale), frozen=False), stale)
     assert (verdict.change, verdict.stale, verdict.baseline, verdict.p_value) == (
         "stale baseline",
         sentence,
@@ -89,7 +89,8 @@ def test_what_is_compared_on_purpose_is_not_stale() -> None:
 
 def test_a_policy_that_compares_has_nothing_to_go_by() -> None:
     """Not worse than a stale baseline is no PASS; a policy of the case alone stands."""
-    (verdict,) = case_verdicts([CASE], samples(count=60), Policy(), None, frozen=False)
+    found = samples(count=60)
+    (verdict,) = case_verdicts([CASE], found, plans_of([CASE], found, Policy()), None, frozen=False)
     words: dict[PolicyKind, str] = {"not_worse": "INCONCLUSIVE", "zero_failures": "PASS"}
     for policy, word in words.items():
         (marked,) = with_staleness([replace(verdict, verdict="PASS", policy=policy)], {"c": "stale: why"})
@@ -128,7 +129,8 @@ def test_a_large_cached_baseline_counts_as_such() -> None:
     changes = []
     for n in (20, 100):
         baseline = make_baseline(INFO, samples(count=n), [CASE])
-        (verdict,) = case_verdicts([CASE], now, Policy(), baseline, frozen=False)
+        plans = plans_of([CASE], now, Policy("zero_failures"), baseline)
+        (verdict,) = case_verdicts([CASE], now, plans, baseline, frozen=False)
         assert verdict.baseline is not None
         assert verdict.baseline.n == n
         changes.append(verdict.change)
