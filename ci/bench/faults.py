@@ -37,14 +37,16 @@ from evalkit.app.demo.server import ScriptedModel, serving
 
 HERE = Path(__file__).parent
 MESSAGE = "Hi, order A-1001 arrived broken. Please refund the 129.0 EUR and tell me when the money is on its way."
-SUITE = 'samples = {samples}\nkeep_traces = "all"\n[policy]\nkind = "zero_failures"\n'
+SUITE = 'samples = {samples}\nsequential = false\nkeep_traces = "all"\n[policy]\nkind = "zero_failures"\n'
 LIVE = """\
 target = "evalkit.app.demo.agent:run_fixed"
 mode = "live-model"
+sequential = false
 [model]
 base_url = "{url}"
 concurrency = 8
 """
+AT_ONCE = 8
 JUMPING = """\
 import random, time
 real, draws = time.time, random.Random(7)
@@ -241,8 +243,14 @@ class Storm(ScriptedModel):
     def __init__(self, share: float) -> None:
         super().__init__(error_rate=0.0)
         self.share = share
-        self.asked = self.refused = 0
+        self.asked = self.refused = self.replies = 0
         self.draws = random.Random(1)
+
+    def reply(self, messages: list[Figures]) -> Figures:
+        """As the demo's; counted."""
+        with self._lock:
+            self.replies += 1
+        return super().reply(messages)
 
     def refuses(self) -> bool:
         """Whether it is too much just now."""
@@ -308,7 +316,7 @@ def storms(bench: Bench) -> Figures:
 
 def endpoint_down(bench: Bench) -> Figures:
     """The endpoint is gone in the middle of a run; nothing listens for a while."""
-    model = ScriptedModel(error_rate=0.0)
+    model = Storm(0.0)
     with serving(model) as url:
         port = int(url.rpartition(":")[2].partition("/")[0])
     up, over = threading.Event(), threading.Event()
@@ -316,7 +324,8 @@ def endpoint_down(bench: Bench) -> Figures:
     def serve() -> None:
         with serving(model, port):
             up.set()
-            over.wait(3.0)
+            while model.replies < 3 * AT_ONCE and not over.is_set():
+                time.sleep(0.01)
         time.sleep(bench.down_s)
         with serving(model, port):
             over.wait()
@@ -330,7 +339,7 @@ def endpoint_down(bench: Bench) -> Figures:
     finally:
         over.set()
         thread.join()
-    return {"done": f"gone for {bench.down_s:g} s", **told(project, wanted, code)}
+    return {"done": f"gone for {bench.down_s:g} s, in the middle", **told(project, wanted, code)}
 
 
 @contextmanager
