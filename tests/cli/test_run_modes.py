@@ -32,7 +32,8 @@ def test_a_suite_with_faults_says_which_sample_met_which(project: Project) -> No
     reasons: list[list[str]] = []
     for at, more in enumerate((["-n", "1"], ["-n", "2", "--executor", "fork"])):
         folder = project.root / "reports" / str(at)
-        done = project.run("run", suite(project, 'mode = "simulation"\nsequential = false\n' + FAULTS), "--out", str(folder), *more)
+        path = suite(project, 'mode = "simulation"\nsequential = false\n' + FAULTS)
+        done = project.run("run", path, "--out", str(folder), *more)
         assert done.code == 1, done.err
         reasons.append([sample.reason for sample in read_samples(folder)["refund-twice"]])
     assert reasons[0] == reasons[1]
