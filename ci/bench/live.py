@@ -31,6 +31,7 @@ SETTINGS = '[prices."refund-*"]\ninput = 0.05\noutput = 0.20\n'
 SUITE = """\
 target = "evalkit.app.demo.agent:run_buggy"
 samples = {samples}
+sequential = false
 mode = "{mode}"
 timeout_s = 60
 

@@ -90,7 +90,7 @@ def imports() -> None:
 
 def plans() -> list[dict[str, Any]]:
     """What the sequential plans come to."""
-    from evalkit.stats.power import acceptance_plan
+    from evalkit.stats.acceptance import acceptance_plan
     from evalkit.stats.sprt import sprt_plan, wald_bound
     from evalkit.stats.stopping import characteristics
 

@@ -6,11 +6,16 @@ or so answers wrongly.
 
 from __future__ import annotations
 
+import os
+import time
 import zlib
 
 from evalkit import tool
 
 __all__ = ["run"]
+
+_LATENCY_S = float(os.environ.get("BENCH_LAT", "0"))
+"""What the peers' stub waits for its model, a sample."""
 
 
 @tool(effect="read")
@@ -33,6 +38,8 @@ def issue_refund(order: str) -> dict[str, object]:
 
 def run(message: str) -> str:
     """Answers ``refund order <n>``."""
+    if _LATENCY_S:
+        time.sleep(_LATENCY_S)
     order = message.rsplit(" ", 1)[-1]
     lookup_order(order)
     check_policy(order)

@@ -1,41 +1,189 @@
-"""`evalkit baseline`: a run is made the measure of later ones, by a person who says why."""
+"""`evalkit baseline`: runs are made the measure of later ones, by a person who says why."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from evalkit.app.environment import acting, now_utc
-from evalkit.app.run import baseline_path, load_run
+from evalkit.app.nights import suite_file
+from evalkit.app.run import baseline_path, judged, load_run
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
 from evalkit.suite.account import read_account
-from evalkit.verdict.baseline import Baseline, BaselineInfo, make_baseline, read_baseline, write_baseline
+from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.select import CaseRef
+from evalkit.verdict.baseline import (
+    Baseline,
+    BaselineInfo,
+    facts_of,
+    make_baseline,
+    read_baseline,
+    write_baseline,
+)
+from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.staleness import differences_of_facts
 
-__all__ = ["set_baseline", "show_baseline"]
+__all__ = ["Comparison", "bless_baseline", "compare_run", "set_baseline", "show_baseline"]
 
 
-def set_baseline(folder: Path, settings: Settings, *, actor: str, reason: str, out: Path | None = None) -> Path:
-    """Writes a finished run as its suite's baseline; returns the file.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A run against a baseline.
+
+    Attributes:
+        run_id: of the run.
+        info: where the baseline comes from.
+        verdicts: the run's, with what they are against that baseline.
+        p: exact test of "worse in this suite" over the cases that could be compared; None where none could.
+        difference, low, high: of the cases' mean pass rate, with its 95 % interval, the cases being fixed.
+    """
+
+    run_id: str
+    info: BaselineInfo
+    verdicts: tuple[CaseVerdict, ...]
+    p: float | None = None
+    difference: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+
+
+def set_baseline(
+    folders: Sequence[Path], settings: Settings, *, actor: str, reason: str, out: Path | None = None
+) -> Path:
+    """Writes finished runs as their suite's first baseline; returns the file.
 
     Raises:
-        InputError: the run is not finished, or nobody or no reason is named.
+        InputError: there is a baseline already; a run is not finished; the runs can't be added up; or nobody or no
+            reason is named.
     """
-    actor = acting(actor, settings)
-    if not reason.strip():
-        raise InputError("the reason is empty", str(folder), "pass --reason")
-    manifest, suite, cases, samples = load_run(folder, settings)
-    if stopped := read_account(folder).stopped:
-        raise InputError(f"the run is not whole: {stopped}", str(folder), f"evalkit run --resume {folder} --budget ...")
-    info = BaselineInfo(manifest.run_id, suite.name, actor, reason, now_utc())
-    path = out or baseline_path(settings.suites / f"{suite.name}.toml")
-    return write_baseline(make_baseline(info, samples, cases), path)
+    made, path = _made(folders, settings, actor, reason, out)
+    if path.exists():
+        former = read_baseline(path).info
+        raise InputError(
+            f"there is a baseline: run {former.run_id}, set by {former.actor} at {former.set_at}",
+            str(path),
+            "evalkit baseline bless RUN --reason WHY accepts that the measure changes",
+        )
+    return write_baseline(made, path)
+
+
+def bless_baseline(
+    folders: Sequence[Path], settings: Settings, *, actor: str, reason: str, out: Path | None = None
+) -> Path:
+    """Writes finished runs in the place of a baseline: a change of the measure that somebody accepts, and says why.
+
+    Raises:
+        InputError: as `set_baseline`; or there is no baseline yet.
+    """
+    made, path = _made(folders, settings, actor, reason, out)
+    former = read_baseline(path).info
+    if former.runs == made.info.runs:
+        raise InputError(f"run {former.run_id} is the baseline already", str(path), "evalkit baseline show SUITE")
+    info = replace(made.info, former=(*former.former, former.as_former))
+    return write_baseline(replace(made, info=info), path)
 
 
 def show_baseline(suite_or_file: str, settings: Settings) -> Baseline:
     """The baseline of a suite (by name or file), or in a file."""
-    path = Path(suite_or_file)
-    if path.suffix == ".toml":
-        return read_baseline(baseline_path(path))
-    return read_baseline(
-        path if path.suffix == ".parquet" else baseline_path(settings.suites / f"{suite_or_file}.toml")
+    return read_baseline(_file_of(suite_or_file, settings))
+
+
+def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comparison:
+    """Compares a finished run with a baseline; makes no calls and writes nothing.
+
+    Args:
+        baseline: a suite's name or file, a baseline file, or another run's folder; the run's own baseline when empty.
+
+    Raises:
+        InputError: the run is not finished, or there is no baseline.
+    """
+    manifest, suite, cases, samples = load_run(folder, settings)
+    if baseline and Path(baseline).is_dir():
+        other, _, other_cases, other_samples = load_run(Path(baseline), settings)
+        info = BaselineInfo(other.run_id, suite.name, "", "", "", measured_at=other.started_at)
+        measure = make_baseline(info, other_samples, other_cases)
+    else:
+        measure = read_baseline(_file_of(baseline or suite.baseline or suite.name, settings))
+    verdicts = judged(manifest, suite, cases, samples, read_account(folder), baseline=measure)
+    return _compared(Comparison(manifest.run_id, measure.info, tuple(verdicts)))
+
+
+def _compared(found: Comparison) -> Comparison:
+    """With what the cases say together, as far as they have results on both sides."""
+    both = [(one.baseline, one) for one in found.verdicts if one.baseline is not None and one.baseline.n and one.n]
+    if not both:
+        return found
+    from evalkit.stats.suite import cmh_p, differences, this_suite_interval
+
+    arms = (
+        [base.passed for base, _ in both],
+        [base.n for base, _ in both],
+        [one.passed for _, one in both],
+        [one.n for _, one in both],
     )
+    low, high = this_suite_interval(*arms)
+    return replace(
+        found, p=float(cmh_p(*arms)), difference=float(differences(*arms).mean()), low=float(low), high=float(high)
+    )
+
+
+def _made(
+    folders: Sequence[Path], settings: Settings, actor: str, reason: str, out: Path | None
+) -> tuple[Baseline, Path]:
+    actor = acting(actor, settings)
+    if not reason.strip():
+        raise InputError("the reason is empty", str(folders[0]), "pass --reason")
+    loaded = [_loaded(folder, settings) for folder in folders]
+    manifest, suite, cases, _ = loaded[0]
+    _must_be_of_one_kind(loaded, folders)
+    runs = tuple(one.run_id for one, *_ in loaded)
+    commits = {str(one.environment.get("git_commit") or "") for one, *_ in loaded} - {""}
+    measured_at = min(one.started_at for one, *_ in loaded)
+    info = BaselineInfo(
+        manifest.run_id, suite.name, actor, reason, now_utc(), runs, measured_at, tuple(sorted(commits))
+    )
+    pooled = {case.id: [one for *_, samples in loaded for one in samples.get(case.id, ())] for case in cases}
+    return make_baseline(info, pooled, cases), out or baseline_path(settings.suites / f"{suite.name}.toml")
+
+
+Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]
+
+
+def _loaded(folder: Path, settings: Settings) -> Loaded:
+    loaded = load_run(folder, settings)
+    if part := loaded[0].part:
+        raise InputError(
+            f"the run is only a part of its suite: {len(loaded[2])} of {part.get('of')} cases",
+            str(folder),
+            "evalkit run SUITE without --filter and --only-failing",
+        )
+    if stopped := read_account(folder).stopped:
+        raise InputError(f"the run is not whole: {stopped}", str(folder), f"evalkit run --resume {folder} --budget ...")
+    return loaded
+
+
+def _must_be_of_one_kind(loaded: Sequence[Loaded], folders: Sequence[Path]) -> None:
+    """Refuses runs whose samples can't be added up: of other suites, cases, checks, models or prompts."""
+    first, suite, cases, samples = loaded[0]
+    cure = "pool only runs of one suite that were answered and asked the same; or set one run alone"
+    for (manifest, other, other_cases, other_samples), folder in zip(loaded[1:], folders[1:], strict=True):
+        if manifest.run_id == first.run_id:
+            raise InputError(f"run {first.run_id} is named twice", str(folder), "name each run once")
+        if (other.name, other.mode, other.target) != (suite.name, suite.mode, suite.target):
+            told = f"{other.name}, {other.mode}, {other.target} against {suite.name}, {suite.mode}, {suite.target}"
+            raise InputError(f"the runs are not of one suite, mode and target: {told}", str(folder), cure)
+        if {case.id for case in other_cases} != {case.id for case in cases}:
+            raise InputError("the runs are not of the same cases", str(folder), cure)
+        of_id = {case.id: case for case in other_cases}
+        for case in cases:
+            one = facts_of(case, samples.get(case.id, ()))
+            why = differences_of_facts(one, facts_of(of_id[case.id], other_samples.get(case.id, ())))
+            if why:
+                raise InputError(f"case {case.id}: {why}", str(folder), cure)
+
+
+def _file_of(suite_or_file: str, settings: Settings) -> Path:
+    path = Path(suite_or_file)
+    return path if path.suffix == ".parquet" else baseline_path(suite_file(suite_or_file, settings))

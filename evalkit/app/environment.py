@@ -29,7 +29,9 @@ def environment(root: Path) -> dict[str, Json]:
 def git(root: Path, *arguments: str) -> str | None:
     """What git prints, stripped; None where git, the repository or the object is missing."""
     try:
-        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(
+            ["git", *arguments], cwd=root, capture_output=True, text=True, errors="replace", timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

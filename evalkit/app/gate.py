@@ -2,42 +2,151 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from evalkit.app.locks import base_lock_problems, current_lock_problems
+from evalkit.app.affected import holding
+from evalkit.app.base_lock import base_lock_problems
+from evalkit.app.locks import current_lock_problems
 from evalkit.app.run import Run, judged, load_run
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
+from evalkit.case.store import read_case
 from evalkit.errors import ExitCode
-from evalkit.suite.account import read_account
+from evalkit.playback.model import UNSAFE
+from evalkit.suite.account import Account, read_account
+from evalkit.suite.config import suite_from_json
+from evalkit.suite.model import Manifest, Sample, Selection, Suite
+from evalkit.suite.select import list_cases
+from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
-from evalkit.verdict.model import Decision
+from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.notices import run_notices
 
 __all__ = ["gate_exit_code", "gate_run"]
 
 _CODES = {"PASS": ExitCode.DONE, "BLOCKED": ExitCode.BLOCKED, "INCONCLUSIVE": ExitCode.INCONCLUSIVE}
 
 
-def gate_run(folder: Path, settings: Settings, *, against: str = "") -> Run:
+def gate_run(folder: Path, settings: Settings, *, against: str = "", policy: Mapping[str, Any] | None = None) -> Run:
     """Decides from a run's samples and the gate lock.
 
     Args:
         against: a git reference, such as ``origin/main``: what its lock holds may not be missing or weaker here.
+        policy: keys of a suite that take the place of the run's: ``policy``, ``policies``; None for its own.
 
     Raises:
         InputError: the run is not finished, or a case of it is gone.
+        ConfigError: the policy is none.
         IntegrityError: run, case or lock was changed after writing.
     """
     manifest, suite, cases, samples = load_run(folder, settings)
     account = read_account(folder)
-    verdicts = judged(suite, cases, samples, account)
+    if policy is not None:
+        suite = _with_policy(manifest, policy)
+    verdicts = judged(manifest, suite, cases, samples, account, planned=policy is None)
+    verdicts, retired = _without_retired(verdicts, settings)
     problems = current_lock_problems(settings.cases)
     if against:
         problems += base_lock_problems(settings.cases, settings.root, against)
-    decision = decide(verdicts, read_lock(settings.cases), problems)
-    return Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account)
+    permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
+    holds = [
+        *_unsafe(manifest, verdicts),
+        *_skipped(verdicts, samples, account),
+        *holding(permanent, suite.affected.with_more(settings.affected), settings),
+    ]
+    left_out = _left_out(suite.select, manifest)
+    decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
+    return Run(
+        folder=folder,
+        manifest=manifest,
+        samples=samples,
+        cases=tuple(cases),
+        verdicts=tuple(verdicts),
+        decision=decision,
+        account=account,
+        effect=suite_effect(verdicts),
+        notices=(*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts)),
+    )
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:
     """The exit code of a decision."""
     return _CODES[decision.outcome]
+
+
+def _with_policy(manifest: Manifest, policy: Mapping[str, Any]) -> Suite:
+    """The run's suite with another policy; what policies the run had for some cases goes with its own."""
+    kept = {key: value for key, value in manifest.suite.items() if key not in ("policy", "policies")}
+    return suite_from_json({**kept, **policy}, "the policy given")
+
+
+def _another_policy(manifest: Manifest, policy: Mapping[str, Any] | None) -> Iterator[str]:
+    if policy is None:
+        return
+    now, then = _policy_words(policy), _policy_words(manifest.suite)
+    yield f"gated under another policy than the run's: {now} instead of {then}"
+    if manifest.suite.get("sequential", True) and manifest.suite.get("mode") != "exact":
+        yield (
+            "the run may have stopped as soon as its own policy was decided; the error rates of another policy hold "
+            "for runs with --fixed only"
+        )
+
+
+def _policy_words(suite: Mapping[str, Any]) -> str:
+    table = suite.get("policy")
+    others = suite.get("policies")
+    body = dict(table) if isinstance(table, Mapping) else {}
+    kind = str(body.pop("kind", "acceptance"))
+    told = ", ".join(f"{key} {value}" for key, value in body.items() if value is not None)
+    more = f" and {len(others)} for some cases" if isinstance(others, Sequence) and others else ""
+    return (f"{kind} ({told})" if told else kind) + more
+
+
+def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tuple[list[CaseVerdict], list[str]]:
+    """Verdicts in which cases that were retired since the run block nothing any more; and that they were, in words."""
+    retired = {case.id: case for case in list_cases(settings.cases) if case.state == "retired"}
+    found, told = [], []
+    for verdict in verdicts:
+        if verdict.permanent and verdict.case_id in retired:
+            event = read_case(retired[verdict.case_id].path).life[-1]
+            told.append(
+                f"{verdict.case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}"
+            )
+            verdict = replace(verdict, permanent=False)
+        found.append(verdict)
+    return found, told
+
+
+def _unsafe(manifest: Manifest, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:
+    """A run in which an agent could reach the machine says nothing that a release may hang on."""
+    permanent = sum(verdict.permanent for verdict in verdicts)
+    for layer in manifest.layers:
+        if layer.startswith(UNSAFE) and permanent:
+            cure = "run it where the layers hold, or without a sandbox"
+            yield "sandbox", f"{permanent} permanent cases ran in an {layer}; {cure}"
+
+
+def _skipped(
+    verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
+) -> Iterator[tuple[str, str]]:
+    """Permanent cases that the run names and holds no sample of, though nothing stopped it."""
+    for verdict in verdicts:
+        if verdict.permanent and not samples.get(verdict.case_id) and not account.stopped:
+            yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"
+
+
+def _left_out(select: Selection, manifest: Manifest) -> str:
+    """Why cases may not be in the run; empty where it took every case."""
+    if expression := manifest.part.get("filter"):
+        return f"the run was limited to --filter {expression}"
+    if run_id := manifest.part.get("only_failing"):
+        return f"the run was limited to what failed in {run_id}"
+    parts = [
+        f"{name} {', '.join(values)}"
+        for name, values in (("ids", select.ids), ("tags", select.tags), ("signatures", select.signatures))
+        if values
+    ]
+    return f"the suite selects {' and '.join(parts)}" if parts else ""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-__all__ = ["init_project"]
+__all__ = ["Ci", "init_project"]
+
+Ci: TypeAlias = Literal["github", "gitlab"]
 
 _SETTINGS = """\
 # evalkit: see docs/files.md
@@ -28,16 +32,20 @@ _SETTINGS = """\
 _RELEASE = """\
 # Blocks a release: every permanent case must pass.
 name = "release"
-samples = 20
 
 [select]
 gate = true
+
+# A case passes once a pass rate of 0.99 is told from one of 0.9: after 35 samples that all pass, or two equal replays
+# of a frozen agent. See docs/files.md for the other policies.
+# [policy]
+# kind = "not_worse"
+# margin = 0.1
 """
 
 _NIGHTLY = """\
 # Watches every case, night by night.
 name = "nightly"
-samples = 10
 """
 
 _FILES = {
@@ -49,12 +57,43 @@ _FILES = {
 }
 
 
-def init_project(root: Path, *, force: bool = False) -> Iterator[tuple[Path, bool]]:
-    """Writes the files; gives each with whether it was written."""
-    for name, text in _FILES.items():
+_CI: Mapping[Ci, Mapping[str, str]] = {
+    "github": {
+        ".github/workflows/evalkit-release.yml": "github-release.yml",
+        ".github/workflows/evalkit-nightly.yml": "github-nightly.yml",
+    },
+    "gitlab": {".gitlab/evalkit.yml": "gitlab.yml"},
+}
+_INCLUDE = {".gitlab-ci.yml": "include:\n  - local: .gitlab/evalkit.yml\n"}
+"""A project has one such file: it is written where there is none; elsewhere its owner adds the lines."""
+
+
+def init_project(root: Path, *, force: bool = False, ci: Ci | None = None) -> Iterator[tuple[Path, bool]]:
+    """Writes the files; gives each with whether it was written.
+
+    Args:
+        force: overwrite what exists.
+        ci: also the jobs of that service: the release gate, and the nights.
+    """
+    jobs = {} if ci is None else {name: _template(source) for name, source in _CI[ci].items()}
+    for name, text in {**_FILES, **jobs}.items():
         path = root / name
         wanted = force or not path.exists()
         if wanted:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, "utf-8")
+            _write(path, text)
         yield path, wanted
+    for name, text in _INCLUDE.items() if ci == "gitlab" else ():
+        if not (path := root / name).exists():
+            _write(path, text)
+            yield path, True
+        else:
+            yield path, False
+
+
+def _template(name: str) -> str:
+    return files("evalkit.app").joinpath("ci_templates", name).read_text("utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")

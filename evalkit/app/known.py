@@ -126,6 +126,7 @@ def added_to(before: Case, digest: str, made: Case, healthy: Sequence[Trace], ac
         fingerprint=made.fingerprint,
         proof=made.proof,
         volatile=united(before.volatile, made.volatile),
+        approved={},
     )
 
 

@@ -43,6 +43,7 @@ __all__ = [
     "retire_case",
     "review_case",
     "write_decided",
+    "write_revised",
 ]
 
 
@@ -100,7 +101,7 @@ def review_case(
     _must_fail_on_incident(moved)
     moved = _measured(moved, _healthy(passing, settings))
     _must_gate_as_before(case, moved)
-    return _write(moved, settings)
+    return write_revised(moved, settings)
 
 
 def promote_case(
@@ -139,7 +140,7 @@ def promote_case(
     words = ["fails on the incident", f"reviewed by {review.actor} at {review.at}", *proof]
     event = LifeEvent("permanent", who, reason, now_utc(), "; ".join(words))
     moved = case.moved(digest, event)
-    return _write(replace(moved, strength=proved.strength, proof=proof), settings)
+    return write_revised(replace(moved, strength=proved.strength, proof=proof), settings)
 
 
 def retire_case(case_id: str, settings: Settings, *, actor: str, reason: str) -> Path:
@@ -153,7 +154,7 @@ def retire_case(case_id: str, settings: Settings, *, actor: str, reason: str) ->
         raise InputError(
             "the case is retired already", f"case {case.id}", f"evalkit review {case.id} takes it up again"
         )
-    return _write(case.moved(digest, LifeEvent("retired", acting(actor, settings), reason, now_utc())), settings)
+    return write_revised(case.moved(digest, LifeEvent("retired", acting(actor, settings), reason, now_utc())), settings)
 
 
 def edit_checks(case_id: str, body: Any, settings: Settings, *, actor: str, reason: str, where: str) -> Path:
@@ -179,7 +180,7 @@ def write_decided(moved: Case, settings: Settings, *, checks: Sequence[Check], *
     changed = replace(_with_checks(moved, checks), **changes)
     _must_fail_on_incident(changed)
     _must_gate_as_before(moved, changed)
-    return _write(changed, settings)
+    return write_revised(changed, settings)
 
 
 def edit_misses(case_id: str, rules: Sequence[MissRule], settings: Settings, *, actor: str, reason: str) -> Path:
@@ -194,7 +195,7 @@ def edit_misses(case_id: str, rules: Sequence[MissRule], settings: Settings, *, 
     if any(rule.given for rule in rules):
         table = output_sanitizer(settings).value(table)
     event = LifeEvent(case.state, acting(actor, settings), reason, now_utc())
-    return _write(replace(case.moved(digest, event), on_miss=table), settings)
+    return write_revised(replace(case.moved(digest, event), on_miss=table), settings)
 
 
 def checks_from(body: Any, case_id: str, where: str) -> list[Check]:
@@ -341,8 +342,12 @@ def _meeting(check: Check, params: Json) -> Check:
     return check if params == check.params or not isinstance(params, dict) else replace(check, params=params)
 
 
-def _write(case: Case, settings: Settings) -> Path:
-    """Writes a version that a person decided on: what they said and stated is sanitized as the incident was."""
+def write_revised(case: Case, settings: Settings) -> Path:
+    """Writes a version that a person decided on: what they said and stated is sanitized as the incident was.
+
+    Raises:
+        SanitizationFailed: what would be written holds what must not be.
+    """
     sanitizer = make_sanitizer(settings, tags=case.tags)
     last = case.life[-1]
     told = replace(last, reason=sanitizer.text(last.reason))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from evalkit.errors import InputError
+from evalkit.app.environment import now_utc
+from evalkit.app.run import baseline_beside, measures_of, underpowered_lines
+from evalkit.app.settings import Settings
+from evalkit.errors import ConfigError, InputError
+from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.normal_power import normal_n_for_drop
-from evalkit.stats.power import acceptance_plan, detectable_drop, n_for_drop, zero_failure_bound
+from evalkit.stats.power import detectable_drop, n_for_drop, zero_failure_bound
 from evalkit.stats.sprt import sprt_plan
 from evalkit.stats.stopping import characteristics
 from evalkit.suite.config import load_suite
-from evalkit.suite.model import Policy
-from evalkit.verdict.foresight import foresee_min_rate
-from evalkit.verdict.ruling import Ruling, points
+from evalkit.suite.model import Suite
+from evalkit.suite.select import CaseRef, select_cases
+from evalkit.verdict.plans import Plans, make_plans
+from evalkit.verdict.ruling import points
 
-__all__ = ["PowerPlan", "PowerQuestion", "plan_power", "power_json", "power_lines", "question_of_suite"]
+__all__ = ["PowerPlan", "PowerQuestion", "SuitePlan", "foresee_suite", "plan_power", "power_json", "power_lines"]
 
 _MOST_SAMPLES = 200
 
@@ -55,6 +60,27 @@ class PowerQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class SuitePlan:
+    """What a suite will take, as it stands.
+
+    Attributes:
+        cases: that it selects; one made-up permanent case where it selects none yet.
+        permanent: how many of them share alpha.
+        samples_at_most: of all cases together, where each needs its last look.
+        samples_fixed: where none are saved by stopping early.
+        underpowered: by case id, what its samples are too few for.
+        frozen: whether equal replays show that a case needs no more than two.
+    """
+
+    cases: int
+    permanent: int
+    samples_at_most: int
+    samples_fixed: int
+    underpowered: Mapping[str, str] = field(default_factory=dict)
+    frozen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PowerPlan:
     """What is answered.
 
@@ -68,7 +94,7 @@ class PowerPlan:
         expected_bad: the same for a bad one.
         ruled_out: the failure rate that no failure in the samples rules out.
         false_block: how often at least one of the gates, all of them good, fails when no sample may fail.
-        policy: what the suite's policy can't do with so many samples; None where it can.
+        suite: what the suite will take; None where none was asked about.
     """
 
     question: PowerQuestion
@@ -81,20 +107,30 @@ class PowerPlan:
     expected_bad: float
     ruled_out: float
     false_block: float
-    policy: Ruling | None = None
+    suite: SuitePlan | None = None
 
 
-def question_of_suite(path: Path, asked: dict[str, Any]) -> tuple[PowerQuestion, Policy]:
-    """The question with a suite's samples and alpha, where they were not asked for otherwise.
+def foresee_suite(path: Path, settings: Settings, asked: dict[str, Any]) -> tuple[PowerQuestion, SuitePlan]:
+    """What a suite will take, and the question about its own samples, errors and rates, where not asked otherwise.
 
     Raises:
         ConfigError: there is no such suite, or it is none.
     """
-    suite = load_suite(path)
-    return PowerQuestion(**{"samples": suite.samples, "alpha": suite.policy.alpha, **asked}), suite.policy
+    suite = load_suite(path, {"samples": asked.get("samples")}, settings.model)
+    suite = replace(suite, baseline=suite.baseline or baseline_beside(path))
+    cases = _selected(settings, suite)
+    plans = make_plans(suite, cases, measures_of(suite, cases, now_utc()))
+    permanent = sum(case.state == "permanent" for case in cases)
+    policy = suite.policy
+    own = {"alpha": policy.alpha, "beta": policy.beta, "batch": policy.batch, "gates": max(permanent, 1)}
+    if policy.kind == "acceptance":
+        own |= {"p_good": policy.p_good, "p_bad": policy.p_bad}
+    if suite.samples is not None:
+        own["samples"] = suite.samples
+    return PowerQuestion(**{**own, **asked}), _suite_plan(plans, permanent, frozen=suite.mode == "exact")
 
 
-def plan_power(question: PowerQuestion, policy: Policy | None = None) -> PowerPlan:
+def plan_power(question: PowerQuestion, suite: SuitePlan | None = None) -> PowerPlan:
     """The answers, exact but for `needed_about`.
 
     Raises:
@@ -108,7 +144,6 @@ def plan_power(question: PowerQuestion, policy: Policy | None = None) -> PowerPl
     sequential = sprt_plan(question.p_good, question.p_bad, shared, beta, batch=question.batch)
     runs = characteristics(sequential, [1 - question.p_good, 1 - question.p_bad]).expected_runs.tolist()
     before = question.samples if question.baseline_samples is None else question.baseline_samples
-    judged = policy is not None and policy.kind == "min_rate"
     return PowerPlan(
         question=question,
         needed=n_for_drop(*arms, question.baseline_samples, n_max=_MOST_SAMPLES),
@@ -120,15 +155,15 @@ def plan_power(question: PowerQuestion, policy: Policy | None = None) -> PowerPl
         expected_bad=runs[1],
         ruled_out=zero_failure_bound(question.samples, alpha),
         false_block=1 - question.p_good ** (question.samples * question.gates),
-        policy=foresee_min_rate(question.samples, policy.min_rate, policy.alpha) if policy and judged else None,
+        suite=suite,
     )
 
 
 def power_lines(plan: PowerPlan) -> Iterator[str]:
     """The answers in words."""
     asked = plan.question
-    if plan.policy is not None:
-        yield f"{plan.policy.word}: {plan.policy.reason}"
+    if plan.suite is not None:
+        yield from _suite_lines(plan.suite)
     yield f"Against a baseline (alpha {asked.alpha:g}, power {asked.power:.0%}), a case that passed {asked.rate:.1%}:"
     yield f"  a drop of {points(asked.drop)} takes {_needed(plan)}"
     yield f"  {_versus(asked)} {_seen(plan)}"
@@ -149,6 +184,35 @@ def power_lines(plan: PowerPlan) -> Iterator[str]:
 def power_json(plan: PowerPlan) -> dict[str, Any]:
     """The answers for machines."""
     return asdict(plan)
+
+
+def _selected(settings: Settings, suite: Suite) -> list[CaseRef]:
+    """The suite's cases; one permanent case that stands for those to come where there are none."""
+    try:
+        return select_cases(settings.cases, suite.select)
+    except ConfigError:
+        return [CaseRef("", "a case", 1, "", "permanent", "", "", "", ())]
+
+
+def _suite_plan(plans: Plans, permanent: int, *, frozen: bool) -> SuitePlan:
+    return SuitePlan(
+        cases=len(plans),
+        permanent=permanent,
+        samples_at_most=sum(plan.most for plan in plans.values()),
+        samples_fixed=sum(plan.fixed for plan in plans.values()),
+        underpowered={case_id: said for case_id, plan in plans.items() if (said := plan.underpowered)},
+        frozen=frozen,
+    )
+
+
+def _suite_lines(suite: SuitePlan) -> Iterator[str]:
+    yield from underpowered_lines(suite.underpowered, frozen=suite.frozen)
+    cases = f"{suite.cases} case" + ("" if suite.cases == 1 else "s")
+    twice = f", {2 * suite.cases} where all replays of a case are equal" if suite.frozen else ""
+    yield (
+        f"The suite's {cases}, {suite.permanent} permanent: {suite.samples_at_most} samples at most, "
+        f"{suite.samples_fixed} without early stopping{twice}"
+    )
 
 
 def _versus(asked: PowerQuestion) -> str:

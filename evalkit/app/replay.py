@@ -22,11 +22,11 @@ from evalkit.playback.endpoint.calls import LiveModel, check_headers
 from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.model import Replay
-from evalkit.playback.replay import prepare
+from evalkit.playback.outputs import Outputs
+from evalkit.playback.replay import PreparedCase
 from evalkit.playback.targets.loop import AgentLoop
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
-from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace
@@ -80,14 +80,13 @@ def run_plan(
     strict: bool = False,
     timeout_s: float = 60.0,
     max_turns: int = 20,
-    sandbox: bool = False,
     unsafe: bool = False,
     target: AnyTarget | None = None,
 ) -> Replayed:
     """The replays that were planned; each one's trace holds the manifest, with the number of its sample.
 
     Args:
-        sandbox: in a fork that the kernel confines; `unsafe`: also where layers are missing.
+        unsafe: where a sandbox is planned, also where layers are missing.
         target: None for the one that the plan names.
 
     Raises:
@@ -99,19 +98,20 @@ def run_plan(
         sanitizer = output_sanitizer(settings)
         runs = target or _target(plan, max_turns)
         log_replay(plan, settings)
-        work = functools.partial(_replays, plan, runs, sanitizer, strict, timeout_s, sandbox)
+        outputs = Outputs(plan.case.incident, lambda: sanitizer)
+        ready = replace(plan.ready, outputs=outputs, strict=strict, timeout_s=timeout_s)
+        work = functools.partial(_replays, ready, runs, plan.repeat)
         manifest = plan.manifest
-        if sandbox:
+        if ready.sandbox:
             model = None
             if plan.asked is not None:
                 check_headers(plan.asked, os.environ)
                 client_library()
                 model = functools.partial(LiveModel, plan.asked, ledger, plan.prices)
-            repeat = int(str(manifest["repeat"]))
             import_module("time_machine")  # here: a confined process may not be able to read all that it needs
             replays, layers = replay_confined(
-                functools.partial(work, lambda: ""), plan.case, base_url=plan.endpoint, model=model,
-                without=settings.cases, timeout_s=timeout_s * repeat, unsafe=unsafe,
+                functools.partial(work, lambda: ""), ready, model=model,
+                without=settings.cases, timeout_s=timeout_s * plan.repeat, unsafe=unsafe,
             )  # fmt: skip
             manifest = {**manifest, "layers": layers}
         else:
@@ -120,42 +120,18 @@ def run_plan(
                 caller = None if asked is None else stack.enter_context(local_caller(asked, ledger, plan.prices))
                 replays = work(ledger.stopped, caller)
         spent, limits = ledger.told()
-        stopped = ledger.stopped() if len(replays) < int(str(manifest["repeat"])) else ""
+        stopped = ledger.stopped() if len(replays) < plan.repeat else ""
     done = [_stamped(replay, manifest, sample) for sample, replay in enumerate(replays)]
     return Replayed(done, Account(spent, limits, stopped) if plan.asked is not None or limits else NOTHING_SPENT)
 
 
 def _replays(
-    plan: Plan,
-    target: AnyTarget,
-    sanitizer: Sanitizer,
-    strict: bool,
-    timeout_s: float,
-    sandbox: bool,
-    stopped: Callable[[], str],
-    caller: Caller | None,
+    ready: PreparedCase, target: AnyTarget, repeat: int, stopped: Callable[[], str], caller: Caller | None
 ) -> list[Replay]:
     """The replays, one after the other, until the budget is spent."""
-    prepared = prepare(
-        plan.case,
-        mode=plan.mode,
-        endpoint=plan.endpoint,
-        strict=strict,
-        seed=int(str(plan.manifest["seed"])),
-        timeout_s=timeout_s,
-        sanitizer=lambda: sanitizer,
-        overrides=plan.overrides,
-        faults=plan.faults,
-        from_step=plan.from_step,
-        on_miss=plan.on_miss,
-        sandbox=sandbox,
-        caller=caller,
-        what_if=plan.what_if,
-        options=plan.options,
-    )
     replays: list[Replay] = []
-    with prepared.entered(target) as day:
-        for sample in range(int(str(plan.manifest["repeat"]))):
+    with replace(ready, caller=caller).entered(target) as day:
+        for sample in range(repeat):
             if stopped():
                 break
             replay = day.replay(target, sample)
@@ -196,12 +172,13 @@ def write_traces(replays: Sequence[Replay], path: Path) -> None:
 
 
 def _target(plan: Plan, max_turns: int) -> AnyTarget:
-    if plan.from_step is None:
+    ready = plan.ready
+    if ready.from_step is None:
         return make_target(plan.target)
-    assert plan.endpoint is not None, "a fork was planned with an endpoint"
-    return AgentLoop(plan.case.trace.trace, plan.from_step, plan.endpoint, max_turns=max_turns)
+    assert ready.endpoint is not None, "a fork was planned with an endpoint"
+    return AgentLoop(plan.case.trace.trace, ready.from_step, ready.endpoint, max_turns=max_turns)
 
 
 def _stamped(replay: Replay, manifest: dict[str, Any], sample: int) -> Replay:
     attributes = {**replay.trace.attributes, MANIFEST: {**manifest, "sample": sample}}
-    return replace(replay, trace=replace(replay.trace, attributes=attributes))
+    return replace(replay, kept=replace(replay.kept, trace=replace(replay.trace, attributes=attributes)))

@@ -28,7 +28,7 @@ def log_replay(plan: Plan, settings: Settings) -> None:
 
     manifest = plan.manifest
     facts: dict[str, Json] = {name: manifest[name] for name in _TOLD}
-    facts["changes"] = {name: digest(value) for name, value in plan.overrides.json().items()}
-    facts["simulated"] = [*(fault.tool for fault in plan.faults), *(one.name for one in plan.what_if)]
+    facts["changes"] = {name: digest(value) for name, value in plan.ready.overrides.json().items()}
+    facts["simulated"] = [*(fault.tool for fault in plan.ready.faults), *(one.name for one in plan.ready.what_if)]
     reason = output_sanitizer(settings).text(str(manifest["reason"]))
     append_audit(settings.reports, "replay", actor=str(manifest["actor"]), reason=reason, at=now_utc(), facts=facts)

@@ -21,9 +21,9 @@ from evalkit.playback.faults import Fault
 from evalkit.playback.keys import requested_model
 from evalkit.playback.miss_rules import MissRule
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Mode
-from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions
+from evalkit.playback.options import ClockKind
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
-from evalkit.playback.replay import prepare
+from evalkit.playback.replay import PreparedCase, prepare
 from evalkit.playback.targets.loop import first_request
 from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf
@@ -42,33 +42,31 @@ class Plan:
     """A replay that is allowed.
 
     Attributes:
+        ready: the case, made ready for it; how it is run may still be changed (order, time limit, who asks the model).
         target: see `playback.targets.reference`; empty for the built-in loop of a fork.
-        endpoint: base URL of the live model; None where none is asked.
-        asked: how it is asked.
+        asked: how the live model is asked; None where none is.
         budget: what may be spent on it.
-        on_miss: how misses are answered.
+        repeat: how many replays are wanted.
         manifest: what is written of the replay, as JSON.
     """
 
-    case: Case
-    mode: Mode
+    ready: PreparedCase
     target: str
-    endpoint: str | None
     asked: Endpoint | None
     budget: Budget
     prices: tuple[Price, ...]
-    overrides: Overrides
-    faults: tuple[Fault, ...]
-    from_step: int | None
-    on_miss: tuple[MissRule, ...]
+    repeat: int
     manifest: dict[str, Json]
-    what_if: tuple[WhatIf, ...] = ()
-    options: WorldOptions = PLAIN_WORLD
+
+    @property
+    def case(self) -> Case:
+        """What is replayed."""
+        return self.ready.case
 
     @property
     def live(self) -> bool:
         """Whether a live model is asked."""
-        return self.endpoint is not None
+        return self.ready.endpoint is not None
 
 
 def plan_replay(
@@ -111,7 +109,6 @@ def plan_replay(
     """
     path = find_case(reference, settings.cases)
     case = read_case(path)
-    on_miss = (*on_miss, *settings.on_miss)
     if base_url is None and (mode in _LIVE or overrides.json() or from_step is not None):
         base_url = settings.model.get("base_url")
     chosen = check_together(mode, base_url, overrides, (*faults, *what_if), from_step, f"case {case.id}")
@@ -131,14 +128,16 @@ def plan_replay(
         overrides=overrides,
         faults=faults,
         from_step=from_step,
-        on_miss=on_miss,
+        on_miss=(*on_miss, *settings.on_miss),
         sandbox=sandbox,
+        seed=seed,
+        what_if=what_if,
+        options=settings.world if clock is None else replace(settings.world, clock=clock),
     )
     who = acting(actor, settings)
     if endpoint is not None and needs_reason and not (who and reason.strip()):
         missing = "--reason" if who else "--actor and --reason"
         raise UsageError(f"mode {chosen} asks a live model: say why", f"case {case.id}", f"pass {missing}")
-    options = settings.world if clock is None else replace(settings.world, clock=clock)
     manifest: dict[str, Json] = {
         "replay_id": f"r-{secrets.token_hex(8)}",
         "mode": chosen,
@@ -157,29 +156,14 @@ def plan_replay(
         "reason": reason,
         "started_at": now_utc(),
         "layers": list(OUTSIDE_LAYERS if is_outside(runs) else LAYERS),
-        "world": options.json(),
+        "world": ready.options.json(),
     }
     if from_step is not None:
         manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
     asked = None if endpoint is None else endpoint_of(endpoint, settings)
     if endpoint is not None:
         check_prices(budget, settings.prices, _models(case, overrides, from_step))
-    return Plan(
-        case,
-        chosen,
-        runs,
-        endpoint,
-        asked,
-        budget,
-        settings.prices,
-        overrides,
-        tuple(faults),
-        from_step,
-        on_miss,
-        manifest,
-        tuple(what_if),
-        options,
-    )
+    return Plan(ready, runs, asked, budget, settings.prices, repeat, manifest)
 
 
 def endpoint_of(base_url: str, settings: Settings) -> Endpoint:
@@ -200,16 +184,16 @@ def _models(case: Case, overrides: Overrides, from_step: int | None) -> list[str
 
 def dry_json(plan: Plan) -> dict[str, Any]:
     """What the replay would ask, of whom; nothing is run, imported or called."""
-    incident = plan.case.trace.trace
-    steps = [step for step in incident.steps if plan.from_step is None or step.seq >= plan.from_step]
+    ready, incident = plan.ready, plan.case.trace.trace
+    steps = [step for step in incident.steps if ready.from_step is None or step.seq >= ready.from_step]
     found: dict[str, Any] = {"manifest": plan.manifest, "fixtures": _counted(steps, plan.live)}
     if plan.live:
-        asked = incident.step(plan.from_step) if plan.from_step is not None else None
+        asked = incident.step(ready.from_step) if ready.from_step is not None else None
         step = asked or next(incident.of_kind("model"), None)
         found["live"] = {
-            "endpoint": plan.endpoint,
+            "endpoint": ready.endpoint,
             "recorded_calls": sum(each.kind == "model" for each in steps),
-            "first_request": None if step is None else plan.overrides.applied("openai_chat", first_request(step)[0]),
+            "first_request": None if step is None else ready.overrides.applied("openai_chat", first_request(step)[0]),
         }
     return found
 
@@ -217,9 +201,9 @@ def dry_json(plan: Plan) -> dict[str, Any]:
 def dry_lines(plan: Plan) -> Iterator[str]:
     """The same for people."""
     body = dry_json(plan)
-    manifest = plan.manifest
-    yield f"dry: nothing was run; mode {plan.mode}, case {plan.case.id} version {plan.case.version}"
-    yield f"  would run {manifest['target']}" + (f" from step {plan.from_step}" if plan.from_step is not None else "")
+    ready, manifest = plan.ready, plan.manifest
+    yield f"dry: nothing was run; mode {ready.mode}, case {plan.case.id} version {plan.case.version}"
+    yield f"  would run {manifest['target']}" + (f" from step {ready.from_step}" if ready.from_step is not None else "")
     if live := body.get("live"):
         request = live["first_request"] or {}
         yield (
@@ -228,11 +212,11 @@ def dry_lines(plan: Plan) -> Iterator[str]:
         )
     for name, count in body["fixtures"].items():
         yield f"  would answer {name} from {count} recorded {'answer' if count == 1 else 'answers'}"
-    for name, value in plan.overrides.json().items():
+    for name, value in ready.overrides.json().items():
         yield f"  would change {name}: {str(value)[:80]!r}"
-    for fault in plan.faults:
+    for fault in ready.faults:
         yield f"  would inject {fault.kind} in {fault.tool}, rate {fault.rate:g}, seed {fault.seed}"
-    for one in plan.what_if:
+    for one in ready.what_if:
         yield f"  would answer {one.name} by {one.then}"
 
 

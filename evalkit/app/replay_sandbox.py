@@ -10,12 +10,12 @@ from pathlib import Path
 
 from evalkit.canonical import Json
 from evalkit.capture.caller import Caller
-from evalkit.case.model import Case
 from evalkit.errors import ConfigError, InputError, ReplayRefused
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
-from evalkit.playback.model import LAYERS, RELAYED, UNSAFE, Replay
+from evalkit.playback.model import Replay
 from evalkit.playback.portable import replays_from_bytes, replays_to_bytes
+from evalkit.playback.replay import PreparedCase
 from evalkit.playback.sandbox.model import Ended
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
@@ -29,9 +29,8 @@ _SPARE_S = 30.0
 
 def replay_confined(
     work: Callable[[Caller | None], list[Replay]],
-    case: Case,
+    ready: PreparedCase,
     *,
-    base_url: str | None,
     model: Callable[[], LiveModel] | None,
     without: Path,
     timeout_s: float,
@@ -40,7 +39,7 @@ def replay_confined(
     """What `work` gives in a sandbox, in a copy of the current folder; and the layers that held.
 
     Args:
-        work: replays, given who asks the live model.
+        work: the replays of `ready`, given who asks the live model.
         model: makes what asks it, outside of the sandbox; None for a frozen one.
         without: a folder that is not copied (the cases).
         timeout_s: for all replays, beside the time that they wait for the model.
@@ -58,7 +57,7 @@ def replay_confined(
     try:
         stage(project, folder, [without])
         relay = None if model is None else start_relay(model)
-        channel = None if relay is None else relay.socket
+        channel, base_url = None if relay is None else relay.socket, ready.endpoint
 
         def inside(_: bytes) -> bytes:
             enter_copy(project, folder)
@@ -66,7 +65,8 @@ def replay_confined(
             return replays_to_bytes(work(caller))
 
         keep = [] if channel is None else [channel.fileno()]
-        running = start_sandboxed(inside, b"", policy=default_policy(unsafe=unsafe), folder=folder, keep=keep)
+        policy = default_policy(unsafe=unsafe, keep=ready.options.keep_env)
+        running = start_sandboxed(inside, b"", policy=policy, folder=folder, keep=keep)
         if channel is not None:
             channel.close()
         ended = _awaited(running, relay, time.monotonic() + timeout_s + _SPARE_S)
@@ -77,13 +77,10 @@ def replay_confined(
     if ended.status == "refused":
         raise ReplayRefused(ended.reason, "sandbox")
     if ended.status != "done":
-        raise InputError(f"the sandboxed replay gave nothing: {ended.reason}", f"case {case.id}", "see docs/sandbox.md")
-    layers: list[Json] = [*LAYERS, *ended.layers.names]
-    if model is not None:
-        layers.append(RELAYED)
-    if not ended.layers.safe:
-        layers.append(f"{UNSAFE} ({'; '.join(ended.layers.missing)})")
-    return replays_from_bytes(ended.value, case), layers
+        raise InputError(
+            f"the sandboxed replay gave nothing: {ended.reason}", f"case {ready.case.id}", "see docs/sandbox.md"
+        )
+    return replays_from_bytes(ended.value, ready.case), list(ended.layers.told(live=model is not None))
 
 
 def _awaited(running: Running, relay: Relay | None, until: float) -> Ended:

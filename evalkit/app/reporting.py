@@ -11,11 +11,11 @@ from evalkit.report.data import verdicts_json
 from evalkit.report.html import render_html
 from evalkit.report.junit import render_junit
 from evalkit.report.markdown import render_markdown
-from evalkit.report.model import build_report
+from evalkit.report.model import Background, build_report
 from evalkit.suite.account import Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
-from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
 
 __all__ = ["REPORT_NAME", "write_reports"]
 
@@ -31,11 +31,14 @@ def write_reports(
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
     account: Account,
+    effect: SuiteEffect | None,
+    notices: Sequence[str],
+    background: Background,
 ) -> None:
     """Writes all of a run's reports into its folder."""
-    model = build_report(manifest, verdicts, decision, samples, cases, traces, account)
+    model = build_report(manifest, verdicts, decision, samples, cases, traces, account, background, notices=notices)
     files = {
-        "verdicts.json": verdicts_json(verdicts, decision),
+        "verdicts.json": verdicts_json(verdicts, decision, effect, notices),
         REPORT_NAME: render_html(model),
         "junit.xml": render_junit(model),
         "summary.md": render_markdown(model),

@@ -21,6 +21,8 @@ from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions, world_from_json
 from evalkit.playback.targets.reference import reference_text
 from evalkit.sanitize.policy import Action, Kind
+from evalkit.suite.sources import NO_SOURCES, Sources
+from evalkit.suite.sources_file import SourcesFile
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
 from evalkit.vault.model import RetentionClass
@@ -104,6 +106,7 @@ class Settings:
         evidence: whether and how raw traces are kept.
         actor: who acts, where a command does not say.
         world: what replays' frozen world is like.
+        affected: files that say what agents are told today.
     """
 
     root: Path = Path()
@@ -123,6 +126,7 @@ class Settings:
     evidence: EvidenceSettings = EvidenceSettings()
     actor: str = ""
     world: WorldOptions = PLAIN_WORLD
+    affected: Sources = NO_SOURCES
     source: str = field(default="defaults")
 
     def effect_of(self, tool: str) -> Effect | None:
@@ -216,6 +220,7 @@ class _File(_Strict):
     sanitize: _Sanitize = _Sanitize()
     evidence: _Evidence = _Evidence()
     world: _World = _World()
+    affected: SourcesFile = SourcesFile()
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -256,6 +261,7 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         evidence=_evidence(file.evidence, root, environment.get("EVALKIT_EVIDENCE", ""), source),
         actor=environment.get("EVALKIT_ACTOR", ""),
         world=world_from_json(file.world.model_dump()),
+        affected=file.affected.sources(),
         source=source,
     )
 

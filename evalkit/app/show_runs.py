@@ -12,9 +12,11 @@ from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, UNSAFE, Replay
+from evalkit.report.data import savings
 from evalkit.suite.account import Account
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
+from evalkit.verdict.effect import effect_sentence
 from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "decision_json",
     "decision_lines",
     "layer_lines",
+    "notice_lines",
     "replay_json",
     "repeat_lines",
     "replay_lines",
@@ -31,6 +34,7 @@ __all__ = [
     "result_lines",
     "run_json",
     "run_lines",
+    "saving_lines",
     "unsafe_lines",
 ]
 
@@ -144,25 +148,70 @@ def run_json(run: Run) -> dict[str, Any]:
         "run": str(run.folder),
         "decision": decision_json(run.decision),
         "cases": [_verdict_json(verdict) for verdict in run.verdicts],
+        "effect": None if run.effect is None else asdict(run.effect),
+        "savings": savings(run.verdicts),
         "account": asdict(run.account),
+        "notices": list(run.notices),
     }
 
 
 def run_lines(run: Run) -> Iterator[str]:
     """What `run` says at its end: the cases that need a look, then where the report is."""
     for verdict in run.verdicts:
+        if verdict.screened:
+            continue
         if verdict.verdict != "PASS" or len(run.verdicts) <= 20:
             gate = " [permanent gate]" if verdict.permanent else ""
-            yield f"{verdict.verdict:<12} {verdict.case_id}{gate}: {visible(verdict.reason)}"
-    words = [verdict.verdict for verdict in run.verdicts]
-    yield f"{words.count('PASS')} passed, {words.count('FAIL')} failed, {words.count('INCONCLUSIVE')} inconclusive"
+            yield f"{verdict.verdict:<12} {verdict.case_id}{gate}: {visible(verdict.reason)}{_repeated(verdict)}"
+            if verdict.underpowered:
+                yield f"{'':<12} underpowered: {visible(verdict.underpowered)}"
+    yield from _tally_lines(run)
     if run.manifest.layers not in ((), LAYERS):
         yield f"kept from the world by {', '.join(map(visible, run.manifest.layers))}"
     yield from account_lines(run.account)
+    yield from notice_lines(run)
     if run.account.stopped:
         yield f"go on with evalkit run --resume {run.folder} --budget ..."
     yield f"run {run.folder}"
+    if run.manifest.history and not run.account.stopped:
+        yield f"history {run.manifest.history}"
     yield f"report {run.folder / 'report.html'}"
+
+
+def _repeated(verdict: CaseVerdict) -> str:
+    """What the samples say of the case's steadiness, where that is not in the word already."""
+    if verdict.stability == "UNKNOWN" or (verdict.stability == "STABLE_PASS" and verdict.verdict == "PASS"):
+        return ""
+    many = [f"pass^{one.k} {one.all_pass:.0%}" for one in verdict.many_runs if one.all_pass is not None]
+    return f" ({', '.join([verdict.stability, *many])})"
+
+
+def _tally_lines(run: Run) -> Iterator[str]:
+    """How many cases came to which word, what the suite came to against its baseline, and what stopping early saved."""
+    words = Counter("screened" if verdict.screened else verdict.verdict for verdict in run.verdicts)
+    told = [f"{words['PASS']} passed", f"{words['FAIL']} failed", f"{words['INCONCLUSIVE']} inconclusive"]
+    if words["DEGRADED_WITHIN_MARGIN"]:
+        told.append(f"{words['DEGRADED_WITHIN_MARGIN']} degraded within the margin")
+    if words["screened"]:
+        told.append(f"{words['screened']} screened without suspicion")
+    yield ", ".join(told)
+    if run.effect is not None:
+        yield effect_sentence(run.effect)
+    yield from saving_lines(run)
+
+
+def saving_lines(run: Run) -> Iterator[str]:
+    """What stopping early saved; nothing where it saved nothing."""
+    saved = run.samples_fixed - run.samples_taken
+    if saved > 0:
+        calls = f"; {run.calls_saved:,} model calls saved" if run.calls_saved > 0 else ""
+        share = -saved / run.samples_fixed
+        yield f"{run.samples_taken:,} samples instead of {run.samples_fixed:,} ({share:.0%}){calls}"
+
+
+def notice_lines(run: Run) -> Iterator[str]:
+    """What a reader of the run's numbers should know."""
+    yield from (f"note: {visible(sentence)}" for sentence in run.notices)
 
 
 def decision_json(decision: Decision) -> dict[str, Any]:
@@ -190,4 +239,4 @@ def unsafe_lines(run: Run) -> Iterator[str]:
 
 
 def _verdict_json(verdict: CaseVerdict) -> dict[str, Any]:
-    return {**asdict(verdict), "rate": verdict.rate, "n": verdict.n}
+    return {**asdict(verdict), "rate": verdict.rate, "n": verdict.n, "samples": verdict.samples}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
+from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar, overload
 
 from evalkit.capture.arguments import binder
@@ -13,12 +15,13 @@ from evalkit.capture.through import instrument, plain_shape
 from evalkit.trace.effect import check_effect
 from evalkit.trace.model import Effect
 
-__all__ = ["tool"]
+__all__ = ["marked_tools", "tool"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _NOTHING: dict[str, Any] = {}
+_MARK = "__evalkit_tool__"
 
 
 @overload
@@ -52,7 +55,22 @@ def _instrument(function: Callable[..., Any], *, effect: Effect | None, name: st
     define = functools.cache(functools.partial(function_definition, capability, function))
 
     def begin(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Turn:
-        told = {DEFINITION: define()} if session.wants_definition(capability) else _NOTHING
+        told = _NOTHING
+        if session.records and session.wants_definition(capability):
+            told = {DEFINITION: define()}
         return session.begin(Call("tool", capability, bind(args, kwargs), effect, None, told))
 
-    return instrument(function, begin, plain_shape(function))
+    through = instrument(function, begin, plain_shape(function))
+    setattr(through, _MARK, (capability, effect))
+    return through
+
+
+def marked_tools() -> dict[str, tuple[Callable[..., Any], Effect | None]]:
+    """The marked functions of all modules that are loaded, by the tools' names, with the effects that they declare."""
+    found: dict[str, tuple[Callable[..., Any], Effect | None]] = {}
+    for module in list(sys.modules.values()):
+        for value in list(vars(module).values()) if isinstance(module, ModuleType) else ():
+            mark = vars(value).get(_MARK) if isinstance(value, FunctionType) else None
+            if mark is not None:
+                found.setdefault(mark[0], (value, mark[1]))
+    return found

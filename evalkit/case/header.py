@@ -54,6 +54,7 @@ def header_json(case: Case, steps_hash: str) -> dict[str, Any]:
         "pruning": dict(case.pruning),
         "fingerprint": case.fingerprint,
         "proof": list(case.proof),
+        **({"approved": dict(case.approved)} if case.approved else {}),
         "trace": _trace_json(case.incident),
         "steps_hash": steps_hash,
     }
@@ -119,6 +120,7 @@ def case_from_header(header: Mapping[str, Any], steps: list[tuple[Step, bool]], 
             pruning=dict(header.get("pruning", {})),
             fingerprint=str(header.get("fingerprint", "")),
             proof=tuple(_texts(header.get("proof", []))),
+            approved=dict(header.get("approved", {})),
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"the header lacks what a case needs ({type(error).__name__}: {error})", where,

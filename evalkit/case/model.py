@@ -95,6 +95,8 @@ class Case:
             ``widened`` (how often the slice had to be widened), or with ``why`` not. Empty in files from before.
         fingerprint: of the whole sanitized incident (`distil.fingerprint`); empty in files from before.
         proof: what healthy passes the present checks, a sentence each.
+        approved: what somebody agreed to although the incident had it otherwise: fingerprints of ``prompts`` and, by
+            name, of ``tools``, and ``effects`` (see `distil.surroundings`).
     """
 
     id: str
@@ -120,6 +122,7 @@ class Case:
     pruning: Mapping[str, Json] = field(default_factory=dict)
     fingerprint: str = ""
     proof: tuple[str, ...] = ()
+    approved: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def state(self) -> State:

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sanitize": ("evalkit.cli.sanitizing:sanitize", "What the sanitization rules change in traces."),
     "judge": ("evalkit.cli.traces:judge", "A case's checks against traces that exist."),
     "scan": ("evalkit.cli.scanning:scan", "The library's incidents, looked for in production traces."),
+    "coverage": ("evalkit.cli.coverage:coverage", "What the cases test, and what they don't."),
     "list": ("evalkit.cli.cases:list_", "The cases."),
     "show": ("evalkit.cli.cases:show", "One case."),
     "diff": ("evalkit.cli.cases:diff", "What differs between two cases, versions or traces."),
@@ -32,7 +33,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review": ("evalkit.cli.life:review", "Read a case's checks, one by one, and agree to them."),
     "promote": ("evalkit.cli.life:promote", "Make a case a permanent gate."),
     "retire": ("evalkit.cli.life:retire", "Take a case out of the suites, with a reason."),
+    "affected": ("evalkit.cli.affected:affected", "Cases that today's prompt, tools or effects touch."),
+    "reapprove": ("evalkit.cli.affected:reapprove", "Agree that a touched case is right as it is."),
+    "drift": ("evalkit.cli.affected:drift", "Whether read tools still answer as they were recorded."),
     "check": ("evalkit.cli.cases:check", "Whether the case library holds: hashes, lock, views."),
+    "export": ("evalkit.cli.export:export", "A case as a test, as YAML, or as a trace."),
     "evidence": (
         "evalkit.cli.evidence:evidence",
         "The raw traces that are kept, encrypted, elsewhere.",
@@ -43,9 +48,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "replay": ("evalkit.cli.runs:replay", "Replay one case in its frozen world."),
     "gateway": ("evalkit.cli.gateway:gateway", "Serve a case's model and tools to an agent in any language."),
     "run": ("evalkit.cli.runs:run", "Run a suite."),
-    "gate": ("evalkit.cli.runs:gate", "Decide a release from a finished run."),
+    "ab": ("evalkit.cli.ab:ab", "Two prompts, models or agents, in turns, compared case by case."),
+    "gate": ("evalkit.cli.gating:gate", "Decide a release from a finished run."),
     "report": ("evalkit.cli.runs:report", "Write a run's reports again."),
-    "baseline": ("evalkit.cli.runs:baseline", "Set or show what later runs are compared with."),
+    "trend": ("evalkit.cli.nights:trend", "A suite over its nights, and where it changed."),
+    "baseline": ("evalkit.cli.baselines:baseline", "What later runs are compared with: set, bless, show, compare."),
 }
 
 
@@ -79,7 +86,7 @@ def cli() -> None:
 
 def main() -> None:
     """The console script."""
-    if sys.argv[1:2] in (["replay"], ["run"]):
+    if sys.argv[1:2] in (["replay"], ["run"], ["ab"]):
         fix_hashes()
     gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, say
+from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.errors import ExitCode
 
 __all__ = ["power"]
@@ -33,17 +33,17 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 def power(context: click.Context, /, suite: Path | None, as_json: bool, **asked: Any) -> None:
     """What so many samples can tell, before they are run: drops that show, samples that are needed.
 
-    With a SUITE, its samples and policy are asked about; exit code 3 where the policy could never pass with them.
+    With a SUITE, its samples and policies are asked about; exit code 3 where they are too few for a policy.
     """
-    from evalkit.app.power import PowerQuestion, plan_power, power_json, power_lines, question_of_suite
+    from evalkit.app.power import PowerQuestion, foresee_suite, plan_power, power_json, power_lines
 
     given = {name: value for name, value in asked.items() if value is not None}
-    question, policy = (PowerQuestion(**given), None) if suite is None else question_of_suite(suite, given)
-    plan = plan_power(question, policy)
+    question, own = (PowerQuestion(**given), None) if suite is None else foresee_suite(suite, project(), given)
+    plan = plan_power(question, own)
     if as_json:
         echo_json(power_json(plan))
     else:
         for line in power_lines(plan):
             say(line)
-    if plan.policy is not None:
+    if own is not None and own.underpowered:
         context.exit(ExitCode.INCONCLUSIVE)

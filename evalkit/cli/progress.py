@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
 from types import TracebackType
 
-from evalkit.suite.run import Progress
+from evalkit.suite.progress import Progress
 
-__all__ = ["ProgressLine"]
+__all__ = ["ProgressLine", "progress_text"]
 
 _PLAIN_EVERY_S = 10.0
 _REDRAW_EVERY_S = 0.1
@@ -16,13 +18,14 @@ _BAR = 24
 
 
 class ProgressLine:
-    """Shows a run's progress on stderr."""
+    """Shows a run's progress on stderr; plain lines in CI and wherever else it is no terminal."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
         self._began = time.monotonic()
-        self._last = 0.0
+        self._last = float("-inf")
         self._first: int | None = None
+        self._shown = ""
         self._drawn = False
 
     def __enter__(self) -> ProgressLine:
@@ -35,34 +38,58 @@ class ProgressLine:
             sys.stderr.write("\n")
 
     def show(self, progress: Progress) -> None:
-        """Draws, if enough time has passed since the last drawing or the run is whole."""
+        """Draws, if enough time has passed since the last drawing or all that was asked for is there."""
         now = time.monotonic()
         if self._first is None:
             self._first = progress.done
         wait = _REDRAW_EVERY_S if self._live else _PLAIN_EVERY_S
         if now - self._last < wait and progress.done < progress.total:
             return
-        self._last = now
-        line = self._line(progress, now - self._began)
+        line = progress_text(progress, now - self._began, progress.done - self._first)
+        if line == self._shown:
+            return
+        self._last, self._shown = now, line
         if self._live:
-            sys.stderr.write(f"\r\x1b[2K{line}")
+            width = shutil.get_terminal_size().columns
+            sys.stderr.write(f"\r\x1b[2K{line[: width - 1]}")
             self._drawn = True
         else:
             sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
-    def _line(self, progress: Progress, elapsed_s: float) -> str:
-        share = progress.done / progress.total if progress.total else 1.0
-        filled = round(_BAR * share)
-        parts = [
-            f"[{'#' * filled}{'.' * (_BAR - filled)}] {progress.done}/{progress.total}",
-            f"{progress.passed} passed, {progress.failed} failed",
-        ]
-        if progress.missed or progress.errored:
-            parts.append(f"{progress.missed} missed, {progress.errored} errored")
-        if progress.cost_usd:
-            parts.append(f"${progress.cost_usd:.2f}")
-        fresh = progress.done - (self._first or 0)
-        if fresh and progress.done < progress.total:
-            parts.append(f"{elapsed_s / fresh * (progress.total - progress.done):.0f} s left")
-        return "  ".join(parts)
+
+def progress_text(progress: Progress, elapsed_s: float, fresh: int) -> str:
+    """The line.
+
+    Args:
+        elapsed_s: since the first sample that was done now.
+        fresh: samples that were done now, not before a continuation.
+    """
+    most = progress.total if progress.at_most is None else max(progress.at_most, progress.total)
+    share = progress.done / most if most else 1.0
+    filled = int(_BAR * share)
+    open_ended = most > progress.total
+    parts = [
+        f"[{'#' * filled}{'.' * (_BAR - filled)}] {progress.done:,} of {'at most ' if open_ended else ''}{most:,}",
+    ]
+    if progress.cases:
+        parts.append(f"{progress.cases_done:,}/{progress.cases:,} cases{' so far' if open_ended else ''}")
+    rate = "" if progress.rate is None else f" ({progress.rate:.1%})"
+    parts.append(f"{progress.passed:,} passed{rate}, {progress.failed:,} failed")
+    if progress.missed or progress.errored or progress.retried:
+        retried = f" ({progress.retried:,} replayed again)" if progress.retried else ""
+        parts.append(f"{progress.missed:,} missed, {progress.errored:,} errored{retried}")
+    if progress.cost_usd:
+        parts.append(f"${progress.cost_usd:.2f}")
+    if fresh > 0 and progress.done < most:
+        left = _time(elapsed_s / fresh * (most - progress.done))
+        parts.append(f"{'at most ' if open_ended else ''}{left} left")
+    return "  ".join(parts)
+
+
+def _time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from evalkit.cli.common import as_json, echo_json, project, say
+
+if TYPE_CHECKING:
+    from evalkit.app.init import Ci
 
 __all__ = ["demo", "doctor", "init"]
 
 
 @click.command()
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
-def init(force: bool) -> None:
+@click.option("--ci", type=click.Choice(["github", "gitlab"]), help="Also the jobs: release gate and nightly.")
+def init(force: bool, ci: Ci | None) -> None:
     """Set a project up: evalkit.toml, folders, two suites. Nothing is overwritten."""
     from evalkit.app.init import init_project
 
-    for path, wrote in init_project(Path(), force=force):
+    for path, wrote in init_project(Path(), force=force, ci=ci):
         say(f"{'wrote' if wrote else 'kept '} {path}")
+        if path.name == ".gitlab-ci.yml" and not wrote:
+            say("      add to it: include: [{local: .gitlab/evalkit.yml}]")
     say("next: evalkit ingest incident.trace")
 
 
 @click.command()
 @click.option("--keep", type=click.Path(path_type=Path), help="Work in this folder, and keep it.")
-@click.option("--samples", type=click.IntRange(1), default=20, show_default=True)
-def demo(keep: Path | None, samples: int) -> None:
+def demo(keep: Path | None) -> None:
     """The whole loop, offline: record, ingest, promote, run the buggy agent (BLOCKED), run the fixed one (PASS)."""
     from evalkit.app.demo.walk import walk
 
-    walk(keep, samples=samples, say=say)
+    walk(keep, say=say)
 
 
 @click.command()

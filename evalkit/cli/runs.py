@@ -1,4 +1,4 @@
-"""Commands on runs: replay, run, gate, report, baseline."""
+"""Commands on runs: replay, run, report."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
-__all__ = ["baseline", "gate", "replay", "report", "run"]
+__all__ = ["replay", "report", "run", "worker_count"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
+_FILTER = "Only these cases: ID*, tag:NAME, state:STATE, signature:NAME*, gate; words: and, commas: or, !: not."
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
 
 
@@ -70,9 +71,7 @@ def replay(
         for line in dry_lines(plan):
             say(visible(line))
         return
-    done = run_plan(
-        plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, sandbox=sandbox, unsafe=unsafe_replay
-    )
+    done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
     replays = done.replays
     shown = [compared(plan, one) for one in replays]
     if as_json:
@@ -96,11 +95,13 @@ def replay(
 
 @click.command()
 @click.argument("suite", type=click.Path(path_type=Path), required=False)
-@click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
-@click.option("--samples", type=click.IntRange(1), help="Replays a case.")
+@click.option("-n", "workers", default="auto", show_default=True, help="Replays at once: a number, or auto.")
+@click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
+@click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
 @click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
+@click.option("--what-if", multiple=True, metavar="NAME=THEN", help="As in replay; wins over the suite's.")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)
 @click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
@@ -108,9 +109,20 @@ def replay(
 @click.option("--unsafe-replay", is_flag=True, default=None, help="In a sandbox even where layers are missing.")
 @click.option("--budget", default="", metavar="LIMITS", help=BUDGET)
 @click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
-@click.option("--executor", default="", help="serial or xdist; chosen by the amount of work otherwise.")
+@click.option("--executor", default="", help="serial, fork or xdist; chosen by the amount of work otherwise.")
+@click.option("--filter", "filter_text", default="", metavar="EXPR", help=_FILTER)
+@click.option(
+    "--only-failing",
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="Only the cases that failed in this run, or could not be told.",
+)
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Finish this run instead of starting one.")
+@click.option(
+    "--raise-samples", type=click.IntRange(1), help="With --resume: this many samples a case; adds what is missing."
+)
+@click.option("--history/--no-history", default=None, help="Keep the run in the suite's history, or not.")
 @click.option("--actor", default="")
 @click.option("--reason", default="")
 @as_json
@@ -120,20 +132,26 @@ def run(
     /,
     suite: Path | None,
     workers: str,
+    fixed: bool,
     base_url: str | None,
     fault: tuple[str, ...],
+    what_if: tuple[str, ...],
     on_miss: tuple[str, ...],
     budget: str,
     baseline: str,
     executor: str,
+    filter_text: str,
+    only_failing: Path | None,
     out: Path | None,
     resume: Path | None,
+    raise_samples: int | None,
+    history: bool | None,
     actor: str,
     reason: str,
     as_json: bool,
     **overrides: Any,
 ) -> None:
-    """Run a suite: every case N times, judged, with a report."""
+    """Run a suite: every case as often as its policy needs, judged, with a report."""
     from dataclasses import asdict
 
     from evalkit.app.run import exit_code, resume_suite, run_suite
@@ -142,25 +160,35 @@ def run(
     from evalkit.playback.faults import parse_fault
     from evalkit.playback.miss_rules import parse_rule
 
-    count = _workers(workers)
+    if resume is None and raise_samples is not None:
+        raise click.UsageError("--raise-samples needs --resume RUN")
+    if resume is not None and (filter_text or only_failing or overrides["samples"] is not None):
+        raise click.UsageError("a run is finished as it was begun; for more samples pass --raise-samples N")
+    count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
     with ProgressLine() as progress:
         if resume is not None:
             done = resume_suite(
-                resume, project(), workers=count, executor=executor, budget=limits, on_progress=progress.show
-            )
+                resume, project(), workers=count, executor=executor, budget=limits, samples=raise_samples,
+                actor=actor, on_progress=progress.show,
+            )  # fmt: skip
         elif suite is not None:
             if base_url:
                 overrides["model"] = {"base_url": base_url}
             if fault:
                 overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
+            if fixed:
+                overrides["sequential"] = False
+            if what_if:
+                overrides["what_if"] = list(what_if)
             if budget:
                 overrides["budget"] = limits.json()
             if on_miss:
                 overrides["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
-                baseline=baseline, actor=actor, reason=reason, on_progress=progress.show,
+                baseline=baseline, actor=actor, reason=reason, only_failing=only_failing, filter_text=filter_text,
+                history=history, on_progress=progress.show, on_warning=lambda line: say(line, err=True),
             )  # fmt: skip
         else:
             raise click.UsageError("name a suite file, or a run with --resume")
@@ -173,27 +201,6 @@ def run(
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--against", default="", help="Compare the gate lock with a git reference, such as origin/main.")
-@as_json
-@click.pass_context
-def gate(context: click.Context, run: Path, against: str, as_json: bool) -> None:
-    """Decide a release from a finished run; makes no calls.
-
-    0 passed, 1 blocked, 3 inconclusive.
-    """
-    from evalkit.app.gate import gate_exit_code, gate_run
-    from evalkit.app.show_runs import decision_json, decision_lines, unsafe_lines
-
-    done = gate_run(run, project(), against=against)
-    if as_json:
-        echo_json({**decision_json(done.decision), "layers": list(done.manifest.layers)})
-    for line in (*decision_lines(done.decision), *unsafe_lines(done)):
-        say(line, err=as_json)
-    context.exit(int(gate_exit_code(done.decision)))
-
-
-@click.command()
-@click.argument("run", type=click.Path(path_type=Path))
 def report(run: Path) -> None:
     """Write a run's reports again, with the present baseline and lock."""
     from evalkit.app.run import resume_suite
@@ -202,45 +209,8 @@ def report(run: Path) -> None:
     say(str(done.folder / "report.html"))
 
 
-@click.group()
-def baseline() -> None:
-    """What later runs are compared with."""
-
-
-@baseline.command("set")
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default.")
-@click.option("--reason", required=True, help="Why this run is the measure.")
-@click.option("--out", type=click.Path(path_type=Path), help="The file; beside the suite by default.")
-def set_(run: Path, actor: str, reason: str, out: Path | None) -> None:
-    """Make a finished run its suite's baseline."""
-    from evalkit.app.baselines import set_baseline
-
-    say(f"wrote {set_baseline(run, project(), actor=actor, reason=reason, out=out)}")
-
-
-@baseline.command("show")
-@click.argument("suite")
-@as_json
-def show_(suite: str, as_json: bool) -> None:
-    """A suite's baseline: SUITE is its name, its file, or a baseline file."""
-    from dataclasses import asdict
-
-    from evalkit.app.baselines import show_baseline
-
-    found = show_baseline(suite, project())
-    if as_json:
-        echo_json({"info": asdict(found.info), "rows": [dict(row) for row in found.rows]})
-        return
-    say(f"run {found.info.run_id}, set by {found.info.actor} at {found.info.set_at}: {found.info.reason}")
-    rows = [
-        [case_id, f"{passed}/{n}", f"{passed / n:.0%}" if n else "-"]
-        for case_id, (passed, n, _) in found.counts.items()
-    ]
-    print_table(["case", "passed", "rate"], rows, flexible=0)
-
-
-def _workers(text: str) -> int | None:
+def worker_count(text: str) -> int | None:
+    """What ``-n`` says; None for auto."""
     if text == "auto":
         return None
     if not text.isdecimal() or int(text) < 1:

@@ -19,7 +19,13 @@ from evalkit.distil.cause import nearer_cause
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Trace
 
-__all__ = ["signature"]
+__all__ = ["TYPES", "signature"]
+
+TYPES = (
+    "MODEL_DECISION", "PROMPT", "RETRIEVAL", "TOOL", "AUTHORITY", "APPROVAL", "SIDE_EFFECT", "STATE", "CONCURRENCY",
+    "INFRASTRUCTURE", "POLICY", "DATA",
+)  # fmt: skip
+"""What can have gone wrong: the first words of every signature."""
 
 _MAX_NAMES = 3
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from evalkit.playback.targets.python import PythonTarget
 from evalkit.trace.approval import decided_otherwise
 from evalkit.trace.model import Step
 
-__all__ = ["WHAT_IF", "Supposing", "WhatIf", "parse_what_if"]
+__all__ = ["WHAT_IF", "Supposing", "WhatIf", "parse_what_if", "settled", "texts_of_table"]
 
 WHAT_IF = "what_if"
 """The attribute of a step that was answered otherwise than recorded: by what."""
@@ -66,18 +66,39 @@ def parse_what_if(text: str) -> WhatIf:
     Raises:
         ConfigError: it is of no known form, or the file or function can't be read.
     """
-    name, equals, then = text.partition("=")
-    name, then = name.strip(), then.strip()
-    if not (name and equals and then):
-        raise ConfigError("a counterfactual is NAME=THEN", f"what if {text!r}", _FORM)
+    name, then = _parts(text)
     if then in _VERDICTS:
         return WhatIf(name, then, verdict=_VERDICTS[then])
-    if then.startswith("@"):
-        return WhatIf(name, then, value=_value(_text_of(then[1:]), then))
-    module, colon, function = then.partition(":")
-    if colon and all(part.isidentifier() for part in (*module.split("."), *function.split("."))):
+    if _names_function(then):
         return WhatIf(name, then, function=PythonTarget(then).run)
     return WhatIf(name, then, value=_value(then, f"what if {text!r}"))
+
+
+def settled(text: str) -> str:
+    """A stated counterfactual that hangs on no file: what the file holds in place of its path. Functions stay names.
+
+    Raises:
+        ConfigError: it is of no known form, or the file can't be read.
+    """
+    name, then = _parts(text)
+    if then in _VERDICTS or _names_function(then):
+        return f"{name}={then}"
+    return f"{name}={json.dumps(_value(then, f'what if {text!r}'), ensure_ascii=False)}"
+
+
+def texts_of_table(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """The counterfactuals of a table ``{"confirm": "refused", "policy": {"allowed": False}}``, as flags state them.
+
+    Raises:
+        ConfigError: a value is no JSON.
+    """
+    try:
+        return tuple(
+            f"{name}={then if isinstance(then, str) else json.dumps(then, ensure_ascii=False)}"
+            for name, then in table.items()
+        )
+    except TypeError as error:
+        raise ConfigError(f"what_if: {error}", where, _FORM) from None
 
 
 class Supposing:
@@ -127,9 +148,26 @@ class Supposing:
         return None
 
 
-def _value(text: str, where: str) -> Json:
+def _parts(text: str) -> tuple[str, str]:
+    """Name and answer."""
+    name, equals, then = text.partition("=")
+    name, then = name.strip(), then.strip()
+    if not (name and equals and then):
+        raise ConfigError("a counterfactual is NAME=THEN", f"what if {text!r}", _FORM)
+    return name, then
+
+
+def _names_function(then: str) -> bool:
+    module, colon, function = then.partition(":")
+    return bool(colon) and all(part.isidentifier() for part in (*module.split("."), *function.split(".")))
+
+
+def _value(then: str, where: str) -> Json:
+    """The value that a JSON text states, or a file's after ``@``."""
+    if then.startswith("@"):
+        then, where = _text_of(then[1:]), then
     try:
-        found: Json = json.loads(text)
+        found: Json = json.loads(then)
     except ValueError as error:
         raise ConfigError(f"neither a verdict, nor JSON, nor module:function ({error})", where, _FORM) from None
     return found

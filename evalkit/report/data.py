@@ -9,18 +9,44 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError
-from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, ManyRuns, SuiteEffect
 
-__all__ = ["SCHEMA", "verdicts_from_json", "verdicts_json"]
+__all__ = ["SCHEMA", "savings", "verdicts_from_json", "verdicts_json"]
 
 SCHEMA = "evalkit.verdicts/1"
 
 
-def verdicts_json(verdicts: Sequence[CaseVerdict], decision: Decision) -> str:
-    """The file's text: ``schema``, ``decision`` and ``cases`` in the order of the run; `n` and `rate` are added."""
-    cases = [{**_fields(verdict), "n": verdict.n, "rate": verdict.rate} for verdict in verdicts]
-    body = {"schema": SCHEMA, "decision": decision, "cases": cases}
+def verdicts_json(
+    verdicts: Sequence[CaseVerdict],
+    decision: Decision,
+    effect: SuiteEffect | None = None,
+    notices: Sequence[str] = (),
+) -> str:
+    """The file's text: ``schema``, ``decision``, ``effect`` (the suite against its baseline), ``savings``, ``notices``,
+    and ``cases`` in the order of the run; `n`, `rate` and `samples` are added to each.
+    """
+    cases = [
+        {**_fields(verdict), "n": verdict.n, "rate": verdict.rate, "samples": verdict.samples} for verdict in verdicts
+    ]
+    body = {
+        "schema": SCHEMA,
+        "decision": decision,
+        "effect": effect,
+        "savings": savings(verdicts),
+        "notices": list(notices),
+        "cases": cases,
+    }
     return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def savings(verdicts: Sequence[CaseVerdict]) -> dict[str, int]:
+    """Samples taken, those without early stopping, and the live model calls that the difference would have made."""
+    return {
+        "samples": sum(verdict.samples for verdict in verdicts),
+        "samples_fixed": sum(verdict.samples_fixed for verdict in verdicts),
+        "model_calls": sum(verdict.model_calls for verdict in verdicts),
+        "model_calls_saved": sum(verdict.calls_saved for verdict in verdicts),
+    }
 
 
 def verdicts_from_json(text: str | bytes, where: str = "") -> tuple[list[CaseVerdict], Decision]:
@@ -44,10 +70,11 @@ def _fields(verdict: CaseVerdict) -> dict[str, Any]:
 
 
 def _verdict(body: Mapping[str, Any]) -> CaseVerdict:
-    own = {key: value for key, value in body.items() if key not in ("n", "rate")}
+    own = {key: value for key, value in body.items() if key not in ("n", "rate", "samples")}
     own["baseline"] = None if own["baseline"] is None else BaselineRow(**own["baseline"])
     own["failing_checks"] = tuple((check, sentence, count) for check, sentence, count in own["failing_checks"])
     own["tags"] = tuple(own["tags"])
+    own["many_runs"] = tuple(ManyRuns(**one) for one in own["many_runs"])
     return CaseVerdict(**own)
 
 

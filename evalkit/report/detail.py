@@ -13,17 +13,19 @@ from evalkit.case.model import Case
 from evalkit.case.view import pruning_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import Check
-from evalkit.report.text import counted, cut, json_text
+from evalkit.report.text import cost_text, counted, cut, json_text
 from evalkit.report.trajectory import Trajectory, build_trajectory
 from evalkit.suite.model import Outcome, Sample, SampleCheck
-from evalkit.trace.model import Step, StepError, Trace
+from evalkit.trace.model import StepError, Trace
 
-__all__ = ["CheckView", "Detail", "Loss", "build_detail", "shown_samples"]
+__all__ = ["CheckView", "Detail", "Loss", "SampleLine", "build_detail", "shown_samples"]
 
 _SENTENCE = 400
 _MAX_LOSSES = 12
 _MAX_REASONS = 3
 _MAX_EVENTS = 20
+_MAX_SAMPLES = 100
+_MAX_NUMBERS = 20
 _NAME = 80
 
 
@@ -53,15 +55,33 @@ class Loss:
 
     Attributes:
         reason: empty where a check tells it.
-        samples: their numbers as text, ``1, 4, 7``.
+        samples: their numbers, from 1, at most twenty.
         misses: for missed samples what was asked for, with the nearest recorded call.
     """
 
     outcome: Outcome
     reason: str
     count: int
-    samples: str
+    samples: tuple[int, ...]
     misses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLine:
+    """One sample.
+
+    Attributes:
+        number: from 1.
+        run: a letter that samples with equal steps share; empty where none do.
+        numbers: time, calls, tokens and cost as text.
+        reason: why it did not pass.
+    """
+
+    number: int
+    outcome: Outcome
+    run: str
+    numbers: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +91,8 @@ class Detail:
     Attributes:
         incident: what happened, sentences of facts.
         trajectory: None where the case has no steps.
+        samples: the first hundred.
+        runs: how many different runs of steps the samples took, in words.
         lineage: (label, value).
         life: (date, state, actor, reason), oldest first, the latest twenty.
     """
@@ -80,6 +102,9 @@ class Detail:
     losses: tuple[Loss, ...]
     more_losses: int
     trajectory: Trajectory | None
+    samples: tuple[SampleLine, ...]
+    more_samples: int
+    runs: str
     lineage: tuple[tuple[str, str], ...]
     life: tuple[tuple[str, str, str, str], ...]
 
@@ -107,6 +132,9 @@ def build_detail(case: Case, samples: Sequence[Sample], traces: Mapping[str, Tra
         losses=tuple(losses[:_MAX_LOSSES]),
         more_losses=sum(loss.count for loss in losses[_MAX_LOSSES:]),
         trajectory=_trajectory(case, samples, traces, text_limit),
+        samples=tuple(_sample_lines(samples[:_MAX_SAMPLES])),
+        more_samples=max(len(samples) - _MAX_SAMPLES, 0),
+        runs=_runs(samples),
         lineage=tuple(_lineage(case)),
         life=tuple((e.at, e.state, cut(e.actor, _NAME), cut(e.reason, _SENTENCE)) for e in case.life[-_MAX_EVENTS:]),
     )
@@ -115,13 +143,13 @@ def build_detail(case: Case, samples: Sequence[Sample], traces: Mapping[str, Tra
 def _trajectory(
     case: Case, samples: Sequence[Sample], traces: Mapping[str, Trace], text_limit: int
 ) -> Trajectory | None:
-    runs: list[tuple[str, Sequence[Step]]] = [("incident", case.incident.steps)]
+    runs: list[tuple[str, Trace]] = [("incident", case.incident)]
     bad, good = shown_samples(samples)
     if bad is not None and bad.trace in traces:
-        runs.append((f"{_WORDS[bad.outcome]} replay (sample {bad.index + 1})", traces[bad.trace].steps))
+        runs.append((f"{_WORDS[bad.outcome]} replay (sample {bad.index + 1})", traces[bad.trace]))
     if good is not None and good.trace in traces:
-        runs.append((f"passing replay (sample {good.index + 1})", traces[good.trace].steps))
-    return build_trajectory(runs, text_limit) if any(steps for _, steps in runs) else None
+        runs.append((f"passing replay (sample {good.index + 1})", traces[good.trace]))
+    return build_trajectory(runs, text_limit) if any(trace.steps for _, trace in runs) else None
 
 
 _WORDS: dict[Outcome, str] = {"failed": "failing", "missed": "missing", "errored": "errored", "passed": "passing"}
@@ -187,9 +215,54 @@ def _losses(samples: Sequence[Sample], told: AbstractSet[str]) -> Iterator[Loss]
             outcome=outcome,
             reason="" if sentence in told else sentence,
             count=len(numbers),
-            samples=cut(", ".join(map(str, numbers)), _NAME),
+            samples=tuple(numbers[:_MAX_NUMBERS]),
             misses=tuple(cut(miss, _SENTENCE) for miss in misses[:_MAX_REASONS]),
         )
+
+
+def _sample_lines(samples: Sequence[Sample]) -> Iterator[SampleLine]:
+    letters = _letters(samples)
+    for sample in samples:
+        reason = sample.reason or next((c.reason for c in sample.checks if c.gating and not c.passed), "")
+        yield SampleLine(
+            number=sample.index + 1,
+            outcome=sample.outcome,
+            run=letters.get(sample.trace, ""),
+            numbers=", ".join(_numbers(sample)),
+            reason="" if sample.outcome == "passed" else cut(reason, _SENTENCE // 2),
+        )
+
+
+def _letters(samples: Sequence[Sample]) -> dict[str, str]:
+    """A name for each different run of steps, in the order in which they came: A, B, ... Z, 27, ..."""
+    kept = [sample.trace for sample in samples if sample.trace]
+    digests = dict.fromkeys(kept)
+    if len(digests) == len(kept):
+        return {}
+    return {digest: chr(65 + at) if at < 26 else str(at + 1) for at, digest in enumerate(digests)}
+
+
+def _numbers(sample: Sample) -> Iterator[str]:
+    yield f"{sample.duration_s:.3g} s"
+    if sample.live_model:
+        yield counted(sample.live_model, "model call")
+    tokens = sample.input_tokens + sample.output_tokens
+    if tokens:
+        yield counted(tokens, "token")
+    if sample.cost_usd:
+        yield cost_text(sample.cost_usd)
+
+
+def _runs(samples: Sequence[Sample]) -> str:
+    kept = [sample.trace for sample in samples if sample.trace]
+    if len(kept) < 2:
+        return ""
+    different = len(set(kept))
+    if different == len(kept):  # times and drawn ids alone make live runs differ
+        return ""
+    if different == 1:
+        return f"all {len(kept)} took the same steps"
+    return f"{different} different runs of steps in {len(kept)} samples"
 
 
 def _lineage(case: Case) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator
 from xml.etree import ElementTree
 
-from evalkit.report.model import ReportModel, Row
+from evalkit.report.model import ReportModel
+from evalkit.report.row import Row
 from evalkit.report.text import cut
 from evalkit.suite.model import Sample
 from evalkit.trace.visible import visible

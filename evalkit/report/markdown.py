@@ -1,25 +1,18 @@
-"""A summary for a pull request or a CI step: the decision first, then what needs attention, the rest folded.
-
-Text of traces is written with character references for every sign that Markdown or HTML reads; an at sign or a number
-sign is followed by an empty comment, so that nobody is notified and no issue is linked.
-"""
+"""A summary for a pull request or a CI step: the decision first, then what needs attention, the rest folded."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
-from evalkit.report.model import ReportModel, Row
-from evalkit.report.text import counted, cut
-from evalkit.trace.visible import visible
+from evalkit.report.escapes import code, escaped
+from evalkit.report.model import ReportModel
+from evalkit.report.row import Row
+from evalkit.report.text import counted
 
 __all__ = ["render_markdown"]
 
 _MARKS = {"PASS": "✅", "BLOCKED": "⛔", "INCONCLUSIVE": "❔"}
 _MAX_ROWS = 50
-_MAX_TEXT = 300
-_SIGNS = re.compile(r"[&<>|`*_\[\]\\~!$^{}]|:(?=//)|(?<=www)\.", re.IGNORECASE)
-_CALLS = re.compile(r"@|(?<!&)#")  # a reference's own number sign stays
 
 
 def render_markdown(model: ReportModel) -> str:
@@ -30,7 +23,7 @@ def render_markdown(model: ReportModel) -> str:
 def _head(model: ReportModel) -> Iterator[str]:
     yield f"## {_MARKS[model.decision.outcome]} {model.headline}"
     yield ""
-    yield _escaped(model.reason)
+    yield escaped(model.reason)
     yield ""
     found = ", ".join(
         f"{tally.count:,} {tally.label}" for tally in model.tallies if tally.count and tally.key != "gate"
@@ -39,7 +32,7 @@ def _head(model: ReportModel) -> Iterator[str]:
     yield ""
     notices = [*model.blocking, *model.inconclusive]
     for notice in notices[:_MAX_ROWS] if len(notices) > 1 else ():
-        yield f"- {_code(notice.case_id)}: {_escaped(notice.sentence)}"
+        yield f"- {code(notice.case_id)}: {escaped(notice.sentence)}"
     if len(notices) > _MAX_ROWS:
         yield f"- and {len(notices) - _MAX_ROWS:,} more"
     if len(notices) > 1:
@@ -66,18 +59,18 @@ def _table_row(row: Row) -> str:
     word = f"**{row.word}**" if not row.quiet else row.word
     change = "".join(f", {remark}" for remark in row.remarks if remark not in ("no baseline", "no change shown"))
     rate = f"{row.rate} ({row.interval})" if row.interval else row.rate
-    cells = [_code(row.verdict.case_id) + lock, word + change, row.counts, rate, row.baseline, _escaped(row.p_adjusted)]
+    cells = [code(row.verdict.case_id) + lock, word + change, row.counts, rate, row.baseline, escaped(row.p_adjusted)]
     return f"| {' | '.join(cells)} |"
 
 
 def _folded(model: ReportModel) -> Iterator[str]:
     for row in [row for row in model.rows if not row.quiet][:_MAX_ROWS]:
-        yield f"<details><summary>{_code(row.verdict.case_id)}: {_escaped(row.title)}</summary>"
+        yield f"<details><summary>{code(row.verdict.case_id)}: {escaped(row.title)}</summary>"
         yield ""
-        yield f"- {_escaped(row.reason)}"
+        yield f"- {escaped(row.reason)}"
         for _, sentence, count in row.verdict.failing_checks:
-            yield f"- failed in {counted(count, 'sample')}: {_escaped(sentence)}"
-        yield f"- reproduce: {_code(row.command)}"
+            yield f"- failed in {counted(count, 'sample')}: {escaped(sentence)}"
+        yield f"- reproduce: {code(row.command)}"
         yield ""
         yield "</details>"
         yield ""
@@ -92,13 +85,4 @@ def _conditions(model: ReportModel) -> Iterator[str]:
 
 
 def _bullets(facts: Sequence[tuple[str, str]]) -> Iterator[str]:
-    return (f"- {_escaped(label)}: {_code(value)}" for label, value in facts)
-
-
-def _code(text: str) -> str:
-    return f"<code>{_escaped(text)}</code>"
-
-
-def _escaped(text: str) -> str:
-    shown = _SIGNS.sub(lambda match: f"&#{ord(match[0])};", visible(cut(text, _MAX_TEXT)))
-    return _CALLS.sub(r"\g<0><!-- -->", shown)
+    return (f"- {escaped(label)}: {code(value)}" for label, value in facts)

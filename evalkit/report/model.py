@@ -2,92 +2,55 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.case.model import Case
-from evalkit.playback.faults import fault_text
+from evalkit.distil.coverage import Coverage
+from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_samples
-from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interval
-from evalkit.report.text import (
-    baseline_text,
-    counted,
-    cut,
-    interval_text,
-    json_text,
-    p_text,
-    rate_text,
-)
+from evalkit.report.history import History, build_history
+from evalkit.report.reproduce import reproduce
+from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, build_row, is_loud
+from evalkit.report.text import cost_text, counted, cut, json_text
+from evalkit.report.trend import draw_trend
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
+from evalkit.verdict.baseline import BaselineInfo
+from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 
-__all__ = ["Key", "Notice", "ReportModel", "Row", "Section", "Tally", "build_report"]
-
-Key: TypeAlias = Literal["fail", "regressed", "inconclusive", "flaky", "improved", "pass", "gate"]
-"""What a row can be filtered by."""
+__all__ = ["Background", "Facet", "Notice", "ReportModel", "Section", "Tally", "build_report"]
 
 _DETAILED_CASES = 200
 """Cases told in full at most, the most urgent first: the rest of a broken run tells nothing new."""
 _PAGE_CHARACTERS = 2_500_000
 _VALUES_A_CASE = 40
-_SENTENCE = 600
 _QUIET_SHOWN = 20
-"""Passing rows of a section beyond this number are folded."""
+"""Passing permanent gates beyond this number are folded."""
+_FACET_VALUES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One case.
+class Background:
+    """What a run is seen against.
 
     Attributes:
-        anchor: the fragment that leads to it, ``case=ID``.
-        reason: why the verdict is what it is, one sentence.
-        keys: what it can be filtered by.
-        word: the verdict in a word.
-        remarks: what else there is to say of it in words, such as ``regressed``.
-        counts: the samples in words.
-        rate, interval, baseline, base_interval, p_raw, p_adjusted: numbers as text; empty where there is none.
-        href: the incident's link where it is a web address.
-        detail: None where the case is told in short.
-        command: what reproduces it.
+        nights: the suite's earlier runs, oldest first; this run's own night is passed over.
+        baseline: where the baseline comes from.
+        coverage: of the run's cases.
     """
 
-    verdict: CaseVerdict
-    samples: tuple[Sample, ...]
-    anchor: str
-    title: str
-    reason: str
-    keys: tuple[Key, ...]
-    word: str
-    remarks: tuple[str, ...]
-    counts: str
-    rate: str
-    interval: str
-    baseline: str
-    base_interval: str
-    p_raw: str
-    p_adjusted: str
-    dots: Dots
-    picture: IntervalPicture
-    href: str
-    command: str
-    detail: Detail | None = None
+    nights: Sequence[Night] = ()
+    baseline: BaselineInfo | None = None
+    coverage: Coverage | None = None
 
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing about the case asks for attention."""
-        return "pass" in self.keys and not {"flaky", "regressed"} & set(self.keys)
 
-    @property
-    def duration_s(self) -> float:
-        """Seconds of all its samples."""
-        return sum(sample.duration_s for sample in self.samples)
+NO_BACKGROUND = Background()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +88,15 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class Facet:
+    """What rows can be chosen by from a list: ``tag``, ``signature`` or ``owner``; (value, number of cases)."""
+
+    key: str
+    label: str
+    values: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReportModel:
     """The page.
 
@@ -132,6 +104,8 @@ class ReportModel:
         headline: the decision in words.
         reason: why, one sentence; where there are several reasons it counts them, and the notices tell them.
         summary: what was run, one sentence.
+        compared: what it is compared with, one sentence.
+        notes: what a reader of the numbers should know.
         conditions: the manifest as (label, value).
     """
 
@@ -142,10 +116,15 @@ class ReportModel:
     headline: str
     reason: str
     summary: str
+    compared: str
     blocking: tuple[Notice, ...]
     inconclusive: tuple[Notice, ...]
+    notes: tuple[str, ...]
     tallies: tuple[Tally, ...]
+    facets: tuple[Facet, ...]
     sections: tuple[Section, ...]
+    history: History
+    coverage: CoverageView | None
     conditions: tuple[tuple[str, str], ...]
 
     @property
@@ -166,18 +145,14 @@ _SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("regressed", "Regressions", "shown to be worse than the baseline"),
     ("failing", "Failing", "not permanent: they block nothing"),
     ("inconclusive", "Inconclusive", "too few results to tell"),
+    ("degraded", "Degraded within margin", "worse than the baseline by less than the suite allows"),
     ("flaky", "Flaky", "pass, though some samples fail"),
+    ("fixed", "Fixed", "shown to be better than the baseline"),
     ("rest", "Passing", ""),
 )
-_LABELS: tuple[tuple[Key, str], ...] = (
-    ("gate", "permanent gates"),
-    ("fail", "fail"),
-    ("regressed", "regressed"),
-    ("inconclusive", "inconclusive"),
-    ("flaky", "flaky"),
-    ("improved", "improved"),
-    ("pass", "pass"),
-)
+_ORDER = {key: at for at, (key, _, _) in enumerate(_SECTIONS)}
+_WORDS = {"FAIL": 0, "INCONCLUSIVE": 1, "DEGRADED_WITHIN_MARGIN": 2, "PASS": 3}
+_BY_WORD = {"FAIL": "failing", "INCONCLUSIVE": "inconclusive", "DEGRADED_WITHIN_MARGIN": "degraded"}
 
 
 def build_report(
@@ -188,24 +163,30 @@ def build_report(
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
     account: Account = NOTHING_SPENT,
+    background: Background = NO_BACKGROUND,
+    *,
+    notices: Sequence[str] = (),
 ) -> ReportModel:
     """The page's content.
 
     Args:
         samples: by case id, in the order of their index.
         cases: by id; only those that are told in full are asked for.
-        account: what the run spent.
         traces: digests to the replayed traces, as far as they were kept; called once.
+        account: what the run spent.
+        notices: what a reader of the run's numbers should know (`verdict.notices`).
     """
     ordered = sorted(verdicts, key=_urgency)
-    loud = [verdict.case_id for verdict in ordered if _loud(verdict)][:_DETAILED_CASES]
+    loud = [verdict.case_id for verdict in ordered if is_loud(verdict)][:_DETAILED_CASES]
     details = _details(loud, samples, cases, traces)
+    nights = [night for night in background.nights if night.run_id != manifest.run_id]
     rows = [
-        _row(
+        build_row(
             verdict,
-            tuple(samples.get(verdict.case_id, ())),
+            samples.get(verdict.case_id, ()),
+            reproduce(verdict, manifest.suite),
             details.get(verdict.case_id),
-            _command(verdict, manifest.suite),
+            draw_trend(verdict.case_id, nights, (verdict.passed, verdict.n)),
         )
         for verdict in ordered
     ]
@@ -217,11 +198,16 @@ def build_report(
         decision=decision,
         headline=_HEADLINES[decision.outcome],
         reason=_reason(decision),
-        summary=_summary(rows),
+        summary=_summary(rows, manifest),
+        compared=_compared(background.baseline, rows),
         blocking=_notices(decision.blocking, anchors),
         inconclusive=_notices(decision.inconclusive, anchors),
-        tallies=tuple(_tally(key, label, rows) for key, label in _LABELS),
+        notes=tuple(cut(notice, SENTENCE) for notice in notices),
+        tallies=tuple(_tally(key, label, rows) for key, label in KEY_LABELS),
+        facets=tuple(_facets(ordered)),
         sections=tuple(_sections(rows)),
+        history=build_history(nights, manifest, verdicts, decision, background.baseline),
+        coverage=None if background.coverage is None else view_coverage(background.coverage),
         conditions=(*_conditions(manifest), *_spent(account)),
     )
 
@@ -236,6 +222,22 @@ def _spent(account: Account) -> Iterator[tuple[str, str]]:
 def _tally(key: Key, label: str, rows: Sequence[Row]) -> Tally:
     count = sum(key in row.keys for row in rows)
     return Tally(key, label.removesuffix("s") if count == 1 and key == "gate" else label, count)
+
+
+def _facets(verdicts: Sequence[CaseVerdict]) -> Iterator[Facet]:
+    """Lists to choose from; one value for all cases is no choice."""
+    for key, label, values in (
+        ("tag", "tags", (tag for verdict in verdicts for tag in verdict.tags)),
+        ("signature", "signatures", (verdict.signature for verdict in verdicts)),
+        ("owner", "owners", (verdict.owner for verdict in verdicts)),
+    ):
+        found = _counted(values)
+        if len(found) > 1 or (found and found[0][1] < len(verdicts)):
+            yield Facet(key, label, tuple(found[:_FACET_VALUES]))
+
+
+def _counted(values: Iterable[str]) -> list[tuple[str, int]]:
+    return sorted(Counter(value for value in values if value).items(), key=lambda item: (-item[1], item[0]))
 
 
 def _details(
@@ -256,112 +258,31 @@ def _details(
     }
 
 
-def _command(verdict: CaseVerdict, suite: Mapping[str, Json]) -> str:
-    """What reproduces a case, ready to paste: the version, the target and the mode of the run."""
-    words = ["evalkit", "replay", f"{verdict.case_id}@{verdict.version}"]
-    if suite.get("target"):
-        words += ["--target", str(suite["target"])]
-    model = suite.get("model")
-    if suite.get("mode") != "exact" and isinstance(model, dict):
-        words += ["--mode", str(suite.get("mode")), "--base-url", str(model.get("base_url")), "--reason", "report"]
-        for flag, key in (("--model", "name"), ("--temperature", "temperature")):
-            if model.get(key) is not None:
-                words += [flag, str(model[key])]
-        if model.get("extra_body"):
-            words += ["--extra-body", json.dumps(model["extra_body"])]
-        if model.get("system_prompt") is not None:
-            words += ["--system-prompt", "PROMPT.txt"]
-    faults = suite.get("faults")
-    for fault in faults if isinstance(faults, list) else []:
-        if isinstance(fault, dict):
-            words += ["--fault", fault_text(fault)]
-    return shlex.join(words)
-
-
-def _row(verdict: CaseVerdict, samples: tuple[Sample, ...], detail: Detail | None, command: str) -> Row:
-    keys = _keys(verdict)
-    base = verdict.baseline
-    return Row(
-        verdict=verdict,
-        samples=samples,
-        anchor=f"case={verdict.case_id}",
-        title=cut(verdict.title, 200),
-        reason=cut(verdict.reason, _SENTENCE),
-        keys=keys,
-        word=_WORDS[verdict.verdict],
-        remarks=tuple(_remarks(verdict, keys)),
-        counts=_counts(verdict),
-        rate=rate_text(verdict),
-        interval=interval_text(verdict.low, verdict.high) if verdict.n else "",
-        baseline=baseline_text(base),
-        base_interval=interval_text(base.low, base.high) if base is not None and base.n else "",
-        p_raw=p_text(verdict.p_value),
-        p_adjusted=p_text(verdict.p_adjusted),
-        dots=draw_dots(samples),
-        picture=draw_interval(verdict),
-        href=verdict.link if verdict.link.startswith(("https://", "http://")) else "",
-        command=command,
-        detail=detail,
-    )
-
-
-def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:
-    words: dict[str, Key] = {"FAIL": "fail", "INCONCLUSIVE": "inconclusive", "PASS": "pass"}
-    changes: dict[str, Key] = {"regressed": "regressed", "improved": "improved"}
-    keys = [words[verdict.verdict]]
-    if verdict.change in changes:
-        keys.append(changes[verdict.change])
-    if verdict.passed and verdict.failed:
-        keys.append("flaky")
-    if verdict.permanent:
-        keys.append("gate")
-    return tuple(keys)
-
-
-_WORDS = {"PASS": "Passes", "FAIL": "Fails", "INCONCLUSIVE": "Inconclusive"}
-
-
-def _remarks(verdict: CaseVerdict, keys: Sequence[Key]) -> Iterator[str]:
-    if "flaky" in keys:
-        yield "flaky"
-    yield verdict.change
-    if verdict.deterministic:
-        yield "deterministic"
-
-
-def _counts(verdict: CaseVerdict) -> str:
-    text = f"{verdict.passed:,} of {verdict.n:,} passed" if verdict.n else "no result"
-    lost = [f"{count:,} {word}" for count, word in ((verdict.missed, "missed"), (verdict.errored, "errored")) if count]
-    return ", ".join([text, *lost])
-
-
-def _loud(verdict: CaseVerdict) -> bool:
-    lost = verdict.failed + verdict.missed + verdict.errored
-    return verdict.verdict != "PASS" or verdict.change == "regressed" or lost > 0
-
-
 def _section_of(verdict: CaseVerdict) -> str:
     if verdict.permanent:
         return "gates"
     if verdict.change == "regressed":
         return "regressed"
     if verdict.verdict != "PASS":
-        return "failing" if verdict.verdict == "FAIL" else "inconclusive"
-    return "flaky" if verdict.failed else "rest"
+        return _BY_WORD[verdict.verdict]
+    return "flaky" if verdict.failed else "fixed" if verdict.change == "improved" else "rest"
 
 
 def _urgency(verdict: CaseVerdict) -> tuple[int, int, bool, float, str]:
-    section = [key for key, _, _ in _SECTIONS].index(_section_of(verdict))
-    word = ("FAIL", "INCONCLUSIVE", "PASS").index(verdict.verdict)
     rate = 1.0 if verdict.rate is None else verdict.rate
-    return section, word, verdict.change != "improved", rate, verdict.case_id
+    word = _WORDS[verdict.verdict]
+    return _ORDER[_section_of(verdict)], word, verdict.change != "improved", rate, verdict.case_id
 
 
 def _sections(rows: Sequence[Row]) -> Iterator[Section]:
+    by_section: dict[str, list[Row]] = {}
+    for row in rows:
+        by_section.setdefault(_section_of(row.verdict), []).append(row)
     for key, title, note in _SECTIONS:
-        own = [row for row in rows if _section_of(row.verdict) == key]
+        own = by_section.get(key, [])
         quiet = [row for row in own if row.quiet]
-        folded = quiet if len(quiet) > _QUIET_SHOWN else []
+        room = _QUIET_SHOWN if key != "rest" or len(by_section) == 1 else 0
+        folded = quiet if len(quiet) > room else []
         if own:
             hidden = {row.anchor for row in folded}
             yield Section(key, title, note, tuple(row for row in own if row.anchor not in hidden), tuple(folded))
@@ -369,7 +290,7 @@ def _sections(rows: Sequence[Row]) -> Iterator[Section]:
 
 def _reason(decision: Decision) -> str:
     if len(decision.blocking) + len(decision.inconclusive) < 2:
-        return cut(decision.reason, _SENTENCE)
+        return cut(decision.reason, SENTENCE)
     blocking = len({case_id for case_id, _ in decision.blocking})
     unmeasured = len({case_id for case_id, _ in decision.inconclusive})
     told = [f"{counted(blocking, 'permanent gate')} {'blocks' if blocking == 1 else 'block'}"] if blocking else []
@@ -378,14 +299,29 @@ def _reason(decision: Decision) -> str:
     return f"{', '.join(told)}."
 
 
-def _summary(rows: Sequence[Row]) -> str:
+def _summary(rows: Sequence[Row], manifest: Manifest) -> str:
     count = sum(len(row.samples) for row in rows)
     gates = sum(row.verdict.permanent for row in rows)
-    return f"{counted(len(rows), 'case')}, {counted(gates, 'permanent gate')}, {counted(count, 'sample')}"
+    told = [counted(len(rows), "case"), counted(gates, "permanent gate"), counted(count, "sample")]
+    if manifest.suite.get("mode"):
+        told.append(f"mode {cut(str(manifest.suite['mode']), 40)}")
+    spent = cost_text(sum(row.verdict.cost_usd for row in rows))
+    return ", ".join([*told, spent] if spent else told)
+
+
+def _compared(info: BaselineInfo | None, rows: Sequence[Row]) -> str:
+    """What the run is compared with; a baseline that no case has is none."""
+    if not any(row.verdict.baseline for row in rows):
+        return "Compared with no baseline: what got worse can't be told, only what fails."
+    if info is None:
+        return "Compared with a baseline."
+    reason = f": {info.reason}" if info.reason else ""
+    told = f"Compared with run {info.run_id}, blessed by {info.actor or 'nobody named'} on {info.set_at[:10]}{reason}"
+    return f"{cut(told, SENTENCE).rstrip('.')}."
 
 
 def _notices(found: Sequence[tuple[str, str]], anchors: Mapping[str, str]) -> tuple[Notice, ...]:
-    return tuple(Notice(case_id, cut(sentence, _SENTENCE), anchors.get(case_id, "")) for case_id, sentence in found)
+    return tuple(Notice(case_id, cut(sentence, SENTENCE), anchors.get(case_id, "")) for case_id, sentence in found)
 
 
 def _conditions(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -395,9 +331,19 @@ def _conditions(manifest: Manifest) -> Iterator[tuple[str, str]]:
         if value:
             yield label, value
     for key, setting in manifest.suite.items():
-        if setting not in (None, "", [], {}):
-            yield f"suite {key}", cut(json_text(setting), 300)
-    for key, fact in manifest.environment.items():
+        if text := _setting(setting):
+            yield f"suite {key}", cut(text, 300)
+    facts: Mapping[str, Any] = manifest.environment
+    for key, fact in facts.items():
         yield key, cut(json_text(fact), 300)
     if manifest.layers:
         yield "kept from the world by", ", ".join(manifest.layers)
+
+
+def _setting(value: Json) -> str:
+    """A setting as text; empty for one that says nothing. Of a table what it sets."""
+    if value in (None, "", [], {}) or value is False:
+        return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {text}" for key, item in value.items() if (text := _setting(item)))
+    return json_text(value)

@@ -6,7 +6,21 @@ from evalkit.canonical import Json, canonical
 from evalkit.errors import InputError
 from evalkit.verdict.model import BaselineRow, CaseVerdict
 
-__all__ = ["baseline_text", "counted", "cut", "interval_text", "json_text", "p_text", "percent", "rate_text"]
+__all__ = [
+    "MAX_TEXT",
+    "baseline_text",
+    "cost_text",
+    "counted",
+    "cut",
+    "interval_text",
+    "json_text",
+    "p_text",
+    "percent",
+    "rate_text",
+]
+
+MAX_TEXT = 2_400
+"""No text of a page is longer than this, in characters, whatever the model holds."""
 
 
 def percent(share: float) -> str:
@@ -43,6 +57,13 @@ def p_text(p: float | None) -> str:
     if p is None:
         return ""
     return "<0.001" if p < 0.001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+
+
+def cost_text(usd: float) -> str:
+    """Dollars with two significant digits at least; empty for none."""
+    if not usd:
+        return ""
+    return f"${usd:,.2f}" if usd >= 1 else "<$0.0001" if usd < 0.0001 else f"${usd:.2g}"
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evalkit.canonical import Json
 from evalkit.report.align import Line, align, step_key
 from evalkit.report.text import counted, cut, json_text
-from evalkit.trace.model import USER_MESSAGE, Step
+from evalkit.trace.model import USER_MESSAGE, Step, Trace
 
 __all__ = ["Cell", "Text", "Trajectory", "TrajectoryLine", "build_trajectory", "step_texts"]
 
@@ -68,30 +68,40 @@ class Trajectory:
 
     Attributes:
         columns: headings.
+        kind: what differs first, such as ``argument`` (see `trace.diff.Difference`); empty where nothing does.
         divergence: one sentence: where the failing replay parts from the passing one, or else from the incident.
-        parts: whether they part at all.
+        answers: what each run answered in the end; empty where none did.
     """
 
     columns: tuple[str, ...]
     lines: tuple[TrajectoryLine, ...]
+    kind: str
     divergence: str
-    parts: bool
+    answers: tuple[Text | None, ...] = ()
+
+    @property
+    def parts(self) -> bool:
+        """Whether the runs part at all."""
+        return bool(self.kind)
 
 
-def build_trajectory(runs: Sequence[tuple[str, Sequence[Step]]], text_limit: int) -> Trajectory:
+def build_trajectory(runs: Sequence[tuple[str, Trace]], text_limit: int) -> Trajectory:
     """The table of the incident, the failing replay and the passing replay, as far as there are any.
 
     Args:
-        runs: (heading, steps), the incident first, then the replay under examination.
+        runs: (heading, trace), the incident first, then the replay under examination.
         text_limit: characters of a value beyond which even the text on demand is cut.
     """
-    lines = align([steps[:MAX_STEPS] for _, steps in runs])
-    at, sentence = _divergence(lines, [heading for heading, _ in runs])
+    lines = align([trace.steps[:MAX_STEPS] for _, trace in runs])
+    columns = tuple(heading for heading, _ in runs)
+    at, kind, sentence = _divergence(lines, columns)
+    if at is None and len(runs) > 1:
+        kind, sentence = _ended(runs) or (kind, sentence)
     shown = tuple(_shown(lines, at, text_limit))
-    left_out = sum(max(len(steps) - MAX_STEPS, 0) for _, steps in runs)
+    left_out = sum(max(len(trace.steps) - MAX_STEPS, 0) for _, trace in runs)
     if left_out:
         shown = (*shown, TrajectoryLine(gap=left_out))
-    return Trajectory(tuple(heading for heading, _ in runs), shown, sentence, at is not None)
+    return Trajectory(columns, shown, kind, sentence, _answers(runs, text_limit))
 
 
 def step_texts(step: Step) -> tuple[str, str]:
@@ -103,38 +113,73 @@ def step_texts(step: Step) -> tuple[str, str]:
     return json_text(step.input), json_text(step.output)
 
 
-def _divergence(lines: Sequence[Line], columns: Sequence[str]) -> tuple[int | None, str]:
+def _divergence(lines: Sequence[Line], columns: Sequence[str]) -> tuple[int | None, str, str]:
+    """Where the compared runs part first, in what, and a sentence."""
     if len(columns) < 2:
-        return None, "no replay's steps were kept"
-    other = 2 if len(columns) > 2 else 0
+        return None, "", "no replay's steps were kept"
+    other = _other(columns)
     for at, line in enumerate(lines):
         ours, theirs = line[1], line[other]
         if ours is None and theirs is None:
             continue
         if ours is None or theirs is None or not _equal(ours, theirs):
-            return at, f"{columns[1]} parts from the {columns[other]} here: {_how(ours, theirs)}"
-    return None, f"the {columns[1]} takes the same steps as the {columns[other]}"
+            kind, how = _how(ours, theirs)
+            return at, kind, f"{columns[1]} parts from the {columns[other]} here: {how}"
+    return None, "", f"the {columns[1]} takes the same steps as the {columns[other]}"
 
 
-def _how(ours: Step | None, theirs: Step | None) -> str:
+def _other(columns: Sequence[object]) -> int:
+    """What the replay under examination is compared with: the passing replay, or else the incident."""
+    return 2 if len(columns) > 2 else 0
+
+
+def _ended(runs: Sequence[tuple[str, Trace]]) -> tuple[str, str] | None:
+    """Equal steps, and another end."""
+    (heading, ours), (reference, theirs) = runs[1], runs[_other(runs)]
+    if _end(ours) == _end(theirs):
+        return None
+    return "outcome", f"the {heading} takes the same steps as the {reference}, and ends otherwise"
+
+
+def _end(trace: Trace) -> tuple[str, str]:
+    return ("", f"{trace.error.type}: {trace.error.message}") if trace.error else (json_text(trace.output), "")
+
+
+def _answers(runs: Sequence[tuple[str, Trace]], text_limit: int) -> tuple[Text | None, ...]:
+    ends = [_end(trace) for _, trace in runs]
+    return tuple(_text(answer or error, text_limit) for answer, error in ends) if any(map(any, ends)) else ()
+
+
+def _how(ours: Step | None, theirs: Step | None) -> tuple[str, str]:
+    """The kind of the difference and how it shows."""
+    present = ours or theirs
+    assert present is not None
+    kind = _KINDS.get(present.kind, "tool")
     if theirs is None and ours is not None:
-        return f"a step more, {ours.kind} {ours.name}"
+        return kind, f"a step more, {ours.kind} {ours.name}"
     if ours is None and theirs is not None:
-        return f"a step less, {theirs.kind} {theirs.name}"
+        return kind, f"a step less, {theirs.kind} {theirs.name}"
     assert ours is not None
     assert theirs is not None
     if (ours.kind, ours.name) != (theirs.kind, theirs.name):
-        return f"{ours.kind} {ours.name} instead of {theirs.kind} {theirs.name}"
+        return kind, f"{ours.kind} {ours.name} instead of {theirs.kind} {theirs.name}"
     if step_key(ours) == step_key(theirs):
-        return f"{ours.kind} {ours.name} had another outcome"
+        told = f"{ours.kind} {ours.name} had another outcome"
+        return (kind if kind in ("policy", "citation") else "result"), told
     if ours.kind != "model":
-        return f"{ours.kind} {ours.name} got other arguments"
+        return "argument", f"{ours.kind} {ours.name} got other arguments"
     now, then = _called(ours), _called(theirs)
     if now == then:
-        return f"the model calls {now} with other arguments" if now else "the model answers otherwise"
+        return kind, f"the model calls {now} with other arguments" if now else "the model answers otherwise"
     if now and then:
-        return f"the model calls {now} instead of {then}"
-    return f"the model calls {now} instead of answering" if now else f"the model answers instead of calling {then}"
+        return kind, f"the model calls {now} instead of {then}"
+    return (
+        kind,
+        f"the model calls {now} instead of answering" if now else f"the model answers instead of calling {then}",
+    )
+
+
+_KINDS = {"model": "model decision", "policy": "policy", "approval": "policy", "retrieval": "citation"}
 
 
 def _called(step: Step) -> str:

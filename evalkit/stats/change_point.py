@@ -1,8 +1,9 @@
-"""A series of nights: did the pass rate change at some night, and at which?"""
+"""A series of nights: did the pass rate change at some night, and at which? Once, or several times?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +11,7 @@ from scipy.special import xlogy
 
 from evalkit.errors import InputError
 
-__all__ = ["ChangePoint", "change_point"]
+__all__ = ["ChangePoint", "change_point", "change_points"]
 
 Floats = NDArray[np.float64]
 
@@ -66,6 +67,45 @@ def change_point(
     as_large = np.count_nonzero(_gains(series, n).max(axis=1) >= gain.max() - _SAME)
     before, after = x[:at].sum() / n[:at].sum(), x[at:].sum() / n[at:].sum()
     return ChangePoint(at, float(before), float(after), (1 + int(as_large)) / (1 + draws))
+
+
+def change_points(
+    passed: ArrayLike, runs: ArrayLike, rng: np.random.Generator, *, alpha: float = 0.05, draws: int = 999
+) -> list[ChangePoint]:
+    """All changes of a pass rate in a series, in order: where one is shown, either side is looked at likewise.
+
+    Binary segmentation (Scott and Knott 1974; Vostrikova 1981). Each look has the error `alpha`; a series without any
+    change is looked at once. A short dip between two equal stretches may be missed.
+
+    Args:
+        passed: passes of each entry, in order.
+        runs: runs of each entry.
+        rng: the source of the random series.
+        alpha: a change with a larger p-value is none.
+        draws: see `change_point`.
+
+    Returns:
+        `before` and `after` are the rates between a change and its neighbours.
+
+    Raises:
+        InputError: see `change_point`.
+    """
+    x, n = (np.asarray(values, dtype=np.int64).reshape(-1) for values in (passed, runs))
+    found: dict[int, float] = {}
+    stretches = [(0, len(x))]
+    while stretches:
+        start, stop = stretches.pop()
+        change = change_point(x[start:stop], n[start:stop], rng, draws=draws) if stop - start > 1 else None
+        if change is None or change.p > alpha:
+            continue
+        found[start + change.at] = change.p
+        stretches += [(start, start + change.at), (start + change.at, stop)]
+    ends = [0, *sorted(found), len(x)]
+    rates = [float(x[a:b].sum() / n[a:b].sum()) for a, b in pairwise(ends)] if found else []
+    return [
+        ChangePoint(at, before, after, found[at])
+        for at, (before, after) in zip(ends[1:-1], pairwise(rates), strict=True)
+    ]
 
 
 def _gains(x: NDArray[np.int64], n: NDArray[np.int64]) -> Floats:

@@ -15,7 +15,7 @@ from evalkit.stats.arguments import check_counts, check_share
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.two_sample import regression_cuts
 
-__all__ = ["acceptance_plan", "detectable_drop", "n_for_drop", "regression_power", "zero_failure_bound"]
+__all__ = ["detectable_drop", "n_for_drop", "regression_power", "zero_failure_bound"]
 
 _STEADY = 3
 _HALVINGS = 40
@@ -95,32 +95,6 @@ def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: floa
     return high
 
 
-def acceptance_plan(p_good: float, p_bad: float, alpha: float = 0.05, beta: float = 0.05) -> tuple[int, int]:
-    """The smallest plan "run n times, accept up to c failures" that tells two rates apart.
-
-    Args:
-        p_good: a rate that must be accepted, but for an error of `alpha`.
-        p_bad: a lower rate that must be refused, but for an error of `beta`.
-        alpha: the probability of refusing `p_good`.
-        beta: the probability of accepting `p_bad`.
-
-    Returns:
-        (n, c).
-
-    Raises:
-        InputError: an argument is no share, or `p_bad` is not below `p_good`.
-    """
-    for name, value in (("p_good", p_good), ("p_bad", p_bad), ("alpha", alpha), ("beta", beta)):
-        check_share(name, value)
-    if p_bad >= p_good:
-        raise InputError(f"p_bad {p_bad} is not below p_good {p_good}", cure="give two rates that can be told apart")
-    c = 0
-    # more runs only refuse more: for each c the fewest that refuse the bad rate are the ones that best accept the good
-    while _accepted(n := _fewest_refusing(c, p_bad, beta), c, p_good) < 1 - alpha:
-        c += 1
-    return n, c
-
-
 def zero_failure_bound(n: int, alpha: float = 0.05) -> float:
     """The upper bound, at level 1 - `alpha`, of the failure rate after `n` runs without a failure: 1 - alpha^(1/n).
 
@@ -154,23 +128,3 @@ def _start(p: float, drop: float, alpha: float, power: float, n1: int | None) ->
     if n1 is None:
         return float(2 / variance) - _FEW
     return float(1 / (variance - 1 / n1)) - _FEW if variance * n1 > 1 else inf
-
-
-def _accepted(n: int, c: int, rate: float) -> float:
-    """P(at most c failures in n runs)."""
-    from scipy.special import betainc
-
-    return 1.0 if n <= c else float(betainc(n - c, c + 1, rate))
-
-
-def _fewest_refusing(c: int, p_bad: float, beta: float) -> int:
-    few, enough = c, 2 * c + 2
-    while _accepted(enough, c, p_bad) > beta:
-        few, enough = enough, 2 * enough
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        if _accepted(middle, c, p_bad) > beta:
-            few = middle
-        else:
-            enough = middle
-    return enough

@@ -18,6 +18,7 @@ Stability = Literal["STABLE_PASS", "FLAKY", "STABLE_FAIL", "UNKNOWN"]
 
 _EDGE = 0.05
 _SURE = 0.9
+_FEWEST = 27  # runs that all came out alike before anything is known
 
 
 def pass_hat_k(c: int, n: int, k: int) -> float:
@@ -73,6 +74,8 @@ def stability(x: int, n: int) -> Stability:
         InputError: the counts can't be.
     """
     check_counts(x, n)
+    if x in (0, n) and n < _FEWEST:
+        return "UNKNOWN"
     from scipy.special import betainc
 
     low = float(betainc(x + 0.5, n - x + 0.5, _EDGE))

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_share
+from evalkit.stats.arguments import check_counts, check_share
+from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.multiplicity import Dependence, step_down
 from evalkit.stats.two_sample import fisher_p_many, regression_p_many
 
-__all__ = ["confirmed_p", "suspects"]
+__all__ = ["confirmed_p", "put_aside", "suspects"]
 
 
 def suspects(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, level: float = 0.3) -> NDArray[np.bool_]:
@@ -65,3 +66,27 @@ def confirmed_p(
     margins = np.stack([runs1, runs2, passed1 + passed2], axis=1)
     adjusted[chosen] = step_down(fisher_p_many(passed1, runs1, passed2, runs2), margins, dependence=dependence)
     return adjusted
+
+
+def put_aside(x: int, n: int, runs: int, drawn: float) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Splits a baseline of `x` passes in `n` runs, of which only the counts are known, into two independent ones.
+
+    As if some of the runs had been chosen without regard to what they came to: their passes are hypergeometric, and
+    those of the rest are independent of them, whatever the rate. One part may then screen and the other confirm.
+
+    Args:
+        runs: how many are put aside.
+        drawn: a number from 0 up to 1, drawn uniformly and without regard to the counts.
+
+    Returns:
+        Passes and runs of the part put aside, then of the rest.
+
+    Raises:
+        InputError: counts can't be, or more are put aside than there are.
+    """
+    check_counts(x, n)
+    check_counts(runs, n)
+    least, mass = passes_pmf(n - runs, runs, x)
+    at = int(np.searchsorted(np.cumsum(mass), drawn, side="right"))
+    passed = least + min(at, len(mass) - 1)
+    return (passed, runs), (x - passed, n - runs)

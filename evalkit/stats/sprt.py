@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalkit.errors import InputError
+from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
-from evalkit.stats.power import acceptance_plan
 from evalkit.stats.stopping import StoppingPlan
 
 __all__ = ["sprt_plan", "wald_bound"]

@@ -22,7 +22,15 @@ from evalkit.stats.lattice import lower_tail
 from evalkit.stats.mover import mover
 from evalkit.stats.sign_flip import Alternative
 
-__all__ = ["cluster_t_interval", "cmh_p", "detectable_difference", "differences", "this_suite_interval"]
+__all__ = [
+    "cluster_t_interval",
+    "cmh_p",
+    "detectable_difference",
+    "differences",
+    "effective_runs",
+    "suite_rate",
+    "this_suite_interval",
+]
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -82,8 +90,34 @@ def this_suite_interval(
         InputError: counts can't be, there are no cases, or a case has no runs in one arm.
     """
     check_share("level", level)
-    (p1, runs1), (p2, runs2) = [_effective(passed, runs) for passed, runs in _arms(x1, n1, x2, n2)]
+    (p1, runs1), (p2, runs2) = effective_runs(x1, n1, x2, n2)
     return mover(p1, wilson(p1 * runs1, runs1, level), p2, wilson(p2 * runs2, runs2, level))
+
+
+def suite_rate(x: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
+    """The mean of the cases' pass rates in one arm, with Wilson's interval at its effective number of runs.
+
+    The cases are fixed and each weighs the same, however many runs it had.
+
+    Raises:
+        InputError: counts can't be, there are no cases, or a case has no runs.
+    """
+    check_share("level", level)
+    ((passed, runs), _) = _arms(x, n, x, n)
+    mean, effective = _effective(passed, runs)
+    return mean, *wilson(mean * effective, effective, level)
+
+
+def effective_runs(
+    x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Per arm the mean of the cases' rates, and the number of runs of one case that would vary as much as that mean.
+
+    Raises:
+        InputError: counts can't be, there are no cases, or a case has no runs in one arm.
+    """
+    first, second = _arms(x1, n1, x2, n2)
+    return _effective(*first), _effective(*second)
 
 
 def cluster_t_interval(

@@ -2,25 +2,39 @@
 
 name = "release"
 target = "agent:run"          # without it, each case's own; a program or service as docs/gateway.md says
-samples = 20
+samples = 75                  # at most; without it the policy's plan says how many
+sequential = true             # false: all samples are taken, however clear the first ones are
+screening = true              # without it, above some hundred cases with a baseline
+pass_k = [4]
 mode = "live-model"           # or "exact", "model-swap", "prompt-swap", "simulation"
 strict = false                # true: calls must come in the recorded order
 sandbox = true                # in forks that the kernel confines, on Linux
+history = true                # whole runs are kept in the suite's history
 [select]
 gate = true                   # or ids = ["refund-*"], tags = [...], signatures = [...]
 [policy]
-kind = "zero_failures"        # or "min_rate", with min_rate = 0.9
+kind = "acceptance"           # or "zero_failures", "min_rate", "not_worse"; docs/files.md has the keys of each
+[[policies]]                  # another one for some cases; the first that means a case holds
+select = { tags = ["payments"] }
+kind = "zero_failures"
 [model]
 base_url = "http://127.0.0.1:8000/v1"
 name = "gpt-next"             # for mode model-swap; system_prompt for prompt-swap; temperature, extra_body
 headers = { "x-team" = "${TEAM}" }   # and key_env, tries, timeout_s, concurrency
 [budget]
 calls = 2000                  # and tokens, cost_usd, seconds
+[baseline]                    # of a file: file = "..."; the suite's own without it
+max_age_days = 30             # an older one is stale
+across = ["prompt"]           # what may differ from it (model, provider, prompt, tools), because that is compared
+[affected]                    # what the agent is told today: cases recorded otherwise hold the gate
+prompt = "agent/prompt.txt"   # and tools = "agent/tools.json"
 [[faults]]                    # for mode simulation
 tool = "refund_*"
 kind = "error"                # or timeout, delay, wrong_value, partial_stream
 rate = 0.3
 seed = 7
+[what_if]                     # for mode simulation: answered otherwise than recorded
+confirm_refund = "refused"    # or a value, "@file.json", "module:function"
 [on_miss]                     # what becomes of a call without a recorded answer; "fail" without a rule
 "search_*" = "error"          # or "stub", { stub = VALUE }, "live" (read tools only)
 """
@@ -29,11 +43,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.budget import Budget
@@ -42,7 +56,18 @@ from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.targets.reference import reference_text
-from evalkit.suite.model import ModelEndpoint, Policy, Selection, Suite
+from evalkit.playback.what_if import settled, texts_of_table
+from evalkit.suite.model import (
+    Across,
+    BaselineRules,
+    ModelEndpoint,
+    Policy,
+    PolicyFor,
+    PolicyKind,
+    Selection,
+    Suite,
+)
+from evalkit.suite.sources_file import SourcesFile
 
 __all__ = ["load_suite", "suite_from_json"]
 
@@ -58,11 +83,47 @@ class _SelectFile(_Strict):
     signatures: list[str] = []
 
 
+_Share = Annotated[float, Field(gt=0, lt=1)]
+_Error = Annotated[float, Field(gt=0, lt=0.5)]
+
+
 class _PolicyFile(_Strict):
-    kind: Literal["zero_failures", "min_rate"] = "zero_failures"
-    min_rate: float = Field(default=0.9, gt=0, lt=1)
-    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    kind: PolicyKind = "acceptance"
+    p_good: _Share = 0.99
+    p_bad: _Share = 0.9
+    min_rate: _Share = 0.9
+    margin: _Share = 0.1
+    alpha: _Error = 0.05
+    beta: _Error | None = None
+    batch: int = Field(default=5, ge=1, le=1000)
     max_lost: float = Field(default=0.0, ge=0, lt=1)
+    on_degraded: Literal["block", "pass"] | None = None
+
+    @model_validator(mode="after")
+    def _two_rates(self) -> _PolicyFile:
+        if self.p_bad >= self.p_good:
+            raise ValueError(f"p_bad {self.p_bad} is not below p_good {self.p_good}: no samples tell them apart")
+        return self
+
+    def policy(self) -> Policy:
+        """With the error of PASS that is usual for its kind, where none is given."""
+        given = {name: getattr(self, name) for name in _PolicyFile.model_fields}
+        beta = self.beta if self.beta is not None else _BETA_NOT_WORSE if self.kind == "not_worse" else _BETA
+        return Policy(**{**given, "beta": beta})
+
+
+class _PolicyForFile(_PolicyFile):
+    select: _SelectFile
+
+
+_BETA, _BETA_NOT_WORSE = 0.05, 0.1
+_KEYS_OF_KIND: dict[str, set[str]] = {
+    "acceptance": {"p_good", "p_bad", "beta", "batch"},
+    "zero_failures": {"batch"},
+    "min_rate": {"min_rate", "beta", "batch"},
+    "not_worse": {"margin", "beta", "batch"},
+}
+_KEYS_OF_ALL = {"kind", "alpha", "max_lost", "on_degraded", "select"}
 
 
 class _ModelFile(_Strict):
@@ -102,22 +163,45 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
+_Seconds = Annotated[float, Field(gt=0)]
+
+
+class _BaselineRulesFile(_Strict):
+    max_age_days: float | None = Field(default=None, gt=0)
+    across: list[Literal["model", "provider", "prompt", "tools"]] = []
+
+
+class _BaselineFile(_BaselineRulesFile):
+    file: str = ""
+
+
 class _SuiteFile(_Strict):
     name: str = Field(default="", max_length=80)
     target: str | dict[str, Any] = ""
-    samples: int = Field(default=10, ge=1, le=100_000)
+    samples: int | None = Field(default=None, ge=1, le=100_000)
+    sequential: bool = True
+    screening: bool | None = None
+    pass_k: list[Annotated[int, Field(ge=1, le=1000)]] = [4]
     mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
+    timeouts: dict[str, _Seconds] = {}
+    retries: int = Field(default=2, ge=0, le=10)
+    concurrency: int = Field(default=0, ge=0, le=10_000)
     seed: int = 0
     strict: bool = False
-    baseline: str = ""
+    baseline: str | _BaselineFile = ""
+    baseline_rules: _BaselineRulesFile | None = None  # as a manifest has them
     sandbox: bool = False
     unsafe_replay: bool = False
+    history: bool = True
+    affected: SourcesFile = SourcesFile()
     select: _SelectFile = _SelectFile()
     policy: _PolicyFile = _PolicyFile()
+    policies: list[_PolicyForFile] = []
     model: _ModelFile | None = None
     faults: list[_FaultFile] = []
+    what_if: dict[str, Any] | list[str] = {}
     on_miss: dict[str, Any] | list[dict[str, Any]] = {}
     budget: _BudgetFile = _BudgetFile()
     prices: list[_PriceFile] = []  # the settings', as a manifest holds them
@@ -144,6 +228,7 @@ def load_suite(
         raise ConfigError("there is no such suite", where, "evalkit init, or pass the path of a suite") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", where, "correct the file") from None
+    _check_policy_keys(body, where)
     body.setdefault("name", Path(path).stem)
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     asked = {**body, **given}
@@ -173,27 +258,68 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
     declared = tuple(Fault(**dict(fault)) for fault in file.faults)
     _check_mode(file, where)
     check_faults(declared, live=file.model is not None)
-    select = file.select
     return Suite(
         name=file.name,
         target=reference_text(file.target),
         samples=file.samples,
         mode=file.mode,
-        select=Selection(tuple(select.ids), tuple(select.tags), select.gate, tuple(select.signatures)),
-        policy=Policy(file.policy.kind, file.policy.min_rate, file.policy.alpha, file.policy.max_lost),
+        select=_selection(file.select),
+        policy=file.policy.policy(),
+        policies=tuple(PolicyFor(_selection(one.select), one.policy()) for one in file.policies),
+        sequential=file.sequential,
+        screening=file.screening,
+        pass_k=tuple(file.pass_k),
         keep_traces=file.keep_traces,
         timeout_s=file.timeout_s,
+        timeouts=file.timeouts,
+        retries=file.retries,
+        concurrency=file.concurrency,
         seed=file.seed,
         strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
-        baseline=file.baseline,
+        baseline=file.baseline if isinstance(file.baseline, str) else file.baseline.file,
+        baseline_rules=_baseline_rules(file),
         faults=declared,
+        what_if=_supposed(file.what_if, where),
         on_miss=_rules(file.on_miss, where),
         budget=Budget(**dict(file.budget)),
         prices=tuple(Price(**dict(price)) for price in file.prices),
         sandbox=file.sandbox,
         unsafe_replay=file.unsafe_replay,
+        history=file.history,
+        affected=file.affected.sources(),
     )
+
+
+def _baseline_rules(file: _SuiteFile) -> BaselineRules:
+    """Of the file's table, or as a manifest has them; what a mode swaps is what the comparison is about."""
+    given = file.baseline if isinstance(file.baseline, _BaselineFile) else file.baseline_rules
+    rules = BaselineRules() if given is None else BaselineRules(given.max_age_days, tuple(given.across))
+    swapped: dict[str, tuple[Across, ...]] = {"model-swap": ("model", "provider"), "prompt-swap": ("prompt",)}
+    new = [kind for kind in swapped.get(file.mode, ()) if kind not in rules.across]
+    return replace(rules, across=(*rules.across, *new))
+
+
+def _selection(file: _SelectFile) -> Selection:
+    return Selection(tuple(file.ids), tuple(file.tags), file.gate, tuple(file.signatures))
+
+
+def _check_policy_keys(body: Mapping[str, Any], where: str) -> None:
+    """Refuses what a policy of that kind would not look at, and a policy that would mean no case or every one."""
+    tables = [("policy", body.get("policy", {}))]
+    several = body.get("policies", [])
+    tables += [(f"policies.{at}", table) for at, table in enumerate(several if isinstance(several, list) else [])]
+    for name, table in tables:
+        if not isinstance(table, dict) or table.get("kind", "acceptance") not in _KEYS_OF_KIND:
+            continue  # said with the other faults of the file
+        kind = table.get("kind", "acceptance")
+        for key in sorted(set(table) - _KEYS_OF_KIND[kind] - _KEYS_OF_ALL):
+            kinds = [one for one, keys in _KEYS_OF_KIND.items() if key in keys]
+            if kinds:
+                cure = f'leave it out, or take kind = "{kinds[0]}"'
+                raise ConfigError(f"{name}: {key} means nothing to kind {kind}", where, cure)
+        if name != "policy" and table.get("select") == {}:
+            raise ConfigError(f"{name}: select is empty", where, 'say whom it is for: select = { ids = ["refund-*"] }')
 
 
 def _rules(given: dict[str, Any] | list[dict[str, Any]], where: str) -> tuple[MissRule, ...]:
@@ -203,11 +329,18 @@ def _rules(given: dict[str, Any] | list[dict[str, Any]], where: str) -> tuple[Mi
     return tuple(MissRule(**rule) for rule in given)
 
 
+def _supposed(given: dict[str, Any] | list[str], where: str) -> tuple[str, ...]:
+    """Of a file's table, or as flags and manifests list them; checked, but for functions, which workers load."""
+    return tuple(map(settled, texts_of_table(given, where) if isinstance(given, dict) else given))
+
+
 def _check_mode(file: _SuiteFile, where: str) -> None:
     """A suite does what its mode says, and nothing else."""
-    if (file.mode == "simulation") != bool(file.faults):
-        cure = 'use mode = "simulation"' if file.faults else 'add [[faults]] tool = "NAME", kind = "error"'
-        raise ConfigError(f"mode {file.mode} with {len(file.faults)} faults", where, cure)
+    if (file.mode == "simulation") != bool(file.faults or file.what_if):
+        counts = f"{len(file.faults)} faults and {len(file.what_if)} counterfactuals"
+        cure = 'add [[faults]] tool = "NAME", kind = "error", or [what_if] NAME = "refused"'
+        cure = 'use mode = "simulation"' if file.faults or file.what_if else cure
+        raise ConfigError(f"mode {file.mode} with {counts}", where, cure)
     for mode, key in (("model-swap", "name"), ("prompt-swap", "system_prompt")):
         if file.mode == mode and getattr(file.model, key, None) is None:
             raise ConfigError(f"mode {mode} changes nothing", where, f"add {key} to [model]")

@@ -1,14 +1,14 @@
 """The journal of a run: one fsynced line a finished item, so that a killed run loses only what was under way.
 
-Line: ``{"tally": {...}, "samples": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the JSON text of
-`playback.kept`. Only the controller writes it. A torn last line is ignored; a broken line elsewhere is an integrity
-error.
+Line: ``{"cost_usd": 0.0, "seen": [...], "samples": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the
+JSON text of `playback.kept`, `seen` tells of each sample what `suite.seen` needs. Only the controller writes it. A torn
+last line is ignored; a broken line elsewhere is an integrity error.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +17,14 @@ from typing import Any
 import orjson
 
 from evalkit.errors import IntegrityError
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.disk import disk_fault
+from evalkit.suite.model import Sample
+from evalkit.suite.seen import seen_json
 
-__all__ = ["JOURNAL_NAME", "Journal", "KeptTrace", "encode_batch", "read_journal", "sample_from_json", "tally_of"]
+__all__ = ["JOURNAL_NAME", "Head", "Journal", "KeptTrace", "encode_batch", "head_of", "read_heads"]
 
 JOURNAL_NAME = "journal.jsonl"
+_LOOK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,39 +47,61 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         self._path = folder / JOURNAL_NAME
         _cut_torn_line(self._path)
-        self._file = open(self._path, "ab")  # noqa: SIM115  # held open for the run, closed by `close`
+        self._file: int | None = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._size = os.fstat(self._file).st_size
 
-    def append(self, batch: bytes) -> None:
-        """Adds one line (without its newline).
+    def append(self, *batches: bytes) -> None:
+        """Adds lines (without their newlines), all of them by one writing.
 
         Raises:
-            OSError: the disk is full or gone; the run stops and can be resumed.
+            DiskFault: the disk is full or gone; what was appended before is whole, and the run can be resumed.
         """
-        self._file.write(batch + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        data = b"".join(line for batch in batches for line in (batch, b"\n"))
+        assert self._file is not None
+        try:
+            _write(self._file, data)
+            os.fsync(self._file)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, self._size)
+            raise disk_fault(error, self._path) from None
+        self._size += len(data)
 
     def close(self) -> None:
         """Closes the file."""
-        self._file.close()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def encode_batch(samples: Sequence[Sample], traces: Sequence[KeptTrace]) -> bytes:
     """A batch as a journal line."""
-    counts: dict[str, float] = dict(Counter(sample.outcome for sample in samples))
-    counts["cost_usd"] = sum(sample.cost_usd for sample in samples)
-    return orjson.dumps({"tally": counts, "samples": samples, "traces": traces})
+    cost = sum(sample.cost_usd for sample in samples)
+    return orjson.dumps({"cost_usd": cost, "seen": seen_json(samples), "samples": samples, "traces": traces})
 
 
-def tally_of(batch: bytes) -> dict[str, float]:
-    """A line's counts by outcome, and its cost, without reading the rest of the line."""
-    start = len(b'{"tally":')
-    counts: dict[str, float] = orjson.loads(batch[start : batch.index(b"}") + 1])
-    return counts
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A journal line's beginning: all that the controller needs to know of a batch.
+
+    Attributes:
+        seen: see `suite.seen.seen_json`.
+    """
+
+    cost_usd: float
+    seen: Sequence[Sequence[Any]]
 
 
-def read_journal(folder: Path) -> Iterator[list[Sample]]:
-    """The samples of each batch of a run.
+_AFTER_HEAD = b',"samples":['
+
+
+def head_of(batch: bytes) -> Head:
+    """A line's head, without reading the rest; a quoted text can't hold what ends it."""
+    return Head(**orjson.loads(batch[: batch.index(_AFTER_HEAD)] + b"}"))
+
+
+def read_heads(folder: Path) -> Iterator[Head]:
+    """The heads of a run's journal, its lines read whole.
 
     Raises:
         IntegrityError: a line that is not the last is broken.
@@ -89,20 +114,19 @@ def read_journal(folder: Path) -> Iterator[list[Sample]]:
             if not line.endswith(b"\n"):
                 return
             try:
-                yield [sample_from_json(sample) for sample in orjson.loads(line)["samples"]]
+                body = orjson.loads(line)
+                yield Head(body["cost_usd"], body["seen"])
             except (ValueError, KeyError, TypeError) as error:
                 raise IntegrityError(
                     f"the journal is broken: {error}", f"{path}:{number}", "start the run again without --resume"
                 ) from None
 
 
-def sample_from_json(body: dict[str, Any]) -> Sample:
-    """The sample of its JSON form; TypeError for an unknown or missing field."""
-    checks = tuple(
-        SampleCheck(check["check"], check["gating"], check["passed"], check["reason"], tuple(check["steps"]))
-        for check in body["checks"]
-    )
-    return Sample(**{**body, "checks": checks, "misses": tuple(body["misses"])})
+def _write(file: int, data: bytes) -> None:
+    """All of it: the system may take less at a time."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(file, rest) :]
 
 
 def _cut_torn_line(path: Path) -> None:
@@ -110,7 +134,12 @@ def _cut_torn_line(path: Path) -> None:
     if not path.exists():
         return
     with open(path, "rb+") as file:
-        data = file.read()
-        whole = data.rfind(b"\n") + 1
-        if whole != len(data):
+        end = file.seek(0, os.SEEK_END)
+        at, whole = end, 0
+        while at > 0 and not whole:  # from the end: a journal may be larger than the memory
+            start = max(0, at - _LOOK_BYTES)
+            file.seek(start)
+            found = file.read(at - start).rfind(b"\n")
+            at, whole = start, start + found + 1 if found >= 0 else 0
+        if whole != end:
             file.truncate(whole)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil
 
+from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 
-__all__ = ["Item", "Portion", "plan_items", "split_item"]
+__all__ = ["Item", "Portion", "plan_again", "plan_items", "split_item"]
 
 _ITEMS_A_WORKER = 12
 """Small enough that no worker idles long at the end, large enough that an item's own cost does not show."""
@@ -16,12 +17,18 @@ _ITEMS_A_WORKER = 12
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Some samples of one case."""
+    """Some samples of one case.
+
+    Attributes:
+        samples: their indices.
+        attempt: 1, or more where the replays before were errored.
+    """
 
     path: str
     case_id: str
     version: int
     samples: tuple[int, ...]
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +45,67 @@ class Item:
 
 
 def plan_items(
-    cases: Sequence[CaseRef], samples: int, workers: int, done: Collection[tuple[str, int]] = ()
+    cases: Sequence[CaseRef], wanted: Mapping[str, int], workers: int, done: Seen | None = None
 ) -> list[Item]:
     """The items of a run.
 
     An item is a case with its samples; tiny cases share an item, and a case with many samples among few is spread.
 
     Args:
-        samples: replays a case.
+        wanted: by case id, how many samples there should be.
         workers: how many will work at once.
-        done: (case id, sample) that a journal already holds.
+        done: what a journal already holds.
     """
-    left = [(case, tuple(i for i in range(samples) if (case.id, i) not in done)) for case in cases]
-    total = sum(len(indices) for _, indices in left)
+    left = [
+        (case, tuple(i for i in range(wanted[case.id]) if done is None or not done.has(case.id, i)), 1)
+        for case in cases
+    ]
+    return _items(left, workers)
+
+
+def plan_again(
+    cases: Sequence[CaseRef], wanted: Mapping[str, int], workers: int, done: Seen, retries: int
+) -> list[Item]:
+    """The items of errored samples that may be replayed once more.
+
+    Args:
+        retries: how often a sample may be replayed after its first attempt.
+    """
+    left: list[tuple[CaseRef, tuple[int, ...], int]] = []
+    for case in cases:
+        attempts = done.errored(case.id)
+        by_attempt: dict[int, list[int]] = {}
+        for index, attempt in sorted(attempts.items()):
+            if index < wanted[case.id] and attempt <= retries:
+                by_attempt.setdefault(attempt + 1, []).append(index)
+        left += [(case, tuple(indices), attempt) for attempt, indices in by_attempt.items()]
+    return _items(left, workers)
+
+
+def split_item(item: Item, first_number: int, done: Seen) -> list[Item]:
+    """One item a sample: what is done with an item whose worker died, so that only the guilty sample is lost.
+
+    Args:
+        done: the samples that the worker had handed in before.
+    """
+    singles = [
+        replace(portion, samples=(sample,))
+        for portion in item.portions
+        for sample in portion.samples
+        if not done.has(portion.case_id, sample, portion.attempt)
+    ]
+    return [Item(first_number + at, (single,)) for at, single in enumerate(singles)]
+
+
+def _items(left: Sequence[tuple[CaseRef, tuple[int, ...], int]], workers: int) -> list[Item]:
+    total = sum(len(indices) for _, indices, _ in left)
     size = max(1, ceil(total / (workers * _ITEMS_A_WORKER)))
     portions = [
-        Portion(case.path, case.id, case.version, indices[start : start + size])
-        for case, indices in left
+        Portion(case.path, case.id, case.version, indices[start : start + size], attempt)
+        for case, indices, attempt in left
         for start in range(0, len(indices), size)
     ]
     return _packed(portions, size)
-
-
-def split_item(item: Item, first_number: int) -> list[Item]:
-    """One item a sample: what is done with an item whose worker died, so that only the guilty sample is lost."""
-    singles = [
-        Portion(portion.path, portion.case_id, portion.version, (sample,))
-        for portion in item.portions
-        for sample in portion.samples
-    ]
-    return [Item(first_number + at, (single,)) for at, single in enumerate(singles)]
 
 
 def _packed(portions: Sequence[Portion], size: int) -> list[Item]:

@@ -1,15 +1,19 @@
 """A finished run's tables: ``samples.parquet``, a row a sample, and ``traces.parquet``, a row a kept replay.
 
 ``traces.parquet`` names each replay by the digest that its samples carry, so equal replays are stored once; its column
-``trace`` is the JSON of `playback.kept`.
+``trace`` is the JSON of `playback.kept`. Samples that infrastructure spoiled and that were replayed again stand in
+``attempts.parquet``, in the form of ``samples.parquet``; it is there only where there were any.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pj
@@ -17,14 +21,25 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
-from evalkit.suite.journal import JOURNAL_NAME
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.disk import on_disk, to_disk
+from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
+from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.trace.model import Trace
 
-__all__ = ["SAMPLES_NAME", "TRACES_NAME", "read_samples", "read_traces", "write_results"]
+__all__ = [
+    "ATTEMPTS_NAME",
+    "SAMPLES_NAME",
+    "TRACES_NAME",
+    "read_attempts",
+    "read_lines",
+    "read_samples",
+    "read_traces",
+    "write_results",
+]
 
 SAMPLES_NAME = "samples.parquet"
 TRACES_NAME = "traces.parquet"
+ATTEMPTS_NAME = "attempts.parquet"
 
 _CHECKS = pa.list_(
     pa.struct(
@@ -36,6 +51,14 @@ _CHECKS = pa.list_(
             ("steps", pa.list_(pa.int32())),
         ]
     )
+)
+_SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
+_SERVED = pa.struct(
+    [
+        *((name, pa.list_(pa.string())) for name in _SERVED_LISTS),
+        ("cached_tokens", pa.int64()),
+        ("answers", pa.string()),
+    ]
 )
 _SAMPLE_SCHEMA = pa.schema(
     [
@@ -54,6 +77,8 @@ _SAMPLE_SCHEMA = pa.schema(
         ("output_tokens", pa.int64()),
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
+        ("attempt", pa.int32()),
+        ("served", _SERVED),
     ]
 )
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
@@ -63,29 +88,81 @@ _LINE_SCHEMA = pa.schema(
         ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
     ]
 )
+_SCHEMAS = {SAMPLES_NAME: _SAMPLE_SCHEMA, ATTEMPTS_NAME: _SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
+_TEXTS = ("case_id", "outcome", "reason", "trace")
+_SHARED = {*_TEXTS, "checks"}
 _CHUNK_BYTES = 16_000_000
+_LINE_ROWS = 500
+_READ_ROWS = 5_000
 
 
-def write_results(folder: Path) -> None:
-    """Writes both tables from the run's journal, in bounded memory; each appears whole or not at all.
+def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
+    """Writes the tables from the run's journal, in bounded memory; each appears whole or not at all.
 
-    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order; readers sort them.
+    Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order, in which the samples
+    were finished; readers sort them, and keep it as a number.
+
+    Args:
+        retried: by case and index, the last attempt of samples that have several; see `Seen.retried`.
 
     Raises:
         IntegrityError: the journal is broken.
+        DiskFault: the disk is full; the journal holds all samples.
     """
-    samples, traces = folder / f".{SAMPLES_NAME}.writing", folder / f".{TRACES_NAME}.writing"
-    with (
-        pq.ParquetWriter(samples, _SAMPLE_SCHEMA, compression="zstd") as sample_writer,
-        pq.ParquetWriter(traces, _TRACE_SCHEMA, compression="zstd") as trace_writer,
-    ):
+    names = [TRACES_NAME, *([ATTEMPTS_NAME] if retried else []), SAMPLES_NAME]  # last: it says that the run is whole
+    writing = {name: folder / f".{name}.writing" for name in names}
+    try:
+        with on_disk(folder / SAMPLES_NAME):
+            _write_tables(folder, writing, retried or {})
+            for name in names:
+                to_disk(writing[name])
+                os.replace(writing[name], folder / name)
+            to_disk(folder)  # the journal is removed next
+    finally:
+        for path in writing.values():
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _write_tables(folder: Path, writing: Mapping[str, Path], retried: Mapping[tuple[str, int], int]) -> None:
+    with ExitStack() as stack:
+        tables = {
+            name: stack.enter_context(pq.ParquetWriter(path, _SCHEMAS[name], compression="zstd"))
+            for name, path in writing.items()
+        }
         written: set[str] = set()
         for chunk in _chunks(folder / JOURNAL_NAME):
             table = _parsed(chunk, folder)
-            sample_writer.write_table(_rows(table, "samples"))
-            trace_writer.write_table(_unwritten(_rows(table, "traces"), written))
-    os.replace(traces, folder / TRACES_NAME)
-    os.replace(samples, folder / SAMPLES_NAME)  # last: its presence says that the run is whole
+            samples = _rows(table, "samples")
+            if retried:
+                samples, before = _last_attempts(samples, retried)
+                tables[ATTEMPTS_NAME].write_table(before)
+            tables[SAMPLES_NAME].write_table(samples)
+            tables[TRACES_NAME].write_table(_unwritten(_rows(table, "traces"), written))
+
+
+def read_lines(folder: Path) -> Iterator[bytes]:
+    """A finished run's tables as the lines of a journal that holds the same, some samples a line."""
+    for name in (ATTEMPTS_NAME, SAMPLES_NAME):
+        path = folder / name
+        if path.exists():
+            with pq.ParquetFile(path) as file:
+                for batch in file.iter_batches(_LINE_ROWS):
+                    yield encode_batch(_samples_of(pa.Table.from_batches([batch])), [])
+    if (folder / TRACES_NAME).exists():
+        with pq.ParquetFile(folder / TRACES_NAME) as file:
+            for batch in file.iter_batches(_LINE_ROWS):
+                yield encode_batch([], [KeptTrace(**row) for row in batch.to_pylist()])
+
+
+def read_attempts(folder: Path) -> list[Sample]:
+    """The replays that infrastructure spoiled and that were done again, in no order; none where there were none.
+
+    Raises:
+        IntegrityError: the file is broken.
+    """
+    path = folder / ATTEMPTS_NAME
+    return _read_rows(path) if path.exists() else []
 
 
 def read_samples(folder: Path) -> dict[str, list[Sample]]:
@@ -98,16 +175,9 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
     path = folder / SAMPLES_NAME
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
-    try:
-        table = _read(path)
-        columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
-        columns["checks"] = _checks_of(table.column("checks").combine_chunks())
-        columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-        found: dict[str, list[Sample]] = {}
-        for values in zip(*(columns[name] for name in _SAMPLE_SCHEMA.names), strict=True):
-            found.setdefault(values[0], []).append(Sample(*values))
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
+    found: dict[str, list[Sample]] = {}
+    for sample in _read_rows(path):
+        found.setdefault(sample.case_id, []).append(sample)
     for samples in found.values():
         samples.sort(key=lambda sample: sample.index)
     return found
@@ -128,21 +198,78 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
     }
 
 
+def _read_rows(path: Path) -> list[Sample]:
+    """All samples of a table, some at a time: as Arrow's columns and plain lists they take several times the memory."""
+    found: list[Sample] = []
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_READ_ROWS, use_threads=False):
+                found += _samples_of(pa.Table.from_batches([batch]), first=len(found))
+        return found
+    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
+
+
+def _samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
+    columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name not in _SHARED}
+    columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
+    columns["checks"] = _checks_of(table.column("checks").combine_chunks())
+    columns["misses"] = [tuple(misses) for misses in columns["misses"]]
+    columns["served"] = [_served(served) for served in columns["served"]]
+    columns["order"] = list(range(first, first + table.num_rows))
+    names = (*_SAMPLE_SCHEMA.names, "order")
+    return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
+
+
+def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) -> tuple[pa.Table, pa.Table]:
+    """The samples' last attempts, and those before."""
+    keys = zip(*(samples.column(name).to_pylist() for name in ("case_id", "index", "attempt")), strict=True)
+    last = [attempt >= retried.get((case_id, index), 1) for case_id, index, attempt in keys]
+    return samples.filter(pa.array(last)), samples.filter(pa.array([not one for one in last]))
+
+
 def _read(path: Path) -> pa.Table:
     """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
 
 
+def _served(body: dict[str, Any] | None) -> Served | None:
+    if body is None:
+        return None
+    lists = {name: tuple(body[name]) for name in _SERVED_LISTS}
+    return Served(**lists, cached_tokens=body["cached_tokens"], answers=body["answers"])
+
+
 def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:
-    """The checks of each sample: fields taken column by column, which is many times faster than row by row."""
+    """The checks of each sample: fields taken column by column, which is many times faster than row by row.
+
+    Equal results are one object: samples of a case mostly have the same.
+    """
     flat = column.flatten()
     fields = [flat.field(name).to_pylist() for name in ("check", "gating", "passed", "reason")]
     steps = [tuple(one) for one in flat.field("steps").to_pylist()]
-    checks = [SampleCheck(*values) for values in zip(*fields, steps, strict=True)]
+    known: dict[tuple[Any, ...], SampleCheck] = {}
+    checks: list[SampleCheck] = []
+    for values in zip(*fields, steps, strict=True):
+        check = known.get(values)
+        if check is None:
+            check = known[values] = SampleCheck(*values)
+        checks.append(check)
     ends = column.offsets.to_pylist()
     first = ends[0]
-    return [tuple(checks[start - first : end - first]) for start, end in itertools.pairwise(ends)]
+    of_sample: dict[tuple[int, ...], tuple[SampleCheck, ...]] = {}
+    found: list[tuple[SampleCheck, ...]] = []
+    for start, end in itertools.pairwise(ends):
+        part = checks[start - first : end - first]
+        found.append(of_sample.setdefault(tuple(map(id, part)), tuple(part)))
+    return found
+
+
+def _texts_of(column: pa.ChunkedArray) -> list[Any]:
+    """A column's values, equal ones as one object."""
+    known: dict[Any, Any] = {}
+    return [known.setdefault(value, value) for value in column.to_pylist()]
 
 
 def _chunks(journal: Path) -> Iterator[bytes]:

@@ -2,139 +2,232 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
-from evalkit.suite.executors.protocol import EXECUTORS, Task
-from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch, read_journal, tally_of
-from evalkit.suite.model import Manifest, Sample, Suite
-from evalkit.suite.plan import Item, plan_items, split_item
+from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
+from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, encode_batch, head_of, read_heads
+from evalkit.suite.manifest import suite_json
+from evalkit.suite.model import Sample, Suite
+from evalkit.suite.plan import Item, plan_again, plan_items, split_item
+from evalkit.suite.progress import Progress
 from evalkit.suite.results import write_results
+from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
+from evalkit.suite.writer import sole_writer
 
-__all__ = ["MANIFEST_NAME", "Progress", "execute", "read_manifest", "start_run", "suite_json"]
-
-MANIFEST_NAME = "run.json"
-LOCK_NAME = ".writing.lock"
+__all__ = ["OpenRun", "execute"]
 
 
-@dataclass(slots=True)
-class Progress:
-    """Where a run stands, in samples."""
-
-    total: int
-    passed: int = 0
-    failed: int = 0
-    missed: int = 0
-    errored: int = 0
-    cost_usd: float = 0.0
-
-    @property
-    def done(self) -> int:
-        """Samples finished."""
-        return self.passed + self.failed + self.missed + self.errored
-
-    def count(self, tally: Mapping[str, float]) -> None:
-        """Adds a batch's tally (see `journal.encode_batch`)."""
-        for name, value in tally.items():
-            setattr(self, name, getattr(self, name) + value)
-
-
-def suite_json(suite: Suite) -> dict[str, Any]:
-    """A suite as the JSON that `suite.config` reads."""
-    body = asdict(suite)
-    return {key: value for key, value in orjson.loads(orjson.dumps(body)).items() if value is not None}
-
-
-def start_run(folder: Path, manifest: Manifest) -> None:
-    """Makes the run's folder with its manifest.
-
-    Raises:
-        InputError: the folder exists.
-    """
-    try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise InputError("there is a run of this name already", str(folder), "pass --resume, or another name") from None
-    _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
-
-
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run.
-
-    Raises:
-        InputError: no run is there.
-        IntegrityError: the manifest is broken.
-    """
-    path = folder / MANIFEST_NAME
-    try:
-        body = orjson.loads(path.read_bytes())
-        cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
-        return Manifest(**{**body, "cases": cases, "layers": tuple(body["layers"])})
-    except FileNotFoundError:
-        raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the manifest is broken: {error}", str(path), "run the suite again") from None
-
-
-def execute(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: list[CaseRef],
-    *,
-    executor: str,
-    workers: int,
-    on_progress: Callable[[Progress], None],
-    sanitizing: Mapping[str, Any] | None = None,
-    world: Mapping[str, Any] | None = None,
-) -> str:
-    """Does what the journal does not hold yet, then writes samples and traces.
-
-    A run whose budget is spent stops: the samples that it came to are written, and its journal stays, which says that
-    it is not whole. The reason is given back; it is empty for a whole run.
+def execute(folder: Path, suite: Suite, cases: Sequence[CaseRef], **settings: Any) -> str:
+    """Every case as often as the suite says, or once, as far as the journal does not hold it; then the run's tables.
 
     Args:
-        folder: the run's; holds the manifest.
-        executor: name in the registry.
-        on_progress: is called after each finished item.
-        sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
-        world: the project's choices about the frozen world; see `suite.work.WORLD`.
+        settings: see `OpenRun`.
+
+    Returns:
+        Why the run stopped before its end; empty for a whole one.
 
     Raises:
         EvalkitError: what a worker raised on purpose.
         KeyboardInterrupt: stopped; the journal holds what was done.
     """
-    progress = Progress(total=len(cases) * suite.samples)
-    plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}
-    with _sole_writer(folder):
-        done = _journaled(folder, progress)
-        items = plan_items(cases, suite.samples, workers, done)
-        ledger = _account(folder, suite)
-        if ledger is not None:
-            plan[LEDGER] = str((folder / LEDGER_NAME).absolute())
-        journal = Journal(folder)
-        try:
-            _do(items, journal, plan, executor, workers, progress, on_progress, ledger)
-        finally:
-            journal.close()
-        write_results(folder)
-        if ledger is not None and progress.done < progress.total:
-            return ledger.stopped()
-        (folder / JOURNAL_NAME).unlink()
+    with OpenRun(folder, suite, cases, **settings) as run:
+        run.up_to({case.id: suite.samples or 1 for case in cases})
+        return run.finish()
+
+
+class OpenRun:
+    """A run that is being written, by this process alone.
+
+    What it is asked for it does as far as the journal does not hold it; samples that infrastructure spoiled are
+    replayed again at the end of what was asked for, as often as the suite says. `finish` writes samples and traces. A
+    run whose budget is spent stops: the samples that it came to are written, and its journal stays, since there is more
+    to do.
+
+    Attributes:
+        seen: what the samples came to so far.
+        progress: the same in numbers; its total is what was asked for so far.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        suite: Suite,
+        cases: Sequence[CaseRef],
+        *,
+        executor: str,
+        workers: int,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        sanitizing: Mapping[str, Any] | None = None,
+        world: Mapping[str, Any] | None = None,
+        at_most: int | None = None,
+    ) -> None:
+        """Opens nothing yet.
+
+        Args:
+            folder: the run's; holds the manifest.
+            executor: name in the registry.
+            on_progress: is called after each finished item.
+            sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
+            world: the project's choices about the frozen world; see `suite.work.WORLD`.
+            at_most: samples that the run can come to, where what is asked for first may be less; for the progress.
+        """
+        self.seen = Seen()
+        self.progress = Progress(total=0, cases=len(cases), at_most=at_most)
+        self._folder = folder
+        self._cases = cases
+        self._plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}
+        self._suite = suite
+        self._executor = executor
+        self._workers = workers
+        self._on_progress = on_progress
+        self._ledger: Ledger | None = None
+        self._worked_at = 0.0
+        self._whole = True
+        self._wanted: Mapping[str, int] = {}
+        self._cases_done: set[str] = set()
+        self._rounds: Rounds | None = None
+        self._open = ExitStack()
+        self._working = ExitStack()
+
+    def __enter__(self) -> OpenRun:
+        with ExitStack() as stack:  # let go of again where opening fails
+            stack.enter_context(sole_writer(self._folder))
+            for head in read_heads(self._folder):
+                self._take(head)
+            self._ledger = _account(self._folder, self._suite)
+            if self._ledger is not None:
+                self._plan[LEDGER] = str((self._folder / LEDGER_NAME).absolute())
+            self._journal = Journal(self._folder)
+            stack.callback(self._journal.close)
+            self._open = stack.pop_all()
+        self._open.enter_context(self._working)
+        self._worked_at = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def up_to(self, wanted: Mapping[str, int]) -> bool:
+        """Does what is lacking of the first so many samples of some cases, by id.
+
+        Returns:
+            Whether all of them are there now; not where the budget is spent.
+
+        Raises:
+            EvalkitError: what a worker raised on purpose, or a disk that is full.
+            KeyboardInterrupt: stopped; the journal holds what was done.
+        """
+        asked = [case for case in self._cases if wanted.get(case.id)]
+        self._wanted = {**self._wanted, **{case.id: wanted[case.id] for case in asked}}
+        self._cases_done = {case.id for case in asked if self._has_all(case.id)}
+        items = plan_items(asked, wanted, self._workers, self.seen)
+        self.progress.total = self.progress.done + sum(item.size for item in items)
+        self.progress.cases_done = len(self._cases_done)
+        self._do_all(items)
+        self._again(asked, wanted)
+        self._whole = self._whole and self.progress.done == self.progress.total
+        return self._whole
+
+    def finish(self) -> str:
+        """Writes samples and traces; says why the run stopped before its end, empty for a whole one.
+
+        Raises:
+            DiskFault: the disk is full; the journal holds all samples.
+        """
+        self._working.close()
+        self._journal.close()
+        write_results(self._folder, self.seen.retried())
+        if self._ledger is not None and not self._whole:
+            return self._ledger.stopped()
+        (self._folder / JOURNAL_NAME).unlink()
         return ""
+
+    def _again(self, asked: Sequence[CaseRef], wanted: Mapping[str, int]) -> None:
+        """Replays what infrastructure spoiled; not further once nothing recovers, since it is still down."""
+        errored = -1
+        while errored != self.seen.counts["errored"]:
+            errored = self.seen.counts["errored"]
+            items = plan_again(asked, wanted, self._workers, self.seen, self._suite.retries)
+            if not items:
+                return
+            if self._over():
+                self._whole = False
+                return
+            self._do_all(items)
+
+    def _do_all(self, items: Sequence[Item]) -> None:
+        """The items, and what died of them sample by sample."""
+        items = list(items)
+        while items and not self._over():
+            items = self._do(items)
+
+    def _do(self, items: Sequence[Item]) -> list[Item]:
+        """One pass over the items; gives back those to try again, sample by sample, because their worker died."""
+        dead: list[tuple[Item, str]] = []
+        work = Round(items, self._done, lambda item, why: dead.append((item, why)))
+        self._working_on()(work)
+        self._clock()
+        again: list[Item] = []
+        for item, why in dead:
+            if item.size > 1:
+                again += split_item(item, len(again), self.seen)
+            else:
+                self._done([encode_batch([_died(item, why)], [])])
+        return again
+
+    def _working_on(self) -> Rounds:
+        """The executor, opened when it is first needed."""
+        if self._rounds is None:
+            scratch = self._working.enter_context(_scratch())
+            libraries = tuple({Path(case.path).parent.parent for case in self._cases})
+            job = Job(self._plan, self._workers, scratch, libraries, self._over)
+            self._rounds = self._working.enter_context(EXECUTORS.get(self._executor)(job))
+        return self._rounds
+
+    def _done(self, lines: Sequence[bytes]) -> None:
+        heads = [head_of(line) for line in lines]
+        full = [line for line, head in zip(lines, heads, strict=True) if head.seen]
+        if full:
+            self._journal.append(*full)
+        for head in heads:
+            self._take(head)
+        self._clock()
+        self._on_progress(self.progress)
+
+    def _take(self, head: Head) -> None:
+        """Notes what a journal line holds."""
+        self.seen.add(head.seen)
+        progress = self.progress
+        progress.stands_at(self.seen.counts)
+        progress.cost_usd += head.cost_usd
+        progress.retried += sum(len(entry) > 4 for entry in head.seen)
+        for case_id in {entry[0] for entry in head.seen} - self._cases_done:
+            if self._has_all(case_id):
+                self._cases_done.add(case_id)
+        progress.cases_done = len(self._cases_done)
+
+    def _has_all(self, case_id: str) -> bool:
+        wanted = self._wanted.get(case_id)
+        return wanted is not None and case_id in self.seen and self.seen[case_id].count >= wanted
+
+    def _clock(self) -> None:
+        """Tells the account how long it was worked."""
+        now = time.monotonic()
+        if self._ledger is not None:
+            self._ledger.worked(now - self._worked_at)
+        self._worked_at = now
+
+    def _over(self) -> bool:
+        return self._ledger is not None and bool(self._ledger.stopped())
 
 
 def _account(folder: Path, suite: Suite) -> Ledger | None:
@@ -144,66 +237,15 @@ def _account(folder: Path, suite: Suite) -> Ledger | None:
     return Ledger.opened(folder / LEDGER_NAME, suite.budget, 1 if suite.model is None else suite.model.concurrency)
 
 
-def _journaled(folder: Path, progress: Progress) -> set[tuple[str, int]]:
-    done: set[tuple[str, int]] = set()
-    for samples in read_journal(folder):
-        done.update((sample.case_id, sample.index) for sample in samples)
-        progress.count(tally_of(encode_batch(samples, [])))
-    return done
-
-
-def _do(
-    items: list[Item],
-    journal: Journal,
-    suite: dict[str, Any],
-    executor: str,
-    workers: int,
-    progress: Progress,
-    on_progress: Callable[[Progress], None],
-    ledger: Ledger | None,
-) -> None:
-    dead: list[Item] = []
-    last = time.monotonic()
-
-    def worked() -> None:
-        nonlocal last
-        if ledger is not None:
-            now = time.monotonic()
-            ledger.worked(now - last)
-            last = now
-
-    def done(_item: Item, batch: bytes) -> None:
-        tally = tally_of(batch)
-        if len(tally) > 1:  # more than the cost: some samples
-            journal.append(batch)
-        worked()
-        progress.count(tally)
-        on_progress(progress)
-
-    def over() -> bool:
-        return ledger is not None and bool(ledger.stopped())
-
-    while items and not over():
-        with _scratch() as scratch:
-            EXECUTORS.get(executor)(Task(suite, items, workers, scratch, done, dead.append, over))
-        worked()
-        items = []
-        for item in dead:
-            if item.size > 1:
-                items += split_item(item, len(items))
-            else:
-                done(item, encode_batch([_died(item)], []))
-        dead.clear()
-
-
-def _died(item: Item) -> Sample:
+def _died(item: Item, why: str) -> Sample:
     portion = item.portions[0]
     return Sample(
         case_id=portion.case_id,
         case_version=portion.version,
         index=portion.samples[0],
         outcome="errored",
-        reason="the worker's process died during this replay",
+        reason=f"the worker's process died during this replay{f': {why}' if why else ''}",
+        attempt=portion.attempt,
     )
 
 
@@ -214,33 +256,3 @@ def _scratch() -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _sole_writer(folder: Path) -> Iterator[None]:
-    """Keeps a second process from writing the same run; the system lets go of the lock when this one dies.
-
-    A record lock: unlike `flock`'s it is not shared with forked workers, which may outlive a killed controller.
-    """
-    try:
-        import fcntl
-    except ImportError:  # Windows: no such lock
-        yield
-        return
-    path = folder / LOCK_NAME
-    with open(path, "wb") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError("another process is writing this run", str(folder), "wait for it, or stop it") from None
-        yield
-        path.unlink()
-
-
-def _write_at_once(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.writing")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)

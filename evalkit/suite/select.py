@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -11,13 +12,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evalkit.canonical import parse_exact
+from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.store import METADATA_KEY, iter_cases
 from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError
 from evalkit.suite.model import Selection
 
-__all__ = ["CaseRef", "list_cases", "reference", "select_cases"]
+__all__ = ["CaseRef", "list_cases", "reference", "matches", "select_cases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class CaseRef:
 
     Attributes:
         digest: as the header says; checked against the rows when the case is read.
+        replayed: digest of what a replay is given: the recorded steps, the input, and how calls are matched. Another
+            state or title leaves it as it is.
         earlier: the incidents of the versions before, each with ``raw_hash`` and ``fingerprint``.
     """
 
@@ -43,12 +46,13 @@ class CaseRef:
     raw_hash: str = ""
     fingerprint: str = ""
     earlier: tuple[Any, ...] = ()
-    check_bodies: tuple[Any, ...] = ()
+    check_text: str = "[]"
+    replayed: str = ""
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The case's checks; made when they are asked for, because selecting does not need them."""
-        return tuple(check_from_json(body, self.path) for body in self.check_bodies)
+        """The case's checks; kept as text until they are asked for, so that very many cases fit."""
+        return tuple(check_from_json(body, self.path) for body in parse_exact(self.check_text))
 
 
 def list_cases(root: str | Path) -> Iterator[CaseRef]:
@@ -72,13 +76,14 @@ def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
     for wanted in selection.ids:
         if not any(c in wanted for c in "*?[") and wanted not in known:
             raise ConfigError(f"the suite selects {wanted!r}, and there is no such case", str(root), "evalkit list")
-    chosen = [case for case in every if case.state != "retired" and _matches(case, selection)]
+    chosen = [case for case in every if case.state != "retired" and matches(case, selection)]
     if not chosen:
         raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
     return chosen
 
 
-def _matches(case: CaseRef, selection: Selection) -> bool:
+def matches(case: CaseRef, selection: Selection) -> bool:
+    """Whether the case meets every condition given."""
     return (
         (not selection.ids or any(fnmatchcase(case.id, pattern) for pattern in selection.ids))
         and (not selection.tags or bool(set(selection.tags) & set(case.tags)))
@@ -95,7 +100,12 @@ def reference(path: Path) -> CaseRef:
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
             header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
             header["sanitization"]["raw_hash"], str(header.get("fingerprint", "")),
-            tuple(header["source"].get("earlier", ())), tuple(header["checks"]),
+            tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
         )  # fmt: skip
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
+
+
+def _replayed(header: dict[str, Any]) -> str:
+    parts = [header["steps_hash"], header["trace"]["input"], header["volatile"], header.get("on_miss", {})]
+    return hashlib.sha256(exact_text(parts)).hexdigest()[:16]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from evalkit.capture.http import http_capture
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.case.store import read_case
+from evalkit.check.judge import compile_checks
+from evalkit.check.model import CheckResult
 from evalkit.errors import ConfigError, ReplayRefused
 from evalkit.playback.endpoint.calls import LiveModel, check_headers
 from evalkit.playback.endpoint.client import client_library
@@ -27,6 +29,7 @@ from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.playback.targets.reference import is_outside
+from evalkit.playback.what_if import WhatIf, parse_what_if
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -34,6 +37,7 @@ from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import KeptTrace, encode_batch
 from evalkit.suite.model import Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
+from evalkit.suite.served import served
 
 __all__ = ["LEDGER", "SANITIZING", "WORLD", "Worker"]
 
@@ -47,15 +51,7 @@ WORLD = "world"
 """Where a worker's plan has the project's choices about the frozen world."""
 
 _PASSING_KEPT = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Prices:
-    """What a sample's live model calls used."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
+_HAND_IN_EVERY_S = 0.5
 
 
 class Worker:
@@ -74,14 +70,20 @@ class Worker:
         self._ledger = None if ledger is None else Ledger(Path(ledger))
         self._key = os.environ.get("EVALKIT_PSEUDONYM_KEY")  # in a replay's world there is none
         world = body.pop(WORLD, None)
-        self._options = PLAIN_WORLD if world is None else world_from_json(world)
+        self._options = world_from_json(world) if world else PLAIN_WORLD
         self._suite = suite_from_json(body, "the run's plan")
         self._targets: dict[str, AnyTarget] = {}
+        self._supposed: list[WhatIf] | None = None
 
     @property
     def base_url(self) -> str | None:
         """Where the suite's live model is; None without one."""
         return None if self._suite.model is None else self._suite.model.base_url
+
+    @property
+    def keep_env(self) -> tuple[str, ...] | None:
+        """Patterns of the environment variables that the project lets agents see; None for no list."""
+        return self._options.keep_env
 
     def live_model(self, ledger: Path | None) -> Callable[[], LiveModel] | None:
         """What makes the suite's live model, in a process that may ask it; None without one.
@@ -96,15 +98,32 @@ class Worker:
         client_library()
         return lambda: LiveModel(model.endpoint, Ledger(ledger), self._suite.prices)
 
-    def warm(self) -> None:
-        """Loads here what every item needs: forks that are confined later could not, and need not anew."""
+    def warm(self, item: Item | None = None) -> None:
+        """Loads here what every item needs: forks that are confined later could not, and need not anew.
+
+        Args:
+            item: the agent of its first case is loaded, too.
+
+        Raises:
+            ConfigError: it can't be loaded.
+            IntegrityError: the case was changed after writing.
+        """
         if self._sanitizing is not None:
             self._made()
         import_module("time_machine")
         if self._suite.live:
             import_module("openai")  # a second of work, which most agents with a live model would do in each fork
+        if item is not None:
+            with http_capture(), carry_context():
+                case = read_case(item.portions[0].path)
+                compile_checks(case.checks)
+                self._target(case)
 
-    def do(self, item: Item, caller: Caller | None = None) -> bytes:
+    def timeout_s(self, item: Item) -> float:
+        """Seconds that an item's replays may take together."""
+        return sum(self._suite.timeout_of(one.case_id) * len(one.samples) for one in item.portions)
+
+    def do(self, item: Item, caller: Caller | None = None, between: Callable[[bytes], None] | None = None) -> bytes:
         """The item's samples and kept traces as a journal line.
 
         Once the run's budget is spent no replay begins; one that the budget ended is no sample, and is left for the
@@ -112,13 +131,14 @@ class Worker:
 
         Args:
             caller: who asks the live model, where this process can't.
+            between: is given what was done so far, as a journal line, about twice a second: slow replays are safe as
+                they end, and not only with their item.
 
         Raises:
             ConfigError: a target can't be loaded.
             IntegrityError: a case was changed after writing.
         """
-        samples: list[Sample] = []
-        traces: dict[str, KeptTrace] = {}
+        found = _Found(between)
         with ExitStack() as stack:  # what is installed once for the whole item
             model = self._suite.model
             if model is not None and caller is None and self._ledger is not None and self._suite.live:
@@ -127,13 +147,11 @@ class Worker:
             stack.enter_context(http_capture())
             stack.enter_context(carry_context())
             for portion in item.portions:
-                if not self._do_portion(portion, samples, traces, caller):
+                if not self._do_portion(portion, found, caller):
                     break
-        return encode_batch(samples, list(traces.values()))
+        return found.line()
 
-    def _do_portion(
-        self, portion: Portion, samples: list[Sample], traces: dict[str, KeptTrace], caller: Caller | None
-    ) -> bool:
+    def _do_portion(self, portion: Portion, found: _Found, caller: Caller | None) -> bool:
         """Adds a portion's samples and traces; whether the run may go on."""
         case = read_case(portion.path)
         target = self._target(case)
@@ -146,17 +164,19 @@ class Worker:
                 strict=self._suite.strict,
                 overrides=NO_OVERRIDES if self._suite.model is None else self._suite.model.overrides,
                 faults=self._suite.faults,
+                what_if=self._what_if(),
                 on_miss=self._suite.on_miss,
                 sandbox=self._suite.sandbox,
                 caller=caller,
-                timeout_s=self._suite.timeout_s,
+                timeout_s=self._suite.timeout_of(case.id),
                 options=self._options,
                 sanitizer=None if self._sanitizing is None else self._made,
             )
         except ReplayRefused as refused:  # one case that can't be replayed doesn't stop the others
-            samples += [_refused(case, index, refused) for index in portion.samples]
+            for index in portion.samples:
+                found.add(_refused(case, index, refused, portion.attempt))
             return True
-        check_ids = [check.id for check in case.checks]
+        read = _Reading(case, portion.attempt)
         passing = 0
         with prepared.entered(target) as day:
             for index in portion.samples:
@@ -165,16 +185,21 @@ class Worker:
                 replay = day.replay(target, index)
                 if replay.stopped:
                     return False
-                samples.append(_sample(case, index, replay, check_ids))
                 passed = replay.status == "passed"
-                if self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT:
-                    traces.setdefault(replay.digest, KeptTrace(replay.digest, case.id, replay.text.decode()))
-                    passing += passed
+                kept = self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT
+                passing += kept and passed
+                found.add(read.sample(index, replay), replay if kept else None)
         return True
 
     def _stopped(self) -> bool:
         """Whether the budget is spent; a confined process can't see the account, and asks by its calls."""
         return self._ledger is not None and bool(self._ledger.stopped())
+
+    def _what_if(self) -> list[WhatIf]:
+        """The suite's counterfactuals, whose functions are loaded where the target is."""
+        if self._supposed is None:
+            self._supposed = [parse_what_if(text) for text in self._suite.what_if]
+        return self._supposed
 
     def _made(self) -> Sanitizer:
         if self._sanitizer is None:
@@ -203,41 +228,85 @@ class Worker:
         return self._targets[reference]
 
 
-def _refused(case: Case, index: int, refused: ReplayRefused) -> Sample:
+class _Found:
+    """What an item came to so far.
+
+    Args:
+        between: see `Worker.do`.
+    """
+
+    def __init__(self, between: Callable[[bytes], None] | None) -> None:
+        self._between = between
+        self._samples: list[Sample] = []
+        self._traces: dict[str, KeptTrace] = {}
+        self._told: set[str] = set()
+        self._last = time.perf_counter()  # real time, also in a frozen world
+
+    def add(self, sample: Sample, kept: Replay | None = None) -> None:
+        """Adds a sample, and its replay where that is kept; hands on what there is when it is time."""
+        self._samples.append(sample)
+        if kept is not None and kept.digest not in self._traces and kept.digest not in self._told:
+            self._traces[kept.digest] = KeptTrace(kept.digest, sample.case_id, kept.text.decode())
+        now = time.perf_counter()
+        if self._between is not None and now - self._last >= _HAND_IN_EVERY_S:
+            self._between(self.line())
+            self._last = time.perf_counter()
+
+    def line(self) -> bytes:
+        """What was not handed on yet, as a journal line."""
+        line = encode_batch(self._samples, list(self._traces.values()))
+        self._told.update(self._traces)
+        self._samples, self._traces = [], {}
+        return line
+
+
+class _Reading:
+    """Makes samples of a case's replays."""
+
+    def __init__(self, case: Case, attempt: int) -> None:
+        self._case = case
+        self._attempt = attempt
+        self._ids = [check.id for check in case.checks]
+
+    def sample(self, index: int, replay: Replay) -> Sample:
+        """The sample that a replay is."""
+        counts = replay.counts
+        asked = list(replay.trace.of_kind("model")) if counts.live_model else []
+        usages = [step.usage for step in asked if step.usage is not None]
+        return Sample(
+            case_id=self._case.id,
+            case_version=self._case.version,
+            index=index,
+            outcome=replay.status,
+            checks=self._judged(replay.results),
+            reason=replay.reason,
+            misses=tuple(miss.sentence() for miss in replay.misses),
+            trace=replay.digest,
+            tool_bodies=counts.tool_bodies,
+            live_model=counts.live_model,
+            substituted=counts.substituted,
+            input_tokens=sum(usage.input_tokens or 0 for usage in usages),
+            output_tokens=sum(usage.output_tokens or 0 for usage in usages),
+            cost_usd=sum(usage.cost_usd or 0.0 for usage in usages),
+            duration_s=round(replay.duration_s, 6),
+            attempt=self._attempt,
+            served=served(asked) if asked else None,
+        )
+
+    def _judged(self, results: Sequence[CheckResult]) -> tuple[SampleCheck, ...]:
+        return tuple(
+            SampleCheck(check_id, result.gating, result.passed, result.reason, result.steps)
+            for check_id, result in zip(self._ids, results, strict=False)  # no results without a verdict
+        )
+
+
+def _refused(case: Case, index: int, refused: ReplayRefused, attempt: int) -> Sample:
     """A sample of a case that lacks what the suite's mode needs: a miss, known before the replay."""
-    return Sample(case_id=case.id, case_version=case.version, index=index, outcome="missed", reason=refused.what)
-
-
-def _sample(case: Case, index: int, replay: Replay, check_ids: Sequence[str]) -> Sample:
-    used = _used(replay)
     return Sample(
         case_id=case.id,
         case_version=case.version,
         index=index,
-        outcome=replay.status,
-        checks=tuple(
-            SampleCheck(check_id, result.gating, result.passed, result.reason, result.steps)
-            for check_id, result in zip(check_ids, replay.results, strict=False)  # no results without a verdict
-        ),
-        reason=replay.reason,
-        misses=tuple(miss.sentence() for miss in replay.misses),
-        trace=replay.digest,
-        tool_bodies=replay.counts.tool_bodies,
-        live_model=replay.counts.live_model,
-        substituted=replay.counts.substituted,
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cost_usd=used.cost_usd,
-        duration_s=round(replay.duration_s, 6),
-    )
-
-
-def _used(replay: Replay) -> _Prices:
-    if not replay.counts.live_model:
-        return _Prices()
-    usages = [step.usage for step in replay.trace.steps if step.kind == "model" and step.usage is not None]
-    return _Prices(
-        sum(usage.input_tokens or 0 for usage in usages),
-        sum(usage.output_tokens or 0 for usage in usages),
-        sum(usage.cost_usd or 0.0 for usage in usages),
+        outcome="missed",
+        reason=refused.what,
+        attempt=attempt,
     )

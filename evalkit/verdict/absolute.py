@@ -1,21 +1,22 @@
-"""Policies on a case's own pass rate, without a baseline: no failure, a minimum rate, a good rate against a bad one.
+"""Policies on a case's own pass rate, without a baseline, for a number of samples that was fixed beforehand.
 
 Counts are of samples that passed or failed; what was lost is not for these functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from evalkit.errors import InputError
+from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.interval import cp_lower, cp_upper
 from evalkit.verdict.ruling import Ruling
 
-__all__ = ["acceptance", "acceptance_in_batches", "min_rate", "zero_failures"]
+__all__ = ["acceptance", "detectable_below", "min_rate", "zero_failures"]
 
 _MOST_SAMPLES = 5000
 _STEPS = 300
+_POWER = 0.8
 
 
 def zero_failures(passed: int, n: int, alpha: float = 0.05) -> Ruling:
@@ -32,26 +33,26 @@ def zero_failures(passed: int, n: int, alpha: float = 0.05) -> Ruling:
     return Ruling("PASS", f"none of {n} samples failed; the failure rate is below {bound:.1%} ({1 - alpha:.0%})")
 
 
-def min_rate(passed: int, n: int, rate: float, alpha: float = 0.05) -> Ruling:
+def min_rate(passed: int, n: int, rate: float, alpha: float = 0.05, beta: float = 0.05) -> Ruling:
     """PASS where the pass rate is shown to be at least `rate`, FAIL where it is shown to be lower.
 
-    Both by one-sided Clopper-Pearson bounds: either error is at most `alpha`.
+    Both by one-sided Clopper-Pearson bounds: the error of FAIL is at most `alpha`, that of PASS at most `beta`.
 
     Raises:
         InputError: the counts can't be, or `rate` is no share.
     """
     if not 0.0 < rate < 1.0:
         raise InputError(f"a minimum rate of {rate}", cure="give a share below 1; for none to fail use zero_failures")
-    lower, upper = cp_lower(passed, n, alpha), cp_upper(passed, n, alpha)
+    lower, upper = cp_lower(passed, n, beta), cp_upper(passed, n, alpha)
     seen = f"{passed} of {n} passed"
     if lower >= rate:
-        return Ruling("PASS", f"{seen}; the pass rate is at least {lower:.1%} ({1 - alpha:.0%})")
+        return Ruling("PASS", f"{seen}; the pass rate is at least {lower:.1%} ({1 - beta:.0%})")
     if upper < rate:
         return Ruling("FAIL", f"{seen}; the pass rate is at most {upper:.1%}, wanted {rate:.1%}")
-    more = _more_for_rate(passed, n, rate, alpha)
+    more = _more_for_rate(passed, n, rate, beta if passed > rate * n else alpha)
     hope = "" if more is None else f"; about {more} more would, at this rate"
     sentence = f"{seen}: too few samples to tell whether the pass rate is {rate:.1%} or more{hope}"
-    return Ruling("INCONCLUSIVE", sentence, more_samples=more)
+    return Ruling("INCONCLUSIVE", sentence, detectable_below(rate, n, alpha), more)
 
 
 def acceptance(
@@ -65,8 +66,6 @@ def acceptance(
     Raises:
         InputError: the counts can't be, or a share is out of its range.
     """
-    from evalkit.stats.power import acceptance_plan  # scipy: only where it is needed
-
     wanted, _ = acceptance_plan(p_good, p_bad, alpha, beta)
     seen = f"{passed} of {n} passed"
     below_good = cp_upper(passed, n, alpha) < p_good
@@ -79,45 +78,22 @@ def acceptance(
         return Ruling("PASS", f"{seen}: a pass rate of {p_bad:.1%} or less is ruled out ({1 - beta:.0%})")
     more = wanted - n if wanted > n else None
     hope = f"; {wanted} always tell" if more else ""
-    return Ruling("INCONCLUSIVE", f"{seen}: too few to tell {p_good:.1%} from {p_bad:.1%}{hope}", more_samples=more)
+    sentence = f"{seen}: too few to tell {p_good:.1%} from {p_bad:.1%}{hope}"
+    return Ruling("INCONCLUSIVE", sentence, detectable_below(p_good, n, alpha), more)
 
 
-def acceptance_in_batches(
-    outcomes: Sequence[bool],
-    *,
-    p_good: float = 0.99,
-    p_bad: float = 0.9,
-    alpha: float = 0.05,
-    beta: float = 0.05,
-    batch: int = 5,
-) -> Ruling:
-    """The same in batches, stopping as soon as it is clear: the plan of `stats.sprt`.
+def detectable_below(rate: float, n: int, alpha: float = 0.05) -> float | None:
+    """The smallest drop below `rate` that `n` samples show with probability 0.8; None where no drop is.
 
-    The first look at which the plan stops decides; what was run beyond it changes nothing.
-
-    Args:
-        outcomes: whether each sample passed, in the order of the samples' index: not in that of their end.
-
-    Raises:
-        InputError: a share is out of its range.
+    Shown where the upper Clopper-Pearson bound falls below `rate`.
     """
-    from evalkit.stats.sprt import sprt_plan  # scipy: only where it is needed
+    failed = next((failed for failed in range(1, n + 1) if cp_upper(n - failed, n, alpha) < rate), None)
+    if failed is None:
+        return None
+    from scipy.special import betaincinv
 
-    plan = sprt_plan(p_good, p_bad, alpha, beta, batch=batch)
-    for look in plan.looks:
-        if look > len(outcomes):
-            break
-        failures = look - sum(outcomes[:look])
-        step = plan.step(failures, look)
-        seen = f"{look - failures} of the first {look} passed"
-        if step == "FAIL":
-            return Ruling("FAIL", f"{seen}: nearer to {p_bad:.1%} than to {p_good:.1%}")
-        if step == "PASS":
-            return Ruling("PASS", f"{seen}: nearer to {p_good:.1%} than to {p_bad:.1%}")
-    following = next(look for look in plan.looks if look > len(outcomes))
-    seen = f"{sum(outcomes)} of {len(outcomes)} passed"
-    sentence = f"{seen}: not yet clear; next look at {following}, last at {plan.looks[-1]}"
-    return Ruling("INCONCLUSIVE", sentence, more_samples=following - len(outcomes))
+    drop = rate - (1 - float(betaincinv(failed, n - failed + 1, _POWER)))
+    return drop if drop < rate else None
 
 
 @lru_cache(maxsize=4096)

@@ -1,16 +1,19 @@
 """Baselines: ``suites/<suite>.baseline.parquet``, a row per case and metric, small enough to commit.
 
-Columns: ``case_id, case_version, checks`` (digest of what the case demanded), ``metric, n, sum``. For metric ``passed``
-n counts the samples that enter the rate and sum those that passed; for the others sum is the total over n samples.
-The schema's metadata key ``evalkit.baseline`` says which run it was, who set it, when and why.
+Columns: ``case_id, case_version, checks`` (digest of what the case demanded), ``replayed`` (of what its replays were
+given), ``models, fingerprints, prompts, toolsets`` (what its live calls were answered by and asked with), ``metric, n,
+sum``. For metric ``passed`` n counts the samples that enter the rate and sum those that passed; for the others sum is
+the total over n samples. The schema's metadata key ``evalkit.baseline`` says which runs they were, who set it, when and
+why, and which baselines stood there before.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -22,14 +25,27 @@ from evalkit.errors import InputError
 from evalkit.suite.model import Sample
 from evalkit.suite.select import CaseRef
 
-__all__ = ["Baseline", "BaselineInfo", "checks_digest", "make_baseline", "read_baseline", "write_baseline"]
+__all__ = [
+    "Baseline",
+    "BaselineInfo",
+    "Facts",
+    "Former",
+    "checks_digest",
+    "facts_of",
+    "make_baseline",
+    "read_baseline",
+    "write_baseline",
+]
 
 _KEY = b"evalkit.baseline"
+_LISTS = ("models", "fingerprints", "prompts", "toolsets")
 _SCHEMA = pa.schema(
     [
         ("case_id", pa.string()),
         ("case_version", pa.int32()),
         ("checks", pa.string()),
+        ("replayed", pa.string()),
+        *((name, pa.list_(pa.string())) for name in _LISTS),
         ("metric", pa.string()),
         ("n", pa.int64()),
         ("sum", pa.float64()),
@@ -38,14 +54,61 @@ _SCHEMA = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
+class Former:
+    """A baseline that stood there before, and what its setting said."""
+
+    run_id: str
+    actor: str
+    reason: str
+    set_at: str
+
+
+@dataclass(frozen=True, slots=True)
 class BaselineInfo:
-    """Where a baseline comes from."""
+    """Where a baseline comes from.
+
+    Attributes:
+        run_id: the run; of several the first.
+        runs: all runs that were pooled.
+        measured_at: when the oldest of them began.
+        commits: of the project, as far as they are known.
+        former: the baselines before, oldest first.
+    """
 
     run_id: str
     suite: str
     actor: str
     reason: str
     set_at: str
+    runs: tuple[str, ...] = ()
+    measured_at: str = ""
+    commits: tuple[str, ...] = ()
+    former: tuple[Former, ...] = ()
+
+    @property
+    def as_former(self) -> Former:
+        """What a baseline that takes its place keeps of it."""
+        return Former(self.run_id, self.actor, self.reason, self.set_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a case's samples were samples of: whether counts may be compared, or added, hangs on it.
+
+    Attributes:
+        version: the case's.
+        checks: see `checks_digest`.
+        replayed: see `suite.select.CaseRef`.
+        models, fingerprints, prompts, toolsets: of all its samples, sorted; see `suite.model.Served`.
+    """
+
+    version: int
+    checks: str
+    replayed: str = ""
+    models: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    toolsets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +118,13 @@ class Baseline:
     Attributes:
         counts: case id to (passed, n, digest of the checks then).
         rows: the whole table's rows, for display.
+        facts: by case id.
     """
 
     info: BaselineInfo
     counts: Mapping[str, tuple[int, int, str]]
     rows: tuple[Mapping[str, object], ...]
+    facts: Mapping[str, Facts] = field(default_factory=dict)
 
 
 def checks_digest(checks: Iterable[Check]) -> str:
@@ -67,27 +132,28 @@ def checks_digest(checks: Iterable[Check]) -> str:
     return digest([*sorted(check.id for check in checks if check.gating)])[:16]
 
 
+def facts_of(case: CaseRef, samples: Iterable[Sample]) -> Facts:
+    """What a case's samples were samples of."""
+    served = [sample.served for sample in samples if sample.served is not None]
+    lists = {name: tuple(sorted({word for one in served for word in getattr(one, name)})) for name in _LISTS}
+    return Facts(case.version, checks_digest(case.checks), case.replayed, **lists)
+
+
 def make_baseline(info: BaselineInfo, samples: Mapping[str, Sequence[Sample]], cases: Iterable[CaseRef]) -> Baseline:
-    """The baseline of a run's samples."""
+    """The baseline of a run's samples, or of several runs' together."""
     rows: list[dict[str, object]] = []
-    counts: dict[str, tuple[int, int, str]] = {}
     for case in cases:
         counted = [s for s in samples.get(case.id, ()) if s.outcome in ("passed", "failed")]
-        demanded = checks_digest(case.checks)
-        passed = sum(sample.outcome == "passed" for sample in counted)
-        counts[case.id] = (passed, len(counted), demanded)
+        facts = asdict(facts_of(case, counted))
+        shared = {"case_id": case.id, "case_version": facts.pop("version"), **facts, "n": len(counted)}
         totals = {
-            "passed": float(passed),
+            "passed": float(sum(sample.outcome == "passed" for sample in counted)),
             "cost_usd": sum(sample.cost_usd for sample in counted),
             "duration_s": sum(sample.duration_s for sample in counted),
             "live_model": float(sum(sample.live_model for sample in counted)),
         }
-        rows += [
-            {"case_id": case.id, "case_version": case.version, "checks": demanded, "metric": metric,
-             "n": len(counted), "sum": total}
-            for metric, total in totals.items()
-        ]  # fmt: skip
-    return Baseline(info, counts, tuple(rows))
+        rows += [{**shared, "metric": metric, "sum": total} for metric, total in totals.items()]
+    return _baseline(info, rows)
 
 
 def write_baseline(baseline: Baseline, path: Path) -> Path:
@@ -108,13 +174,27 @@ def read_baseline(path: Path) -> Baseline:
     """
     try:
         table = pq.read_table(path)
-        info = BaselineInfo(**orjson.loads((table.schema.metadata or {})[_KEY]))
-        rows = table.to_pylist()
-        counts = {
-            row["case_id"]: (round(row["sum"]), row["n"], row["checks"]) for row in rows if row["metric"] == "passed"
-        }
+        return _baseline(_info(orjson.loads((table.schema.metadata or {})[_KEY])), table.to_pylist())
     except FileNotFoundError:
         raise InputError("there is no baseline", str(path), "evalkit baseline set RUN") from None
-    except (pa.ArrowException, OSError, KeyError, TypeError, orjson.JSONDecodeError) as error:
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a baseline: {error}", str(path), "evalkit baseline set RUN") from None
-    return Baseline(info, counts, tuple(rows))
+
+
+def _baseline(info: BaselineInfo, rows: Sequence[Mapping[str, Any]]) -> Baseline:
+    passed = [row for row in rows if row["metric"] == "passed"]
+    return Baseline(
+        info,
+        {row["case_id"]: (round(row["sum"]), row["n"], row["checks"]) for row in passed},
+        tuple(rows),
+        {row["case_id"]: _facts(row) for row in passed},
+    )
+
+
+def _facts(row: Mapping[str, Any]) -> Facts:
+    return Facts(row["case_version"], row["checks"], row["replayed"], **{name: tuple(row[name]) for name in _LISTS})
+
+
+def _info(body: dict[str, Any]) -> BaselineInfo:
+    lists = {name: tuple(body[name]) for name in ("runs", "commits")}
+    return BaselineInfo(**{**body, **lists, "former": tuple(Former(**one) for one in body["former"])})

@@ -11,7 +11,7 @@ from math import ceil
 from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.verdict.ruling import Ruling, points
 
-__all__ = ["not_worse"]
+__all__ = ["not_worse", "undecided"]
 
 _POWER = 0.8
 _MOST_SAMPLES = 100
@@ -57,10 +57,11 @@ def not_worse(
         return Ruling("FAIL", f"{seen}: worse than the baseline")
     if safe:
         return Ruling("PASS", f"{seen}: not worse by {points(margin)} or more ({1 - beta:.0%})")
-    return _inconclusive(seen, x1, n1, n2, margin, alpha, beta)
+    return undecided(x1, n1, x2, n2, margin, alpha, beta)
 
 
-def _inconclusive(seen: str, x1: int, n1: int, n2: int, margin: float, alpha: float, beta: float) -> Ruling:
+def undecided(x1: int, n1: int, x2: int, n2: int, margin: float, alpha: float = 0.05, beta: float = 0.1) -> Ruling:
+    """INCONCLUSIVE, with the drop that could have been seen and the samples that would likely tell."""
     from evalkit.stats.power import detectable_drop
 
     rate = x1 / n1 if x1 else 0.0
@@ -68,6 +69,7 @@ def _inconclusive(seen: str, x1: int, n1: int, n2: int, margin: float, alpha: fl
     drop = min(margin, rate)
     needed = _needed(rate, drop, alpha, 1 - beta, n1) if drop else None
     more = needed - n2 if needed is not None and needed > n2 else None
+    seen = f"{x2} of {n2} passed against {x1} of {n1}"
     parts = [f"{seen}: neither shown to be worse nor to be as good within {points(margin)}"]
     parts.append(f"could have seen a drop of {points(visible)}" if visible else "could have seen no drop at all")
     if more:

@@ -4,146 +4,229 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Literal
 
 from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
-from evalkit.suite.model import Policy, Sample
+from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_interval, stability
+from evalkit.suite.model import Outcome, Policy, Sample
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.absolute import min_rate, zero_failures
 from evalkit.verdict.baseline import Baseline, checks_digest
 from evalkit.verdict.family import Regression, regressions
-from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Word
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, ManyRuns, Word
+from evalkit.verdict.plans import CasePlan, Plans
+from evalkit.verdict.ruling import Ruling
+from evalkit.verdict.schedule import Standing, deterministic, lost_too_many, standing
 
-__all__ = ["case_verdicts"]
+__all__ = ["baseline_rows", "case_verdicts"]
+
+Table = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
-    passed: int
-    failed: int
-    missed: int
-    errored: int
+class _Ran:
+    """One case, with what its samples came to.
+
+    Attributes:
+        now: what may be decided on.
+        counts: all samples by outcome, those behind a gap too.
+        equal: whether all replays that left a trace were equal, and everything that the target saw was frozen.
+    """
+
+    case: CaseRef
+    plan: CasePlan
+    samples: Sequence[Sample]
+    now: Standing
+    counts: Counter[Outcome]
+    equal: bool
+
+    @property
+    def passed(self) -> int:
+        return self.counts["passed"]
 
     @property
     def n(self) -> int:
-        return self.passed + self.failed
+        return self.counts["passed"] + self.counts["failed"]
 
     @property
-    def lost_share(self) -> float:
-        total = self.n + self.missed + self.errored
-        return (self.missed + self.errored) / total if total else 1.0
+    def permanent(self) -> bool:
+        return self.case.state == "permanent"
 
 
 def case_verdicts(
     cases: Sequence[CaseRef],
     samples: Mapping[str, Sequence[Sample]],
-    policy: Policy,
+    plans: Plans,
     baseline: Baseline | None,
     *,
     frozen: bool,
-    planned: int = 0,
+    alpha: float = 0.05,
     stopped: str = "",
+    pass_k: Sequence[int] = (),
+    underpowered: Mapping[str, str] | None = None,
 ) -> list[CaseVerdict]:
-    """One verdict a case, in the order of `cases`.
+    """One verdict a case, in the order of `cases`. A case's policy alone decides; the comparison is shown beside it.
 
     The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`). A case
     whose gating checks changed since the baseline has none.
 
     Args:
-        planned: samples a case should have.
+        plans: what was planned, and decides.
+        frozen: whether everything the target saw was frozen: then equal replays show that there is no variance.
+        alpha: error of the regression tests, over all cases.
         stopped: why the run stopped before its end: a case that lacks samples passes nothing then.
-        frozen: whether everything the target saw was frozen: then equal replays prove that there is no variance.
+        pass_k: for which k to estimate pass^k and pass@k.
+        underpowered: by case id, what was said before the run.
     """
-    counts = {case.id: _count(samples.get(case.id, ())) for case in cases}
-    rows = {case.id: _baseline_row(case, baseline) for case in cases}
-    compared = _regressions(counts, rows)
+    rows = baseline_rows(cases, baseline)
+    ran = [_ran(case, plans[case.id], samples.get(case.id, ()), frozen) for case in cases]
+    judged = _judged({one.case.id: one.plan.table(one.now.passed) for one in ran})
+    compared = _compared(ran, rows)
     verdicts = []
-    for case in cases:
-        found = samples.get(case.id, ())
-        deterministic = frozen and len(found) > 1 and len({s.trace for s in found if s.trace}) == 1
-        verdict = _verdict(case, counts[case.id], found, policy, rows[case.id], compared.get(case.id), deterministic)
-        if stopped and len(found) < planned and verdict.verdict != "FAIL":
-            reason = f"only {len(found)} of {planned} samples: {stopped}"
-            verdict = replace(verdict, verdict="INCONCLUSIVE", reason=reason)
-        verdicts.append(verdict)
+    for one in ran:
+        case_id = one.case.id
+        ruling = _ruling(one, judged.get(case_id), stopped)
+        said = (underpowered or {}).get(case_id, "")
+        verdicts.append(_verdict(one, ruling, rows[case_id], compared.get(case_id), alpha, pass_k, said))
     return verdicts
 
 
+def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[str, BaselineRow | None]:
+    """By case id what a baseline knows of it; None without one, or when the case demands something else since."""
+    return {case.id: _baseline_row(case, baseline) for case in cases}
+
+
+def _ran(case: CaseRef, plan: CasePlan, samples: Sequence[Sample], frozen: bool) -> _Ran:
+    counts: Counter[Outcome] = Counter(sample.outcome for sample in samples)
+    equal = frozen and len({sample.trace for sample in samples if sample.trace}) == 1
+    return _Ran(case, plan, samples, standing(_by_index(samples)), counts, equal)
+
+
+def _by_index(samples: Sequence[Sample]) -> list[Outcome | None]:
+    found: list[Outcome | None] = [None] * (1 + max((sample.index for sample in samples), default=-1))
+    for sample in samples:
+        found[sample.index] = sample.outcome
+    return found
+
+
+def _judged(tables: Mapping[str, Table | None]) -> dict[str, Regression]:
+    """The p-values of those cases whose policy judges them together."""
+    present = {case_id: table for case_id, table in tables.items() if table is not None}
+    return dict(zip(present, regressions(list(present.values())), strict=True))
+
+
+def _compared(ran: Sequence[_Ran], rows: Mapping[str, BaselineRow | None]) -> dict[str, Regression]:
+    """Per case with a baseline how all of its samples compare."""
+    return _judged({one.case.id: _table(one, rows[one.case.id]) for one in ran})
+
+
+def _table(one: _Ran, row: BaselineRow | None) -> Table | None:
+    return (row.passed, row.n, one.passed, one.n) if row is not None and row.n and one.n else None
+
+
+def _ruling(one: _Ran, together: Regression | None, stopped: str) -> Ruling:
+    """The policy's word on one case, and why."""
+    now, plan = one.now, one.plan
+    if deterministic(now, one.equal, frozen=one.equal):
+        n = len(now.passed)
+        if all(now.passed):
+            return Ruling("PASS", f"{n} equal replays: the target is deterministic")
+        return Ruling("FAIL", f"{n} of {n} samples failed, in equal replays: the target is deterministic")
+    if not now.passed:
+        lost = f"{now.missed} missed and {now.errored} errored of {now.taken} samples" if now.lost else ""
+        return Ruling("INCONCLUSIVE", lost or (f"no sample: {stopped}" if stopped else "no sample came to a result"))
+    ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
+    if ruling.word == "FAIL":
+        return ruling
+    if lost_too_many(plan, now):
+        return Ruling("INCONCLUSIVE", f"{now.missed} missed and {now.errored} errored of {now.taken} samples")
+    if ruling.word == "INCONCLUSIVE" and stopped:
+        reason = f"only {len(one.samples)} of up to {plan.most} samples: {stopped}"
+        return Ruling("INCONCLUSIVE", reason, ruling.detectable_drop, ruling.more_samples)
+    return ruling
+
+
 def _verdict(
-    case: CaseRef,
-    counts: _Counts,
-    samples: Sequence[Sample],
-    policy: Policy,
+    one: _Ran,
+    ruling: Ruling,
     row: BaselineRow | None,
     regression: Regression | None,
-    deterministic: bool,
+    alpha: float,
+    pass_k: Sequence[int],
+    underpowered: str,
 ) -> CaseVerdict:
-    low, high = midp(counts.passed, counts.n) if counts.n else (0.0, 1.0)
-    change = _change(regression, policy.alpha)
-    failing = _failing_checks(case, samples)
-    word, reason = _decide(counts, policy, deterministic)
-    if change == "regressed" and word != "FAIL":
-        assert row is not None
-        word, reason = "FAIL", f"worse than the baseline: {counts.passed} of {counts.n} against {row.passed} of {row.n}"
-    if word == "FAIL" and failing:
-        reason += f"; broken: {failing[0][1].rstrip('.')}"
-    if word == "INCONCLUSIVE":
-        reason += _first_loss(samples)
+    case, policy = one.case, one.plan.policy
+    low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
+    word: Word = "INCONCLUSIVE" if ruling.word == "UNDERPOWERED" else ruling.word
+    change = _change(regression, alpha)
+    failing = _failing_checks(case, one.samples)
     return CaseVerdict(
         case_id=case.id,
         version=case.version,
         digest=case.digest,
         title=case.title,
-        permanent=case.state == "permanent",
-        passed=counts.passed,
-        failed=counts.failed,
-        missed=counts.missed,
-        errored=counts.errored,
+        permanent=one.permanent,
+        passed=one.passed,
+        failed=one.counts["failed"],
+        missed=one.counts["missed"],
+        errored=one.counts["errored"],
         low=low,
         high=high,
         verdict=word,
         change=change,
-        reason=reason,
+        reason=ruling.reason + _addition(one, word, change, row, failing),
         baseline=row,
         p_value=None if regression is None else regression.p,
         p_adjusted=None if regression is None else regression.p_worse,
-        deterministic=deterministic,
+        deterministic=deterministic(one.now, one.equal, frozen=one.equal),
         failing_checks=failing,
-        cost_usd=sum(sample.cost_usd for sample in samples),
+        cost_usd=sum(sample.cost_usd for sample in one.samples),
         owner=case.owner,
         link=case.link,
         signature=case.signature,
         tags=case.tags,
+        policy=policy.kind,
+        on_degraded=_on_degraded(policy, one.permanent),
+        detectable_drop=ruling.detectable_drop,
+        more_samples=ruling.more_samples,
+        underpowered=underpowered if word == "INCONCLUSIVE" else "",
+        stability=_stability(one),
+        many_runs=tuple(_many_runs(one.passed, one.n, k) for k in pass_k),
+        samples_fixed=one.plan.fixed,
+        model_calls=sum(sample.live_model for sample in one.samples),
+        screened=ruling.screened,
     )
 
 
-def _decide(counts: _Counts, policy: Policy, deterministic: bool) -> tuple[Word, str]:
-    """The policy's word on one case, and why."""
-    if policy.kind == "zero_failures" and counts.failed:
-        return "FAIL", f"{counts.failed} of {counts.n} samples failed"
-    if counts.n == 0:
-        return "INCONCLUSIVE", "no sample came to a result"
-    if counts.lost_share > policy.max_lost:
-        total = counts.n + counts.missed + counts.errored
-        return "INCONCLUSIVE", f"{counts.missed} missed and {counts.errored} errored of {total} samples"
-    if deterministic:
-        word: Word = "PASS" if counts.failed == 0 else "FAIL"
-        return word, f"{counts.n} equal replays: the target is deterministic"
-    if policy.kind == "zero_failures":
-        ruling = zero_failures(counts.passed, counts.n, policy.alpha)
-    else:
-        ruling = min_rate(counts.passed, counts.n, policy.min_rate, policy.alpha)
-    if ruling.word == "PASS" or ruling.word == "FAIL":
-        return ruling.word, ruling.reason
-    return "INCONCLUSIVE", ruling.reason
+def _addition(
+    one: _Ran, word: Word, change: Change, row: BaselineRow | None, failing: Sequence[tuple[str, str, int]]
+) -> str:
+    """What a reader needs beside the policy's own sentence."""
+    found = ""
+    if change == "regressed" and one.plan.policy.kind != "not_worse" and row is not None:
+        found = f"; worse than the baseline: {one.passed} of {one.n} against {row.passed} of {row.n}"
+    if word in ("FAIL", "DEGRADED_WITHIN_MARGIN") and failing:
+        return f"{found}; broken: {failing[0][1].rstrip('.')}"
+    if word == "INCONCLUSIVE":
+        return found + _first_loss(one.samples)
+    return found
 
 
-def _regressions(counts: Mapping[str, _Counts], rows: Mapping[str, BaselineRow | None]) -> dict[str, Regression]:
-    """Per case with a baseline how it compares."""
-    compared = {case_id: row for case_id, row in rows.items() if row is not None and row.n and counts[case_id].n}
-    tables = [(row.passed, row.n, counts[case_id].passed, counts[case_id].n) for case_id, row in compared.items()]
-    return dict(zip(compared, regressions(tables), strict=True))
+def _on_degraded(policy: Policy, permanent: bool) -> Literal["block", "pass"]:
+    return policy.on_degraded or ("block" if permanent else "pass")
+
+
+def _stability(one: _Ran) -> Stability:
+    if deterministic(one.now, one.equal, frozen=one.equal):
+        return "STABLE_PASS" if all(one.now.passed) else "STABLE_FAIL"
+    return stability(one.passed, one.n)
+
+
+def _many_runs(passed: int, n: int, k: int) -> ManyRuns:
+    if n < k:
+        return ManyRuns(k, None, *(pass_hat_k_interval(passed, n, k) if n else (0.0, 1.0)), None)
+    return ManyRuns(k, pass_hat_k(passed, n, k), *pass_hat_k_interval(passed, n, k), pass_at_k(passed, n, k))
 
 
 def _change(found: Regression | None, alpha: float) -> Change:
@@ -160,11 +243,6 @@ def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | Non
         return None
     low, high = midp(found[0], found[1])
     return BaselineRow(found[0], found[1], low, high)
-
-
-def _count(samples: Sequence[Sample]) -> _Counts:
-    outcomes = Counter(sample.outcome for sample in samples)
-    return _Counts(outcomes["passed"], outcomes["failed"], outcomes["missed"], outcomes["errored"])
 
 
 def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:

@@ -5,6 +5,7 @@ A policy that no outcome could pass blocks every release, and one that none coul
 
 from __future__ import annotations
 
+from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.interval import cp_lower, cp_upper
 from evalkit.verdict.ruling import Ruling, points
 
@@ -34,8 +35,6 @@ def foresee_acceptance(
     Raises:
         InputError: a share is out of its range.
     """
-    from evalkit.stats.power import acceptance_plan  # scipy: only where it is needed
-
     if cp_lower(n, n, beta) > p_bad and cp_upper(0, n, alpha) < p_good:
         return None
     needed, _ = acceptance_plan(p_good, p_bad, alpha, beta)

@@ -11,7 +11,12 @@ __all__ = ["decide"]
 
 
 def decide(
-    verdicts: Sequence[CaseVerdict], locked: Iterable[LockLine], lock_problems: Sequence[tuple[str, str]]
+    verdicts: Sequence[CaseVerdict],
+    locked: Iterable[LockLine],
+    lock_problems: Sequence[tuple[str, str]],
+    *,
+    holds: Sequence[tuple[str, str]] = (),
+    left_out: str = "",
 ) -> Decision:
     """The decision.
 
@@ -19,20 +24,24 @@ def decide(
         verdicts: of the run's cases.
         locked: the gate lock: every case in it must be in the run, at that version.
         lock_problems: where lock and cases disagree (`case.lock.lock_problems`), here or against the base branch.
+        holds: what else blocks, whatever the samples say: (case id or what it is about, sentence).
+        left_out: why cases may not be in the run, in words: what its suite selects, what it was limited to.
     """
     blocking = [(case_id, f"{LOCK_NAME}: {sentence}") for case_id, sentence in lock_problems]
+    blocking += holds
     inconclusive: list[tuple[str, str]] = []
     ran = {verdict.case_id: verdict for verdict in verdicts}
     for line in locked:
         found = ran.get(line.case_id)
         if found is None:
-            blocking.append((line.case_id, "is a permanent gate and was not run"))
+            why = f": {left_out}" if left_out else ""
+            blocking.append((line.case_id, f"is a permanent gate and was not run{why}"))
         elif found.digest != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
             blocking.append((line.case_id, f"ran as version {found.version}; the lock wants version {line.version}"))
     for verdict in verdicts:
-        if verdict.permanent and verdict.verdict == "FAIL":
+        if verdict.permanent and verdict.effect == "blocks":
             blocking.append((verdict.case_id, verdict.reason))
-        elif verdict.permanent and verdict.verdict == "INCONCLUSIVE":
+        elif verdict.permanent and verdict.effect == "unmeasured":
             inconclusive.append((verdict.case_id, verdict.reason))
     permanent = sum(verdict.permanent for verdict in verdicts)
     if blocking:

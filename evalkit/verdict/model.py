@@ -5,10 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["BaselineRow", "CaseVerdict", "Change", "Decision", "GateOutcome", "Word"]
+from evalkit.stats.repeats import Stability
+from evalkit.suite.model import PolicyKind
 
-Word: TypeAlias = Literal["PASS", "FAIL", "INCONCLUSIVE"]
-Change: TypeAlias = Literal["regressed", "improved", "no change shown", "no baseline"]
+__all__ = [
+    "BaselineRow",
+    "CaseVerdict",
+    "Change",
+    "Decision",
+    "GateOutcome",
+    "ManyRuns",
+    "ReleaseEffect",
+    "SuiteEffect",
+    "Word",
+]
+
+Word: TypeAlias = Literal["PASS", "FAIL", "DEGRADED_WITHIN_MARGIN", "INCONCLUSIVE"]
+"""DEGRADED_WITHIN_MARGIN: worse than it should be, and shown to be so by less than is tolerated."""
+
+ReleaseEffect: TypeAlias = Literal["passes", "blocks", "unmeasured"]
+Change: TypeAlias = Literal["regressed", "improved", "no change shown", "no baseline", "stale baseline"]
 GateOutcome: TypeAlias = Literal["PASS", "BLOCKED", "INCONCLUSIVE"]
 
 
@@ -23,6 +39,42 @@ class BaselineRow:
 
 
 @dataclass(frozen=True, slots=True)
+class ManyRuns:
+    """What a case's samples say of `k` runs in a row; see `stats.repeats`.
+
+    Attributes:
+        all_pass: pass^k, the estimated chance that all of them pass; None for fewer than `k` samples.
+        low, high: its 95 % interval.
+        one_passes: pass@k, the estimated chance that at least one does; likewise.
+    """
+
+    k: int
+    all_pass: float | None
+    low: float
+    high: float
+    one_passes: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEffect:
+    """A whole suite against its baseline, over the cases that have one.
+
+    Attributes:
+        cases: how many were compared.
+        difference: mean of the cases' pass rates less the baseline's.
+        this_suite: 95 % interval of it, these cases being the whole question.
+        cases_like_these: the same where they stand for others like them; infinite for a single case.
+        p_worse: exact one-sided test of "this suite is worse" (Cochran-Mantel-Haenszel).
+    """
+
+    cases: int
+    difference: float
+    this_suite: tuple[float, float]
+    cases_like_these: tuple[float, float]
+    p_worse: float
+
+
+@dataclass(frozen=True, slots=True)
 class CaseVerdict:
     """What a case's samples came to.
 
@@ -32,9 +84,20 @@ class CaseVerdict:
         low, high: 95 % mid-P interval of the pass rate; 0 and 1 without samples.
         p_value: one-sided exact test of "worse than the baseline"; None without a baseline.
         p_adjusted: after correction over the suite's cases.
+        stale: why the baseline that there is was not compared with, with the cure; empty where it was.
         deterministic: all replays were equal, step by step.
         reason: one sentence for the verdict.
         failing_checks: (check id, sentence, samples failing it), most first.
+        policy: the policy that decided.
+        on_degraded: what DEGRADED_WITHIN_MARGIN does to the release.
+        detectable_drop: of an inconclusive case, the smallest drop that its samples show 4 times of 5, where known.
+        more_samples: of an inconclusive case, further samples after which a clear word is likely, where known.
+        underpowered: what so few samples could not tell, as was said before the run; empty where they were enough.
+        stability: what the samples allow to say about the rate; see `stats.repeats.stability`.
+        many_runs: pass^k and pass@k for the suite's k.
+        samples_fixed: samples that its policy takes where none are saved by stopping early.
+        model_calls: live model calls of its samples.
+        screened: few samples raised no suspicion, and no more were taken: shown to be neither good nor bad.
     """
 
     case_id: str
@@ -61,6 +124,17 @@ class CaseVerdict:
     link: str = ""
     signature: str = ""
     tags: tuple[str, ...] = ()
+    stale: str = ""
+    policy: PolicyKind = "acceptance"
+    on_degraded: Literal["block", "pass"] = "pass"
+    detectable_drop: float | None = None
+    more_samples: int | None = None
+    underpowered: str = ""
+    stability: Stability = "UNKNOWN"
+    many_runs: tuple[ManyRuns, ...] = ()
+    samples_fixed: int = 0
+    model_calls: int = 0
+    screened: bool = False
 
     @property
     def n(self) -> int:
@@ -71,6 +145,28 @@ class CaseVerdict:
     def rate(self) -> float | None:
         """Share of samples that passed; None without samples."""
         return self.passed / self.n if self.n else None
+
+    @property
+    def samples(self) -> int:
+        """Samples taken, lost ones too."""
+        return self.n + self.missed + self.errored
+
+    @property
+    def samples_saved(self) -> int:
+        """Samples fewer than without early stopping; negative where lost ones had to be replaced."""
+        return self.samples_fixed - self.samples
+
+    @property
+    def calls_saved(self) -> int:
+        """Live model calls that these samples would have made, going by those that were taken."""
+        return round(self.samples_saved * self.model_calls / self.samples) if self.samples else 0
+
+    @property
+    def effect(self) -> ReleaseEffect:
+        """What the verdict does to a release, were the case permanent."""
+        if self.verdict == "DEGRADED_WITHIN_MARGIN":
+            return "blocks" if self.on_degraded == "block" else "passes"
+        return "passes" if self.verdict == "PASS" else "blocks" if self.verdict == "FAIL" else "unmeasured"
 
 
 @dataclass(frozen=True, slots=True)

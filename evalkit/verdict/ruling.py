@@ -21,12 +21,14 @@ class Ruling:
             not asked, or no drop is.
         more_samples: further samples after which a clear word is likely; None where none are needed, or no number is
             enough.
+        screened: INCONCLUSIVE only because few samples raised no suspicion, and no more were taken.
     """
 
     word: RulingWord
     reason: str
     detectable_drop: float | None = None
     more_samples: int | None = None
+    screened: bool = False
 
 
 def points(share: float) -> str:

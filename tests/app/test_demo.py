@@ -18,7 +18,7 @@ from tests.project import Project
 def test_the_loop_closes_and_opens_the_gate(tmp_path: Path) -> None:
     """Buggy: BLOCKED, with both outcomes among its samples; mended: PASS; tools frozen, model live."""
     said: list[str] = []
-    buggy, fixed = walk(tmp_path, samples=12, say=said.append)
+    buggy, fixed = walk(tmp_path, say=said.append)
     outcomes = {sample.outcome for sample in read_samples(buggy.folder)[CASE_ID]}
     assert outcomes == {"passed", "failed"}
     assert any("BLOCKED" in line for line in said)
@@ -31,7 +31,7 @@ def test_the_loop_closes_and_opens_the_gate(tmp_path: Path) -> None:
 
 def test_nothing_personal_is_left_in_the_demos_files(tmp_path: Path) -> None:
     """The customer of the incident appears in no file, the recording included."""
-    walk(tmp_path, samples=2, say=lambda line: None)
+    walk(tmp_path, say=lambda line: None)
     for path in tmp_path.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
@@ -59,7 +59,7 @@ def test_the_scripted_model_errs_at_its_rate(rate: float, low: float, high: floa
 
 def test_the_command_tells_the_story(project: Project) -> None:
     """From the command line, in a folder of one's own."""
-    done = project.run("demo", "--keep", "demo", "--samples", "3")
+    done = project.run("demo", "--keep", "demo")
     assert done.code == 0
     assert "PASS: 1 permanent case passed" in done.out
 

@@ -202,7 +202,7 @@ def test_a_permanent_case_stays_a_gate(vaulted: Vaulted) -> None:
 
 def test_the_base_branch_reports_no_loss(vaulted: Vaulted) -> None:
     """`gate --against` compares with a lock from before."""
-    from evalkit.app.locks import base_lock_problems
+    from evalkit.app.base_lock import base_lock_problems
 
     project = vaulted.project
     project.promoted("refund-twice")

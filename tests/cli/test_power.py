@@ -40,9 +40,27 @@ def test_a_suite_whose_policy_can_never_pass_is_told(project: Project) -> None:
     suite.write_text('samples = 10\n[policy]\nkind = "min_rate"\nmin_rate = 0.9\n', "utf-8")
     found = project.run("power", str(suite))
     assert found.code == 3
-    assert found.out.startswith("UNDERPOWERED: 10 samples that all pass do not show a rate of 90.0%; 29 are needed")
+    assert found.out.startswith(
+        "UNDERPOWERED: a case: 10 samples that all pass do not show a rate of 90.0%; 29 are needed"
+    )
     assert project.run("power", str(suite), "--samples", "29").code == 0
-    assert project.run("power", str(suite), "--json").json()["policy"]["more_samples"] == 19
+    said = project.run("power", str(suite), "--json").json()["suite"]["underpowered"]
+    assert "29 are needed" in said["a case"]
+
+
+def test_a_suite_is_told_what_its_gates_will_take(project: Project) -> None:
+    """Alpha is shared over the permanent cases that it selects, and the default policy needs no number."""
+    project.promoted("refund-twice")
+    project.promoted("another", "--new", order=8)
+    suite = project.suite("once")
+    found = project.run("power", suite)
+    assert found.code == 0
+    assert "The suite's 2 cases, 2 permanent: 150 samples at most, 122 without early stopping" in found.out
+    assert "4 where all replays of a case are equal" in found.out
+    assert "alpha shared over 2 gates" in found.out
+    few = project.run("power", suite, "--samples", "20")
+    assert few.code == 3
+    assert "UNDERPOWERED: another and 1 more: 20 samples are too few to tell a pass rate of 99.0% from 90.0%" in few.out
 
 
 @pytest.mark.parametrize(

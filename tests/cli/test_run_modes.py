@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+from typing import Any
 
 import pytest
 
-from evalkit.suite.results import read_samples
+import evalkit
+from evalkit.suite.results import read_samples, read_traces
 from tests.capture.scripted_server import ScriptedServer, completion, json_reply
 from tests.cli.test_replay_modes import case_id, server
+from tests.playback.test_what_if import the_case
 from tests.project import Project
 
 __all__ = ["case_id", "server"]
@@ -54,6 +58,57 @@ def test_faults_can_be_declared_by_flag(project: Project) -> None:
     assert "met timeout in refund (call 2)" in sample.reason
 
 
+WHAT_IF = "[what_if]\n"
+SUPPOSER = "tests.playback.test_what_if:agent"
+
+
+def supposed(project: Project, table: str, *flags: str) -> list[Any]:
+    """What the agent answered in a run of a suite with counterfactuals, why, what the manifest says, and the page."""
+    if not (project.root / "cases").exists():
+        evalkit.write_case(the_case(), project.root / "cases")
+    text = f'mode = "simulation"\nkeep_traces = "all"\n{table}'
+    done = project.run("run", suite(project, text, SUPPOSER), "--samples", "2", *flags, "--out", "r")
+    assert done.code in (0, 1), done.err
+    folder = project.root / "r"
+    ((first, second),) = read_samples(folder).values()
+    assert first.trace == second.trace
+    (trace,) = read_traces(folder, [first.trace]).values()
+    stated = json.loads((folder / "run.json").read_bytes())["suite"]["what_if"]
+    page = (folder / "report.html").read_text("utf-8")
+    shutil.rmtree(folder)
+    return [trace.output, first.reason, stated, page]
+
+
+@pytest.mark.parametrize("flags", [["-n", "1"], ["-n", "2", "--executor", "fork"], ["-n", "2", "--executor", "xdist"]])
+def test_a_suite_supposes_what_replay_supposes(project: Project, flags: list[str]) -> None:
+    """A verdict, in whatever process it is replayed; the reason, the manifest and the report's command name it."""
+    said, reason, stated, page = supposed(project, WHAT_IF + 'confirm = "refused"\n', *flags)
+    assert said == ["not approved: False", ["within 30 days"]]
+    assert "what if: confirm=refused (x1)" in reason
+    assert stated == ["confirm=refused"]
+    assert "--what-if confirm=refused" in page
+
+
+def test_a_suites_counterfactuals_have_the_forms_of_the_flag(project: Project) -> None:
+    """A value, a function, a file, whose value the manifest holds; flags take their place."""
+    denied = ["policy", ["within 30 days"]]
+    for then in ("{ allowed = false }", "'{\"allowed\": false}'", "'tests.playback.test_what_if:strict_policy'"):
+        assert supposed(project, f"{WHAT_IF}may_refund = {then}\n")[0] == denied
+    project.write("docs.json", ["from a file"])
+    said, _, stated, _ = supposed(project, f'{WHAT_IF}search = "@docs.json"\n"may_*" = "denied"\n')
+    assert (said, stated) == (["policy", ["from a file"]], ['search=["from a file"]', "may_*=denied"])
+    said, _, stated, _ = supposed(project, f'{WHAT_IF}search = "@docs.json"\n', "--what-if", "may_*=denied")
+    assert (said, stated) == (denied, ["may_*=denied"])
+
+
+def test_a_counterfactual_whose_function_is_not_there_ends_the_run(project: Project) -> None:
+    """It is loaded where the agent is, and a name that is wrong is the suite's fault, not the agent's."""
+    evalkit.write_case(the_case(), project.root / "cases")
+    text = f'mode = "simulation"\n{WHAT_IF}confirm = "no_such_module:f"\n'
+    done = project.run("run", suite(project, text, SUPPOSER), "-n", "1")
+    assert (done.code, "no_such_module" in done.err) == (2, True), done.err
+
+
 def test_a_suite_swaps_the_model(project: Project, case_id: str, server: ScriptedServer) -> None:
     """Its `[model]` table says how; `--base-url` changes the endpoint and nothing else."""
     server.will(json_reply(completion("Done.")))
@@ -72,8 +127,13 @@ def test_a_suite_swaps_the_model(project: Project, case_id: str, server: Scripte
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('mode = "simulation"\n', "mode simulation with 0 faults"),
+        ('mode = "simulation"\n', "mode simulation with 0 faults and 0 counterfactuals"),
         (FAULTS, "mode exact with 1 faults"),
+        (WHAT_IF + 'confirm = "refused"\n', "mode exact with 0 faults and 1 counterfactuals"),
+        ('mode = "simulation"\n' + WHAT_IF + 'confirm = "maybe"\n', "neither a verdict, nor JSON"),
+        ('mode = "simulation"\n' + WHAT_IF + 'confirm = "@none.json"\n', "none.json"),
+        ('mode = "simulation"\n' + WHAT_IF + "confirm = 2026-01-01\n", "what_if"),
+        ('mode = "simulation"\nwhat_if = ["confirm"]\n', "a counterfactual is NAME=THEN"),
         ('mode = "model-swap"\n[model]\nbase_url = "http://127.0.0.1:9/v1"\n', "mode model-swap changes nothing"),
         ('mode = "prompt-swap"\n', "mode prompt-swap needs an endpoint"),
         ('mode = "fork"\n', "mode"),

@@ -12,6 +12,7 @@ import pytest
 from evalkit.app.locks import refresh_lock
 from evalkit.case.model import LifeEvent
 from evalkit.case.store import read_with_digest, write_case
+from evalkit.suite.results import read_samples, read_traces
 from tests.project import Project, healthy
 
 
@@ -66,11 +67,11 @@ def test_a_deterministic_agent_is_recognised(project: Project) -> None:
 def test_a_regression_against_the_baseline_is_shown(project: Project) -> None:
     """A healthy night becomes the measure; the broken agent is then called regressed."""
     project.promoted()
-    healthy = ran(project, "once", "--samples", "10", code=0)
+    healthy = ran(project, "once", "--samples", "10", "--fixed", code=0)
     assert project.run("baseline", "set", str(healthy), "--reason", "first healthy night").code == 0
     assert "10/10" in project.run("baseline", "show", "release").out
     suite = project.suite("twice")
-    body = project.run("run", suite, "--samples", "10", "--json").json()
+    body = project.run("run", suite, "--samples", "10", "--fixed", "--json").json()
     assert body["cases"][0]["change"] == "regressed"
     assert body["cases"][0]["p_adjusted"] < 0.001
 
@@ -211,3 +212,34 @@ def test_the_process_ends_with_the_code(project: Project) -> None:
     assert (done.code, done.err.startswith("error: "), "Traceback" in done.err) == (2, True, False)
     assert project.spawn("--help").code == 0
     assert project.spawn("nonsense").code == 2
+
+
+TELLER = """
+import os
+
+def told(order):
+    return sorted(name for name in os.environ if name.startswith("SHOP_"))
+"""
+
+
+def test_a_run_keeps_its_choices_about_the_world(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They stand in the manifest, and a run that goes on later keeps to them, whatever the settings say by then."""
+    monkeypatch.setenv("SHOP_CITY", "Berlin")
+    monkeypatch.setenv("SHOP_LAND", "Berlin")
+    project.ingested()
+    project.write("teller.py", TELLER)
+    project.write("evalkit.toml", '[world]\nkeep_env = ["SHOP_C*"]\nclock = "moving"\n')
+    project.write("suites/s.toml", 'target = "teller:told"\nsamples = 1\nkeep_traces = "all"\n')
+    folder = project.root / "r"
+    project.spawn("run", "suites/s.toml", "--out", "r")
+    manifest = (folder / "run.json").read_bytes()
+    assert json.loads(manifest)["world"] == {"clock": "moving", "keep_env": ["SHOP_C*"], "working_copy": False}
+    for path in folder.iterdir():
+        if path.name != "run.json":  # as a run that was killed before its first sample
+            path.unlink()
+    project.write("evalkit.toml", '[world]\nkeep_env = ["SHOP_L*"]\n')
+    done = project.spawn("run", "--resume", "r")
+    assert done.code in (0, 1, 3), done.err
+    (sample,) = read_samples(folder)["refund-twice"]
+    (trace,) = read_traces(folder, [sample.trace]).values()
+    assert trace.output == ["SHOP_CITY"]

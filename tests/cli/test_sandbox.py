@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import shutil
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 from evalkit.playback.sandbox.run import probe_layers
+from evalkit.suite.results import read_samples, read_traces
+from evalkit.trace.read import load_traces
 from tests.project import Project
 
 pytestmark = [
@@ -56,6 +61,11 @@ def thief(order):
 
 def leaver(order):
     os._exit(0)
+
+def told(order):
+    lookup(order)
+    refund(order)
+    return sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(("SHOP_", "OTHER_")))
 """
 
 
@@ -127,3 +137,40 @@ def test_missing_layers_are_refused_or_shown(project: Project) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "unsafe replay" in done.stdout
     assert "unsafe replay" in project.run("gate", str(folder)).out
+
+
+def test_listed_variables_stay_in_the_sandbox(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`keep_env` says so for every replay; what is not listed goes, here as in a replay without a sandbox."""
+    project.promoted()
+    project.write("evalkit.toml", '[world]\nkeep_env = ["SHOP_*"]\n')
+    suite = a_suite(project, "told", keep_traces="all")
+    for name in ("SHOP_CITY", "SHOP_KEY", "OTHER_CITY"):
+        monkeypatch.setenv(name, "x")
+    kept = ["SHOP_CITY=x", "SHOP_KEY=x"]
+    for flags in (["--sandbox"], []):
+        done = project.spawn("replay", "refund-twice", "--target", "agent:told", *flags, "--out", "replayed.trace")
+        assert done.code in (0, 1), done.err
+        (trace,) = load_traces(project.root / "replayed.trace")
+        assert trace.output == kept
+        (project.root / "replayed.trace").unlink()
+    done = project.spawn("run", suite, "--out", "r")
+    assert done.code in (0, 1), done.err
+    samples = read_samples(project.root / "r")["refund-twice"]
+    (trace,) = read_traces(project.root / "r", [samples[0].trace]).values()
+    assert trace.output == kept
+
+
+def test_run_and_replay_name_the_same_layers(project: Project) -> None:
+    """Those that hold, and why one does not."""
+    project.promoted()
+    suite = a_suite(project, "once")
+    for flags in ([], ["--unsafe-replay"]):
+        spawn: Any = functools.partial(without_landlock, project) if flags else project.spawn
+        spawn("replay", "refund-twice", "--target", "agent:once", "--sandbox", "--out", "replayed.trace", *flags)
+        spawn("run", suite, "--out", "r", *flags)
+        (trace,) = load_traces(project.root / "replayed.trace")
+        layers = json.loads((project.root / "r" / "run.json").read_bytes())["layers"]
+        assert trace.attributes["replay"]["layers"] == layers
+        assert ("unsafe replay: too few kernel layers (landlock: [Errno 95] not supported)" in layers) == bool(flags)
+        (project.root / "replayed.trace").unlink()
+        shutil.rmtree(project.root / "r")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 from evalkit.canonical import Json, digest
 from evalkit.case.model import Case, Dropped, LifeEvent
 from evalkit.check.model import Check
-from evalkit.report.model import ReportModel, build_report
+from evalkit.distil.coverage import coverage
+from evalkit.report.model import Background, ReportModel, build_report
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
 from evalkit.suite.model import Manifest, Outcome, Sample, SampleCheck
 from evalkit.trace.model import Step, StepError, Trace
+from evalkit.verdict.baseline import BaselineInfo
+from evalkit.verdict.history import Night
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Decision, Word
 
 NO_REPEAT = Check("repeated_effect", {"names": ["refund_order"]}, rule="incident:repeated_effect")
@@ -31,6 +35,7 @@ class RunParts:
     traces: dict[str, Trace] = field(default_factory=dict)
     decision: Decision = field(default_factory=lambda: Decision("PASS", "all 1 permanent cases passed"))
     asked: list[list[str]] = field(default_factory=list)
+    background: Background = field(default_factory=Background)
 
     def add(
         self,
@@ -47,6 +52,8 @@ class RunParts:
         incident: Trace | None = None,
         failing: Trace | None = None,
         link: str = "",
+        tag: str = "refund",
+        signature: str = "SIDE_EFFECT_REPEATED:refund_order",
     ) -> RunParts:
         """Adds a case whose samples are given as letters: passed, failed, missed, errored."""
         incident = incident or refund_trace(case_id, buggy=True)
@@ -61,7 +68,13 @@ class RunParts:
         self.samples[case_id] = samples
         self.cases[case_id] = case_of(case_id, incident, permanent, title or "the customer was refunded twice")
         verdict = verdict_of(case_id, samples, permanent, baseline, change, p, self.cases[case_id].title, link)
-        verdict = replace(verdict, reason=reason or verdict.reason, verdict=word or verdict.verdict)
+        verdict = replace(
+            verdict,
+            reason=reason or verdict.reason,
+            verdict=word or verdict.verdict,
+            tags=(tag,),
+            signature=signature,
+        )
         self.verdicts.append(verdict)
         return self
 
@@ -72,7 +85,9 @@ class RunParts:
             self.asked.append(digests)
             return {found: self.traces[found] for found in digests if found in self.traces}
 
-        return build_report(MANIFEST, self.verdicts, self.decision, self.samples, self.cases, traces)
+        return build_report(
+            MANIFEST, self.verdicts, self.decision, self.samples, self.cases, traces, background=self.background
+        )
 
 
 MANIFEST = Manifest(
@@ -269,8 +284,14 @@ def blocked_run() -> RunParts:
         change="regressed",
         p=0.0004,
         title="search ran forty times before an answer",
+        tag="search",
     )
-    parts.add("tone-in-chinese", "ppfppppppp", title="answered in English: 客户用中文提问")
+    parts.add(
+        "tone-in-chinese",
+        "ppfppppppp",
+        title="answered in English: 客户用中文提问",
+        signature="MODEL_DECISION_TOLD_WRONG",
+    )
     parts.add("quota-check", "pppmmpmmmm", title="quota was never looked up")
     parts.add(
         "sometimes-late",
@@ -288,6 +309,21 @@ def blocked_run() -> RunParts:
     unmeasured = (("escalation-skipped", "2 missed and 1 errored of 10 samples"),)
     parts.decision = Decision("BLOCKED", f"refund-twice: {blocking[0][1]}", blocking, unmeasured)
     return parts
+
+
+def background(parts: RunParts, nights: int = 9) -> Background:
+    """Earlier nights of a run, all of which went better; its baseline; and its cases' coverage."""
+    chance = random.Random(2)
+    before: list[Night] = []
+    for number in range(nights):
+        cases = {verdict.case_id: (20 - (chance.random() < 0.1), 20) for verdict in parts.verdicts}
+        passed, n = (sum(counts[at] for counts in cases.values()) for at in (0, 1))
+        day = f"2026-02-{28 - nights + number + 1:02d}T01:00:00Z"
+        before.append(Night(f"{day[:10]}-release", day, passed, n, chance.uniform(0.3, 0.4), cases, outcome="PASS"))
+    info = BaselineInfo(
+        before[-1].run_id, "release", "mira@shop.example", "release 2.3 went out", "2026-02-28T09:00:00Z"
+    )
+    return Background(before, info, coverage(parts.cases.values(), ["delete_account"]))
 
 
 def large_run(cases: int, samples: int, failing_every: int = 20) -> RunParts:

@@ -10,7 +10,8 @@ import pytest
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.report.detail import build_detail
-from evalkit.report.model import ReportModel, Row, build_report
+from evalkit.report.model import ReportModel, build_report
+from evalkit.report.row import Row
 from evalkit.suite.model import Sample
 from evalkit.trace.model import Trace
 from evalkit.verdict.model import Decision
@@ -24,7 +25,7 @@ def row_of(model: ReportModel, case_id: str) -> Row:
 
 
 def test_sections_come_by_urgency() -> None:
-    """Permanent gates, regressions, failing, inconclusive, flaky, the rest; each case once."""
+    """Permanent gates, regressions, failing, inconclusive, flaky, fixed, the rest; each case once."""
     model = blocked_run().model()
     assert [section.key for section in model.sections] == [
         "gates",
@@ -32,6 +33,7 @@ def test_sections_come_by_urgency() -> None:
         "failing",
         "inconclusive",
         "flaky",
+        "fixed",
         "rest",
     ]
     gates = [row.verdict.case_id for row in model.sections[0].rows]
@@ -77,7 +79,7 @@ def test_misses_name_the_nearest_call() -> None:
     """Lost samples are grouped by reason, with what was asked for."""
     detail = row_of(blocked_run().model(), "quota-check").detail
     assert detail is not None
-    assert [(loss.outcome, loss.count, loss.samples) for loss in detail.losses] == [("missed", 6, "4, 5, 7, 8, 9, 10")]
+    assert [(loss.outcome, loss.count, loss.samples) for loss in detail.losses] == [("missed", 6, (4, 5, 7, 8, 9, 10))]
     assert "nearest is step 2" in detail.losses[0].misses[0]
 
 

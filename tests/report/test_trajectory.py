@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from evalkit.report.trajectory import MAX_LINES, build_trajectory, step_texts
-from evalkit.trace.model import Step, StepError
+from evalkit.trace.model import Step, StepError, Trace
 from tests.report.build import refund_trace, tool
 
-BUGGY, FIXED = refund_trace("a", buggy=True).steps, refund_trace("a", buggy=False).steps
-RUNS = [("incident", BUGGY), ("failing replay", BUGGY), ("passing replay", FIXED)]
+INCIDENT, FIXED = refund_trace("a", buggy=True), refund_trace("a", buggy=False)
+BUGGY = INCIDENT.steps
+RUNS = [("incident", INCIDENT), ("failing replay", INCIDENT), ("passing replay", FIXED)]
+
+
+def runs(*steps: Sequence[Step]) -> list[tuple[str, Trace]]:
+    """An incident and a failing replay of it, of these steps."""
+    names = ("incident", "failing replay")
+    return [(name, replace(INCIDENT, steps=tuple(own))) for name, own in zip(names, steps, strict=False)]
 
 
 def test_the_first_divergence_from_the_passing_replay_is_marked() -> None:
@@ -17,6 +27,7 @@ def test_the_first_divergence_from_the_passing_replay_is_marked() -> None:
     found = build_trajectory(RUNS, 500)
     assert [at for at, line in enumerate(found.lines) if line.first] == [1]
     assert found.divergence.endswith("the model calls refund_order instead of lookup_order")
+    assert found.kind == "model decision"
 
 
 def test_without_a_passing_replay_the_incident_is_the_measure() -> None:
@@ -30,16 +41,47 @@ def test_another_result_is_a_divergence() -> None:
     """Same call, other outcome."""
     call = tool(0, "lookup_order", {"order_id": "1"})
     failed = replace(call, output=None, error=StepError("Timeout"))
-    found = build_trajectory([("incident", [call]), ("failing replay", [failed])], 500)
+    found = build_trajectory(runs([call], [failed]), 500)
     assert found.divergence.endswith("tool lookup_order had another outcome")
+    assert found.kind == "result"
     assert found.lines[0].cells[1] is not None
     assert not found.lines[0].cells[1].same
 
 
 def test_a_missing_step_is_a_divergence() -> None:
     """A step that only one run has."""
-    found = build_trajectory([("incident", BUGGY), ("failing replay", BUGGY[:-1])], 500)
+    found = build_trajectory(runs(BUGGY, BUGGY[:-1]), 500)
     assert found.divergence.endswith("a step less, model chat")
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "kind"),
+    [
+        (tool(0, "pay", {"amount": 1}), tool(0, "pay", {"amount": 2}), "argument"),
+        (tool(0, "pay", {"amount": 1}), tool(0, "refund_order", {"amount": 1}), "tool"),
+        (
+            Step(0, "policy", "limits", {}, {"allowed": False}),
+            Step(0, "policy", "limits", {}, {"allowed": True}),
+            "policy",
+        ),
+        (
+            Step(0, "retrieval", "docs", {"q": "a"}, ["d1"]),
+            Step(0, "retrieval", "docs", {"q": "a"}, ["d2"]),
+            "citation",
+        ),
+    ],
+)
+def test_the_kind_of_a_divergence_is_named(then: Step, now: Step, kind: str) -> None:
+    """What differs first: a tool, an argument, a policy's word, what was found."""
+    assert build_trajectory(runs([then], [now]), 500).kind == kind
+
+
+def test_equal_steps_with_another_end_differ_in_their_outcome() -> None:
+    """The steps are the same, the answer is not; both are shown."""
+    other = replace(INCIDENT, output="It was refused.")
+    found = build_trajectory([("incident", INCIDENT), ("failing replay", other)], 500)
+    assert found.kind == "outcome"
+    assert [text.short for text in found.answers if text] == ["Your refund is on its way.", "It was refused."]
 
 
 def test_equal_steps_are_shown_once() -> None:
@@ -55,7 +97,7 @@ def test_a_long_run_is_shown_around_its_divergence() -> None:
     """The number of lines is bounded, the divergence is among them, and the gaps are counted."""
     long = [tool(at, "lookup_order", {"order_id": str(at)}) for at in range(300)]
     other = [*long[:200], tool(200, "refund_order", {"order_id": "1"}), *long[201:]]
-    lines = build_trajectory([("incident", long), ("failing replay", other)], 500).lines
+    lines = build_trajectory(runs(long, other), 500).lines
     shown = [line for line in lines if not line.gap]
     assert len(shown) <= MAX_LINES
     assert any(line.first for line in shown)
@@ -65,7 +107,7 @@ def test_a_long_run_is_shown_around_its_divergence() -> None:
 def test_a_long_value_is_cut_with_its_length() -> None:
     """Neither the short text nor the text on demand grows with the value."""
     step = tool(0, "lookup_order", {"q": "x" * 1_000_000})
-    cell = build_trajectory([("incident", [step])], 500).lines[0].cells[0]
+    cell = build_trajectory(runs([step]), 500).lines[0].cells[0]
     assert cell is not None
     assert cell.given is not None
     assert len(cell.given.short) < 200

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evalkit.errors import InputError
-from evalkit.stats.change_point import change_point
+from evalkit.stats.change_point import change_point, change_points
 from evalkit.stats.two_sample import fisher_p
 
 
@@ -86,3 +86,10 @@ def test_counts_that_cannot_be_are_refused() -> None:
     for passed, runs in (([6, 5], [5, 5]), ([5], [5, 5])):
         with pytest.raises(InputError):
             change_point(passed, runs, rng())
+
+
+def test_several_changes_are_found_in_order() -> None:
+    """Down at the eighth, up again at the sixteenth; rates are those between the changes."""
+    found = change_points([20] * 8 + [8] * 8 + [20] * 8, [20] * 24, rng())
+    assert [(one.at, one.before, one.after) for one in found] == [(8, 1.0, 0.4), (16, 0.4, 1.0)]
+    assert change_points([19, 20, 20, 19, 20, 20], [20] * 6, rng()) == []

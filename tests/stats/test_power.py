@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import InputError
+from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.binomial import binomial_cdf
-from evalkit.stats.power import acceptance_plan, detectable_drop, n_for_drop, regression_power, zero_failure_bound
+from evalkit.stats.power import detectable_drop, n_for_drop, regression_power, zero_failure_bound
 
 
 def accepted(n: int, c: int, rate: float) -> float:

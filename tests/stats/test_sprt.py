@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import InputError
-from evalkit.stats.power import acceptance_plan
+from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.sprt import sprt_plan, wald_bound
 from evalkit.stats.stopping import StoppingPlan, characteristics
 

@@ -10,11 +10,13 @@ from scipy.special import chdtrc
 
 from evalkit.errors import InputError
 from evalkit.stats.hypergeometric import passes_pmf
+from evalkit.stats.interval import wilson
 from evalkit.stats.suite import (
     cluster_t_interval,
     cmh_p,
     detectable_difference,
     differences,
+    suite_rate,
     this_suite_interval,
 )
 from evalkit.stats.two_sample import fisher_p
@@ -182,3 +184,11 @@ def test_suites_that_cannot_be_compared_are_refused() -> None:
         cluster_t_interval([0.1, 0.2], groups=["a"])
     with pytest.raises(InputError):
         cluster_t_interval([0.1, float("nan")])
+
+
+def test_each_case_weighs_the_same_in_a_suites_rate() -> None:
+    """However many runs it had; one case alone has Wilson's interval."""
+    rate, low, high = suite_rate([90, 1], [100, 2])
+    assert rate == pytest.approx(0.7)
+    assert low < 0.7 < high
+    assert suite_rate([9], [10]) == pytest.approx((0.9, *wilson(9, 10)))

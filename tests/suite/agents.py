@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
 import time
 from typing import Any
 
@@ -58,6 +60,26 @@ def dies(order: int) -> dict[str, Any]:
     return once(order)
 
 
+def _marked(name: str) -> int:
+    """Adds a mark to a file in the working folder; how many it has now."""
+    with open(name, "ab") as file:
+        file.write(b".")
+    return os.path.getsize(name)
+
+
+def dies_twice(order: int) -> dict[str, Any]:
+    """Takes its process along on order 13, but for the third time."""
+    if order == 13 and _marked("deaths") < 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return once(order)
+
+
+def is_counted(order: int) -> dict[str, Any]:
+    """Leaves a mark for each replay; takes its process along on order 13."""
+    _marked(f"replays-{order}")
+    return dies(order)
+
+
 def sleeps(order: int) -> dict[str, Any]:
     """Never ends."""
     time.sleep(60)
@@ -67,4 +89,22 @@ def sleeps(order: int) -> dict[str, Any]:
 def slow(order: int) -> dict[str, Any]:
     """Takes a moment, so that a kill finds it at work."""
     time.sleep(0.03)
+    return once(order)
+
+
+def never_alike(order: int) -> dict[str, Any]:
+    """Healthy, and says something else in each replay."""
+    return {**once(order), "drawn": random.random()}
+
+
+def unsteady(order: int) -> dict[str, Any]:
+    """The incident again in a quarter of the replays; which, follows from the frozen world's randomness."""
+    drawn = random.random()
+    return {**(once(order) if drawn < 0.75 else twice(order)), "drawn": drawn}
+
+
+def raises_on_13(order: int) -> dict[str, Any]:
+    """Breaks on order 13."""
+    if order == 13:
+        raise RuntimeError("order 13")
     return once(order)

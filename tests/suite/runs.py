@@ -8,9 +8,10 @@ from pathlib import Path
 
 from evalkit.case.store import write_case
 from evalkit.check.model import Check
+from evalkit.suite.manifest import MANIFEST_NAME, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
 from evalkit.suite.results import read_samples
-from evalkit.suite.run import MANIFEST_NAME, execute, start_run, suite_json
+from evalkit.suite.run import execute
 from evalkit.suite.select import select_cases
 from tests.build import a_case, a_trace, tool_step
 
@@ -41,7 +42,7 @@ def run(
     if not (folder / MANIFEST_NAME).exists():
         start_run(folder, manifest)
     workers = 1 if executor == "serial" else 2
-    execute(folder, manifest, suite, cases, executor=executor, workers=workers, on_progress=lambda progress: None)
+    execute(folder, suite, cases, executor=executor, workers=workers)
     return read_samples(folder)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import IntegrityError
-from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, encode_batch, read_journal, tally_of
+from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, encode_batch, head_of, read_heads
 from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.results import read_samples, write_results
+from evalkit.suite.seen import Seen, seen_json
 from tests.strategies import texts
 
 checks = st.builds(SampleCheck, texts, st.booleans(), st.booleans(), texts, st.lists(st.integers(0, 99)).map(tuple))
@@ -38,13 +42,24 @@ def write(folder: Path, *batches: list[Sample]) -> bytes:
     return (folder / JOURNAL_NAME).read_bytes()
 
 
+def seen_in(folder: Path) -> list[list[object]]:
+    """What the heads of a journal tell of its samples."""
+    return [list(entry) for head in read_heads(folder) for entry in head.seen]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(batches=st.lists(st.lists(samples, max_size=3), max_size=3))
 def test_samples_survive_the_journal(batches: list[list[Sample]], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Every field of every sample is read as it was written."""
+    """Every field of every sample is read as it was written, and its beginning tells the controller what it needs."""
     folder = tmp_path_factory.mktemp("run")
     write(folder, *batches)
-    assert list(read_journal(folder)) == batches
+    every = [sample for batch in batches for sample in batch]
+    assert seen_in(folder) == [list(entry) for entry in seen_json(every)]
+    write_results(folder)
+    expected: dict[str, list[Sample]] = {}
+    for sample in sorted(every, key=lambda one: one.index):
+        expected.setdefault(sample.case_id, []).append(sample)
+    assert read_samples(folder) == expected
 
 
 @pytest.mark.parametrize("kept", range(0, 100, 7))
@@ -54,9 +69,9 @@ def test_a_torn_line_is_as_if_it_had_not_been(tmp_path: Path, kept: int) -> None
     whole = write(tmp_path, first, second)
     start = whole.index(b"\n") + 1
     (tmp_path / JOURNAL_NAME).write_bytes(whole[: start + (len(whole) - start - 1) * kept // 100])
-    assert list(read_journal(tmp_path)) == [first]
+    assert seen_in(tmp_path) == [["a", 0, "passed", ""]]
     write(tmp_path, second)
-    assert list(read_journal(tmp_path)) == [first, second]
+    assert seen_in(tmp_path) == [["a", 0, "passed", ""], ["a", 1, "failed", ""]]
 
 
 def test_a_broken_line_in_the_middle_is_an_integrity_error(tmp_path: Path) -> None:
@@ -64,18 +79,46 @@ def test_a_broken_line_in_the_middle_is_an_integrity_error(tmp_path: Path) -> No
     whole = write(tmp_path, [Sample("a", 1, 0, "passed")], [Sample("a", 1, 1, "passed")])
     (tmp_path / JOURNAL_NAME).write_bytes(b"{oops}\n" + whole)
     with pytest.raises(IntegrityError, match="broken"):
-        list(read_journal(tmp_path))
+        list(read_heads(tmp_path))
 
 
 def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
     """A run that was killed before its first item starts from the beginning."""
-    assert list(read_journal(tmp_path)) == []
+    assert list(read_heads(tmp_path)) == []
 
 
 @given(st.lists(samples, max_size=5))
-def test_a_tally_is_read_without_the_rest(batch: list[Sample]) -> None:
+def test_a_lines_beginning_is_read_without_the_rest(batch: list[Sample]) -> None:
     """Progress counts every outcome and the cost, whatever the samples' texts hold."""
-    tally = tally_of(encode_batch(batch, [KeptTrace("d", "c", '{"outcome":"passed"}')]))
-    assert tally.pop("cost_usd") == sum(sample.cost_usd for sample in batch)
-    assert sum(tally.values()) == len(batch)
-    assert all(tally[sample.outcome] == [s.outcome for s in batch].count(sample.outcome) for sample in batch)
+    head = head_of(encode_batch(batch, [KeptTrace("d", "c", '{"outcome":"passed"}')]))
+    assert head.cost_usd == sum(sample.cost_usd for sample in batch)
+    assert [(entry[0], entry[1], entry[2]) for entry in head.seen] == [(s.case_id, s.index, s.outcome) for s in batch]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["passed", "failed", "missed", "errored"])), max_size=30))
+def test_what_was_seen_is_kept_by_index(given: list[tuple[int, str]]) -> None:
+    """Outcomes stand at their index, in whichever order they came; what did not come is None."""
+    seen = Seen()
+    seen.add(("c", index, outcome, f"{index % 2}") for index, outcome in given)
+    by_index = dict(given)
+    if not given:
+        assert "c" not in seen
+        return
+    case = seen["c"]
+    assert case.outcomes == tuple(by_index.get(index) for index in range(max(by_index) + 1))
+    assert case.count == len(by_index)
+    assert case.equal == (len({index % 2 for index, outcome in given if outcome != "errored"}) == 1)
+    assert +seen.counts == Counter(by_index.values())
+    assert all(seen.has("c", index) == (index in by_index) for index in range(50))
+
+
+def test_a_later_attempt_takes_the_place_of_an_errored_one() -> None:
+    """In whichever order they are read; what an outage did to a replay does not make the case's replays unequal."""
+    entries = [("c", 0, "errored", "torn", 1), ("c", 0, "errored", "torn", 2), ("c", 0, "passed", "whole", 3)]
+    for order in itertools.permutations(entries):
+        seen = Seen()
+        seen.add([*order, ("c", 1, "passed", "whole")])
+        assert seen["c"].outcomes == ("passed", "passed")
+        assert +seen.counts == {"passed": 2}
+        assert (seen["c"].equal, seen["c"].count, seen.errored("c")) == (True, 2, {})
+        assert seen.retried() == {("c", 0): 3}

@@ -6,19 +6,23 @@ from collections.abc import Sequence
 
 import pytest
 
+from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
 from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.model import CaseVerdict
+from tests.verdict.planned import plans_of
 
 CHECK = Check("called", {"name": "refund", "max": 1})
 
 
 def ref(case_id: str = "c", state: str = "permanent") -> CaseRef:
     """A case's reference."""
-    return CaseRef("/p", case_id, 1, "digest", state, "title", "SIG", "", (), check_bodies=(check_json(CHECK),))
+    return CaseRef(
+        "/p", case_id, 1, "digest", state, "title", "SIG", "", (), check_text=exact_text([check_json(CHECK)]).decode()
+    )
 
 
 def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:
@@ -43,7 +47,8 @@ def verdict(
     found: list[Sample], policy: Policy | None = None, base: Baseline | None = None, *, frozen: bool = False
 ) -> CaseVerdict:
     """The verdict on one case."""
-    (one,) = case_verdicts([ref()], {"c": found}, policy or Policy(), base, frozen=frozen)
+    plans = plans_of([ref()], {"c": found}, policy or Policy("zero_failures"), base)
+    (one,) = case_verdicts([ref()], {"c": found}, plans, base, frozen=frozen)
     return one
 
 
@@ -68,7 +73,7 @@ def test_what_was_lost_is_neither_pass_nor_fail(lost: Outcome) -> None:
     found = verdict(samples(("passed", 19), (lost, 1)))
     assert (found.verdict, found.n, found.rate) == ("INCONCLUSIVE", 19, 1.0)
     assert "1 " + lost in found.reason
-    assert verdict(samples(("passed", 19), (lost, 1)), Policy(max_lost=0.1)).verdict == "PASS"
+    assert verdict(samples(("passed", 19), (lost, 1)), Policy("zero_failures", max_lost=0.1)).verdict == "PASS"
 
 
 def test_a_failure_counts_whatever_else_was_lost() -> None:
@@ -79,7 +84,7 @@ def test_a_failure_counts_whatever_else_was_lost() -> None:
 def test_nothing_measured_is_inconclusive() -> None:
     """No sample, or only lost ones, is never green."""
     assert verdict([]).verdict == "INCONCLUSIVE"
-    assert verdict(samples(("missed", 20)), Policy(max_lost=0.99)).verdict == "INCONCLUSIVE"
+    assert verdict(samples(("missed", 20)), Policy("zero_failures", max_lost=0.99)).verdict == "INCONCLUSIVE"
 
 
 @pytest.mark.parametrize(
@@ -92,12 +97,14 @@ def test_a_minimum_rate_is_shown_or_not(passed: int, failed: int, word: str) -> 
     assert ("more would" in found.reason) is (word == "INCONCLUSIVE")
 
 
-def test_a_shown_regression_fails_under_any_policy() -> None:
-    """20 of 20 against 8 of 20 is worse, though a minimum rate of 0.1 were reached."""
+def test_the_policy_decides_and_the_comparison_is_shown() -> None:
+    """20 of 20 against 8 of 20 is worse, and said to be; a minimum rate of 0.1 is reached all the same."""
     found = verdict(samples(("passed", 8), ("failed", 12)), Policy("min_rate", min_rate=0.1), baseline(20, 20))
-    assert (found.verdict, found.change) == ("FAIL", "regressed")
+    assert (found.verdict, found.change) == ("PASS", "regressed")
+    assert found.reason.endswith("worse than the baseline: 8 of 20 against 20 of 20")
     assert found.p_value is not None
     assert found.p_value < 0.001
+    assert verdict(samples(("passed", 8), ("failed", 12)), Policy("not_worse"), baseline(20, 20)).verdict == "FAIL"
 
 
 def test_no_change_shown_is_not_called_improved() -> None:
@@ -124,9 +131,8 @@ def test_p_values_are_corrected_over_the_cases(count: int, p: float, adjusted: f
     cases = [ref(f"c{n}") for n in range(count)]
     info = BaselineInfo("run", "suite", "a", "r", "now")
     base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
-    found = case_verdicts(
-        cases, {case.id: samples(("passed", 7), ("failed", 3)) for case in cases}, Policy(), base, frozen=False
-    )
+    drawn = {case.id: samples(("passed", 7), ("failed", 3)) for case in cases}
+    found = case_verdicts(cases, drawn, plans_of(cases, drawn, Policy("zero_failures")), base, frozen=False)
     assert found[0].p_value == pytest.approx(p, abs=1e-5)
     assert found[0].p_adjusted == pytest.approx(adjusted, abs=1e-4)
     assert {one.change for one in found} == {"no change shown"}
@@ -138,7 +144,8 @@ def test_stable_cases_do_not_hide_a_regression() -> None:
     info = BaselineInfo("run", "suite", "a", "r", "now")
     base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
     drawn = {case.id: samples(("passed", 10)) for case in cases} | {"c7": samples(("passed", 4), ("failed", 6))}
-    found = {one.case_id: one for one in case_verdicts(cases, drawn, Policy(), base, frozen=False)}
+    plans = plans_of(cases, drawn, Policy("zero_failures"))
+    found = {one.case_id: one for one in case_verdicts(cases, drawn, plans, base, frozen=False)}
     assert found["c7"].change == "regressed"
     assert found["c7"].p_adjusted == pytest.approx(35 / 6460, abs=1e-4)
     assert {one.change for one in found.values() if one.case_id != "c7"} == {"no change shown"}
@@ -151,3 +158,22 @@ def test_equal_frozen_replays_are_called_deterministic() -> None:
     assert verdict(equal, Policy("min_rate"), frozen=True).verdict == "PASS"
     assert not verdict(equal, frozen=False).deterministic
     assert verdict(equal, Policy("min_rate"), frozen=False).verdict == "INCONCLUSIVE"
+
+
+def test_steadiness_and_repeats_are_estimated() -> None:
+    """27 passes are stable, 10 are not; a mixed case is flaky; deterministic replays need no estimate."""
+    many = [verdict(samples(("passed", passed), ("failed", failed))) for passed, failed in ((27, 0), (10, 0), (20, 20))]
+    assert [one.stability for one in many] == ["STABLE_PASS", "UNKNOWN", "FLAKY"]
+    assert verdict(samples(("failed", 2), trace="same"), frozen=True).stability == "STABLE_FAIL"
+
+
+def test_pass_hat_k_and_pass_at_k_stand_in_the_verdict() -> None:
+    """6 of 8: all of four pass with 15/70; one of four always does; of nine nothing is known."""
+    found = samples(("passed", 6), ("failed", 2))
+    plans = plans_of([ref()], {"c": found}, Policy("zero_failures"))
+    (one,) = case_verdicts([ref()], {"c": found}, plans, None, frozen=False, pass_k=(4, 9))
+    four, nine = one.many_runs
+    assert four.all_pass == pytest.approx(15 / 70)
+    assert four.one_passes == 1.0
+    assert four.low < 15 / 70 < four.high
+    assert (nine.all_pass, nine.one_passes) == (None, None)

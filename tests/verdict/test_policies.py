@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalkit.errors import InputError
 from evalkit.stats.binomial import binomial_pmf
-from evalkit.verdict.absolute import acceptance, acceptance_in_batches, min_rate, zero_failures
+from evalkit.verdict.absolute import acceptance, detectable_below, min_rate, zero_failures
 from evalkit.verdict.comparative import not_worse
 from evalkit.verdict.foresight import foresee_acceptance, foresee_min_rate, foresee_not_worse
 from evalkit.verdict.ruling import points
@@ -34,7 +34,7 @@ def test_no_failure_or_none_at_all() -> None:
 @settings(max_examples=25)
 def test_a_minimum_rate_errs_with_at_most_alpha(n: int, rate: float, alpha: float) -> None:
     """Just below the rate at most alpha pass, just above at most alpha fail, by enumeration."""
-    words = [min_rate(x, n, rate, alpha).word for x in range(n + 1)]
+    words = [min_rate(x, n, rate, alpha, alpha).word for x in range(n + 1)]
     assert chance(words, {"PASS"}, rate - 1e-9) <= alpha + 1e-9
     assert chance(words, {"FAIL"}, rate) <= alpha + 1e-9
 
@@ -75,17 +75,6 @@ def test_acceptance_of_the_planned_number_always_tells() -> None:
     assert acceptance(480, 500).word == "DEGRADED_WITHIN_MARGIN"
 
 
-def test_acceptance_in_batches_stops_at_its_first_clear_look() -> None:
-    """35 passes are enough, and what comes after changes nothing; two failures in the first five fail."""
-    assert acceptance_in_batches([True] * 35).word == "PASS"
-    assert acceptance_in_batches([True] * 35 + [False] * 40) == acceptance_in_batches([True] * 35)
-    assert acceptance_in_batches([False, False, True, True, True, *[True] * 70]).word == "FAIL"
-    found = acceptance_in_batches([True] * 22)
-    assert (found.word, found.more_samples) == ("INCONCLUSIVE", 3)
-    assert "next look at 25" in found.reason
-    assert acceptance_in_batches([]).more_samples == 5
-
-
 def test_not_worse_knows_four_words() -> None:
     """No loss over many samples passes, a large one fails, a small sure one is within the margin, few say nothing."""
     assert not_worse(100, 100, 99, 100, 0.1).word == "PASS"
@@ -105,6 +94,16 @@ def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
     assert small.more_samples is None
     assert "the baseline is too small" in small.reason
     assert "no drop at all" in not_worse(2, 2, 2, 2, 0.1).reason
+
+
+@pytest.mark.parametrize(("n", "rate"), [(20, 0.99), (61, 0.95), (200, 0.9)])
+def test_the_drop_that_could_have_been_seen_is_seen_four_times_of_five(n: int, rate: float) -> None:
+    """By enumeration: at the rate that it names the bound falls below the rate wanted with probability 0.8."""
+    drop = detectable_below(rate, n)
+    assert drop is not None
+    shown = [min_rate(x, n, rate).word for x in range(n + 1)]
+    assert chance(shown, {"FAIL"}, rate - drop) == pytest.approx(0.8, abs=1e-6)
+    assert detectable_below(0.9, 1) is None
 
 
 def test_an_adjusted_p_value_decides_failing() -> None:
@@ -143,7 +142,7 @@ def test_policies_without_sense_are_refused() -> None:
         lambda: min_rate(5, 5, 1.0),
         lambda: min_rate(6, 5, 0.9),
         lambda: acceptance(5, 5, p_good=99),
-        lambda: acceptance_in_batches([True], p_bad=0.995),
+        lambda: acceptance(1, 1, p_bad=0.995),
         lambda: not_worse(5, 5, 5, 5, 10),
     ]
     for call in calls:

@@ -18,7 +18,7 @@ from evalkit.app.life import Replays, promote_case, review_case
 from evalkit.app.run import Run, run_suite
 from evalkit.app.settings import Settings
 from evalkit.app.show_cases import ingested_lines
-from evalkit.app.show_runs import decision_lines
+from evalkit.app.show_runs import decision_lines, saving_lines
 from evalkit.capture.recording import record
 from evalkit.playback.environment import environment_of
 
@@ -33,7 +33,6 @@ _SUITE = """\
 # Blocks a release: every permanent case must pass.
 name = "release"
 target = "{target}"
-samples = {samples}
 mode = "live-model"
 
 [select]
@@ -44,7 +43,7 @@ base_url = "{base_url}"
 """
 
 
-def walk(folder: Path | None, *, samples: int, say: Callable[[str], Any]) -> tuple[Run, Run]:
+def walk(folder: Path | None, *, say: Callable[[str], Any]) -> tuple[Run, Run]:
     """Walks the loop; returns the buggy run and the fixed one.
 
     Args:
@@ -74,16 +73,16 @@ def walk(folder: Path | None, *, samples: int, say: Callable[[str], Any]) -> tup
     with serving(ScriptedModel(ERROR_RATE, seed=7)) as base_url:
         mended = Replays(3, f"{_AGENT}:run_fixed", "live-model", base_url)
         promote_case(CASE_ID, settings, actor="demo", reason="money was paid out twice", replays=mended)
-    say(f"4. run the agent as it was, {samples} times, with a live model and frozen tools")
+    say("4. run the agent as it was, with a live model and frozen tools, until it is clear whether it passes")
     with serving(ScriptedModel(ERROR_RATE, seed=7)) as base_url:
         suite = work / "suites" / "release.toml"
-        suite.write_text(_SUITE.format(target=f"{_AGENT}:run_buggy", samples=samples, base_url=base_url), "utf-8")
+        suite.write_text(_SUITE.format(target=f"{_AGENT}:run_buggy", base_url=base_url), "utf-8")
         buggy = run_suite(suite, settings)
         _gate(buggy, settings, say)
-        say(f"5. run the agent with the mended prompt, {samples} times")
+        say("5. run the agent with the mended prompt, likewise")
         fixed = run_suite(suite, settings, overrides={"target": f"{_AGENT}:run_fixed"})
         fixed = _gate(fixed, settings, say)
-    set_baseline(fixed.folder, settings, actor="demo", reason="the mended agent")
+    set_baseline([fixed.folder], settings, actor="demo", reason="the mended agent")
     say(f"the blocked release: {buggy.folder / 'report.html'}")
     say(f"the open one:        {fixed.folder / 'report.html'}")
     return buggy, fixed
@@ -101,7 +100,7 @@ def record_incident(path: Path, settings: Settings) -> None:
 
 def _gate(run: Run, settings: Settings, say: Callable[[str], Any]) -> Run:
     decided = gate_run(run.folder, settings)
-    _indent(decision_lines(decided.decision), say)
+    _indent([*decision_lines(decided.decision), *saving_lines(decided)], say)
     return decided
 
 

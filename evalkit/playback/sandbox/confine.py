@@ -38,9 +38,10 @@ def confine(policy: Policy, workspace: Path, pipes: Iterable[int]) -> Layers:
             would stay free).
     """
     if not supported():
+        none = Layers(missing=dict.fromkeys(("rlimits", "landlock", "seccomp", "network namespace"), "not Linux"))
         if policy.unsafe:
-            return Layers(missing=dict.fromkeys(("rlimits", "landlock", "seccomp", "network namespace"), "not Linux"))
-        raise ReplayRefused(*_too_few("this system has no kernel sandbox"))
+            return none
+        raise ReplayRefused(*none.refusal())
     if len(os.listdir("/proc/self/task")) > 1:
         raise ReplayRefused("threads run already, which no sandbox would hold", "", "start none at import or at fork")
     missing: dict[str, str] = {}
@@ -58,7 +59,7 @@ def confine(policy: Policy, workspace: Path, pipes: Iterable[int]) -> Layers:
     seccomp = _held("seccomp", missing, restrict_calls)
     layers = Layers(limits, abis[0] if abis else 0, seccomp, network, missing)
     if not layers.safe and not policy.unsafe:
-        raise ReplayRefused(*_too_few("; ".join(f"{name}: {why}" for name, why in missing.items())))
+        raise ReplayRefused(*layers.refusal())
     return layers
 
 
@@ -79,8 +80,3 @@ def _drop_capabilities() -> None:
     kept = _KEPT_CAPABILITIES
     data = (ctypes.c_uint32 * 6)(kept, kept, 0, 0, 0, 0)
     syscall(_CAPSET[1 if arm() else 0], header, data)
-
-
-def _too_few(why: str) -> tuple[str, str, str]:
-    cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
-    return f"Landlock and seccomp don't hold here ({why})", "", cure

@@ -7,7 +7,8 @@ import ctypes
 import os
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 __all__ = ["DUMMY_KEY", "DUMMY_KEYS", "HARMLESS", "scrub_environment"]
@@ -37,13 +38,17 @@ _HEADER = sys.getsizeof(b"") - 1
 _ENV_START, _ENV_END = 47, 48  # fields 50 and 51 of /proc/self/stat, counted from the third (man 5 proc)
 
 
-def scrub_environment(keep: Iterable[str], home: Path) -> None:
-    """Leaves the harmless variables and `keep`, with `home` as home and temporary folder.
+def scrub_environment(keep: Collection[str], home: Path) -> None:
+    """Leaves the harmless variables and those of the patterns in `keep`, with `home` as home and temporary folder.
 
     The text that the process was started with, which ``/proc/self/environ`` and C code see, is wiped too, and so are
     the values that Python and libc hold. Copies that a library made elsewhere in memory stay.
     """
-    kept = {name: os.environ[name] for name in {*HARMLESS, *keep} if name in os.environ}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in HARMLESS or any(fnmatchcase(name, pattern) for pattern in keep)
+    }
     kept |= {
         "HOME": str(home),
         "TMPDIR": str(home),
@@ -57,7 +62,7 @@ def scrub_environment(keep: Iterable[str], home: Path) -> None:
     tempfile.tempdir = None  # it keeps the folder that it found first
 
 
-def _wipe_values(names: Iterable[str]) -> None:
+def _wipe_values(names: Collection[str]) -> None:
     """Overwrites variables' values where libc and Python have them: this fork's memory is the agent's from now on."""
     libc = ctypes.CDLL(None)
     libc.getenv.restype = ctypes.c_void_p

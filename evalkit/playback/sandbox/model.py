@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from evalkit.playback.model import LAYERS, RELAYED, UNSAFE
+
 __all__ = ["Ended", "Layers", "Policy", "Status"]
 
 Status: TypeAlias = Literal["done", "raised", "died", "late", "refused"]
@@ -17,7 +19,7 @@ class Policy:
 
     Attributes:
         readable: files and folders (with all that is in them) that may be read.
-        keep: environment variables that stay, beside the harmless ones of `environment.HARMLESS`.
+        keep: patterns of environment variables that stay, beside the harmless ones of `environment.HARMLESS`.
         memory: bytes of address space that the process may add to what it has when it is confined.
         file_size: bytes that a file may grow to.
         open_files: descriptors.
@@ -67,6 +69,25 @@ class Layers:
             "network namespace": self.network,
         }
         return tuple(name for name, holds in held.items() if holds)
+
+    @property
+    def why_missing(self) -> str:
+        """What does not hold, and why."""
+        return "; ".join(f"{name}: {why}" for name, why in self.missing.items())
+
+    def told(self, *, live: bool) -> tuple[str, ...]:
+        """All that keeps a sandboxed replay from the world, for its manifest; or that too little does.
+
+        Args:
+            live: whether a model is asked, by a process outside.
+        """
+        names = (*LAYERS, *self.names, *([RELAYED] if live else []))
+        return names if self.safe else (*names, f"{UNSAFE} ({self.why_missing})")
+
+    def refusal(self, where: str = "") -> tuple[str, str, str]:
+        """Why these are too few, as a `ReplayRefused` says it."""
+        cure = "run on Linux 5.13 or later, or pass --unsafe-replay: then the agent can reach whatever you can"
+        return f"Landlock and seccomp don't hold here ({self.why_missing})", where, cure
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,13 @@ _MOST = 1 << 30
 _STATUS_OF = {b"d": "done", b"r": "raised", b"x": "refused"}
 
 
-def default_policy(*, unsafe: bool = False) -> Policy:
-    """What any Python agent needs: the system's libraries and the installed packages, for reading."""
-    return Policy(readable=(*system_files(), *packages()), unsafe=unsafe)
+def default_policy(*, unsafe: bool = False, keep: Iterable[str] | None = None) -> Policy:
+    """What any Python agent needs: the system's libraries and the installed packages, for reading.
+
+    Args:
+        keep: patterns of environment variables that stay, as a project lists them.
+    """
+    return Policy(readable=(*system_files(), *packages()), keep=tuple(keep or ()), unsafe=unsafe)
 
 
 @contextmanager

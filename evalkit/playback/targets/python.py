@@ -14,10 +14,10 @@ from importlib import import_module
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.capture.plain import plain
+from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 
-__all__ = ["PythonTarget"]
+__all__ = ["PythonTarget", "load_function"]
 
 
 class PythonTarget:
@@ -28,15 +28,16 @@ class PythonTarget:
     """
 
     def __init__(self, reference: str | Callable[..., Any]) -> None:
-        self._function = _load(reference) if isinstance(reference, str) else reference
+        self._function = load_function(reference) if isinstance(reference, str) else reference
         self._parameters = inspect.signature(self._function).parameters
+        self._required = {name for name, p in self._parameters.items() if p.default is p.empty and p.kind in _BY_NAME}
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(self._function))
 
     def run(self, given: Json) -> Json:
         """Calls the function; its result as plain JSON."""
         args, kwargs = self._arguments(given)
         result = self._function(*args, **kwargs)
-        if self._is_async or inspect.isawaitable(result):
+        if self._is_async or (type(result) not in _NEVER_AWAITED and inspect.isawaitable(result)):
             import asyncio  # takes 20 ms to load, which agents without it need not wait for
 
             result = asyncio.run(_awaited(result))
@@ -45,14 +46,13 @@ class PythonTarget:
     def _arguments(self, given: Json) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if not self._parameters:
             return (), {}
-        if isinstance(given, dict):
-            names = set(self._parameters)
-            required = {name for name, p in self._parameters.items() if p.default is p.empty and p.kind in _BY_NAME}
-            if given and set(given) <= names and required <= set(given):
-                return (), dict(given)
+        named = isinstance(given, dict) and bool(given) and given.keys() <= self._parameters.keys()
+        if isinstance(given, dict) and named and self._required <= given.keys():
+            return (), dict(given)
         return (given,), {}
 
 
+_NEVER_AWAITED = AS_THEY_ARE | {dict, list}
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -60,7 +60,12 @@ async def _awaited(result: Any) -> Any:
     return await result
 
 
-def _load(reference: str) -> Callable[..., Any]:
+def load_function(reference: str) -> Callable[..., Any]:
+    """The function that ``module:function`` names, from the current folder or what is installed.
+
+    Raises:
+        ConfigError: the module can't be imported, or has no such function.
+    """
     module_name, colon, name = reference.partition(":")
     if not colon or not name:
         raise ConfigError(

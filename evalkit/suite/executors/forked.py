@@ -1,27 +1,39 @@
-"""Items over forked processes: everything is loaded once, so the workers start in milliseconds.
+"""Items over forked processes: everything is loaded once, the agent too, so the workers start in milliseconds.
 
-For runs whose time is this process's own work. A fork copies only the forking thread, and a lock that another thread
-holds stays locked in the child for good; so this executor wants a process with one Python thread (`can_fork`). The
-threads that NumPy's BLAS and Arrow's allocator keep are made anew in the child by these libraries' own fork handlers.
+A replay freezes clock, randomness and environment of its process, so two at once would live in one another's world. To
+have many under way at once, there are many processes: as many as wanted, however few the cores. They are kept from one
+round to the next.
+
+A fork copies only the forking thread, and a lock that another thread holds stays locked in the child for good; so this
+executor wants a process with one Python thread (`can_fork`). The threads that NumPy's BLAS and Arrow's allocator keep
+are made anew in the child by these libraries' own fork handlers.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 import warnings
 from collections import deque
+from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
 
 from evalkit.errors import EvalkitError
-from evalkit.suite.executors.protocol import Task
+from evalkit.suite.executors.orphan import die_with_parent
+from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
+from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.plan import Item
 from evalkit.suite.work import Worker
 
-__all__ = ["can_fork", "run_forked"]
+__all__ = ["can_fork", "forked"]
+
+_SOME, _DONE, _RAISED, _BROKEN = b"s", b"d", b"e", b"x"
+"""What a message of a worker begins with: samples of its item, its last ones, an error on purpose, any other."""
 
 
 def can_fork() -> bool:
@@ -29,91 +41,140 @@ def can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1
 
 
-def run_forked(task: Task) -> None:
-    """Does the items on `task.workers` forks of this process."""
-    worker = Worker(task.suite)
-    waiting = deque(task.items)
+@contextlib.contextmanager
+def forked(job: Job) -> Iterator[Rounds]:
+    """Does the items on `job.workers` forks of this process; over xdist where loading the agent starts threads."""
+    with contextlib.ExitStack() as stack:
+        opened: Rounds | None = None
+
+        def do(work: Round) -> None:
+            nonlocal opened
+            if opened is None and work.items:
+                opened = _opened(job, work.items[0], stack)
+            if opened is not None:
+                opened(work)
+
+        yield do
+
+
+def _opened(job: Job, first: Item, stack: contextlib.ExitStack) -> Rounds:
+    worker = Worker(job.suite)
+    worker.warm(first)
+    if not can_fork():
+        return stack.enter_context(EXECUTORS.get("xdist")(job))
     hands: list[_Hand] = []
-    try:
-        while waiting or hands:
-            if waiting and task.over():
-                waiting.clear()
+    stack.callback(_let_go, hands)
+    gc.freeze()  # no collection of a fork looks at what is there now, and so it stays shared
+    stack.callback(gc.unfreeze)
+    return lambda work: _do(work, job, worker, hands)
+
+
+def _let_go(hands: list[_Hand]) -> None:
+    for hand in hands:
+        hand.kill()
+
+
+def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
+    waiting = deque(work.items)
+    free = list(hands)
+    busy: dict[Connection, _Hand] = {}
+    while waiting or busy:
+        if waiting and job.over():
+            waiting.clear()
+            continue
+        while waiting and len(busy) < job.workers:
+            if not free:
+                hands.append(_Hand(worker))
+                free.append(hands[-1])
+            hand = free.pop()
+            if hand.give(waiting[0]):
+                waiting.popleft()
+                busy[hand.pipe] = hand
+            else:  # it died between two items: nobody's fault
+                hands.remove(hand)
+                hand.kill()
+        lines: list[bytes] = []
+        for pipe in wait(list(busy)):
+            hand = busy[pipe]  # type: ignore[index]  # `wait` gives back what it was given
+            kind, body = hand.take()
+            if kind == _RAISED:
+                raise error_from(body)
+            if kind in (_SOME, _DONE):
+                lines.append(body)
+            else:
+                work.died(hand.item, body.decode("utf-8", "replace") or hand.end_of_it())
+            if kind == _SOME:
                 continue
-            while waiting and len(hands) < task.workers:
-                hands.append(_Hand(worker, waiting.popleft()))
-            ready = wait([hand.pipe for hand in hands])
-            for hand in [hand for hand in hands if hand.pipe in ready]:
-                found = hand.take()
-                if found is None:
-                    task.died(hand.item)
-                elif isinstance(found, EvalkitError):
-                    raise found
-                else:
-                    task.done(hand.item, found)
-                if found is None or not waiting:
-                    hands.remove(hand)
-                    hand.end()
-                else:
-                    hand.give(waiting.popleft())
-    finally:
-        for hand in hands:
-            hand.kill()
+            del busy[hand.pipe]
+            if hand.alive:
+                free.append(hand)
+            else:
+                hands.remove(hand)
+                hand.kill()
+        if lines:
+            work.done(lines)
 
 
 class _Hand:
     """One forked worker, and the item that it has in hand."""
 
-    def __init__(self, worker: Worker, item: Item) -> None:
+    item: Item
+
+    def __init__(self, worker: Worker) -> None:
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(worker, theirs, self.pipe), daemon=True)
+        self.alive = True
+        self._process = context.Process(target=_work, args=(worker, theirs, self.pipe, os.getpid()), daemon=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 counts the libraries' threads, see above
             self._process.start()
         theirs.close()
-        self.item = item
-        self.give(item)
 
-    def give(self, item: Item) -> None:
+    def give(self, item: Item) -> bool:
+        """Hands it an item; false when the process is gone."""
         self.item = item
-        self.pipe.send(item)
-
-    def take(self) -> bytes | EvalkitError | None:
-        """What came of the item; None when the process died."""
         try:
-            found: bytes | EvalkitError = self.pipe.recv()
-        except (EOFError, ConnectionResetError):
-            return None
-        return found
+            self.pipe.send(item)
+        except OSError:
+            return False
+        return True
 
-    def end(self) -> None:
-        """Lets the process go."""
-        with contextlib.suppress(OSError):  # it may be dead
-            self.pipe.send(None)
+    def take(self) -> tuple[bytes, bytes]:
+        """What came of the item; nothing when the process died."""
+        try:
+            found = self.pipe.recv_bytes()
+        except (EOFError, OSError):
+            self.alive = False
+            return b"", b""
+        return found[:1], found[1:]
+
+    def end_of_it(self) -> str:
+        """How the process died, in words."""
         self._process.join()
-        self.pipe.close()
+        code = self._process.exitcode or 0
+        return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
 
     def kill(self) -> None:
         self._process.kill()
         self._process.join()
+        self._process.close()
+        self.pipe.close()
 
 
-def _work(worker: Worker, pipe: Connection, parents: Connection) -> None:
-    """The child's life: items in, lines out, until the controller says so or is gone."""
+def _work(worker: Worker, pipe: Connection, parents: Connection, parent: int) -> None:
+    """The child's life: items in, lines out, until the controller is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches the whole group; the controller decides
+    die_with_parent(parent)
     parents.close()
-    while True:
-        try:
-            item = pipe.recv()
-            if item is None:
-                return
-            pipe.send(_done(worker, item))
-        except (EOFError, BrokenPipeError):
-            return
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            pipe.send_bytes(_done(worker, pipe.recv(), pipe))
 
 
-def _done(worker: Worker, item: Item) -> bytes | EvalkitError:
+def _done(worker: Worker, item: Item, pipe: Connection) -> bytes:
     try:
-        return worker.do(item)
+        return _DONE + worker.do(item, between=lambda line: pipe.send_bytes(_SOME + line))
     except EvalkitError as error:
-        return error
+        return _RAISED + error_text(error)
+    except Exception as error:  # noqa: BLE001  # no replay's outcome: memory, disk, or a fault of ours
+        return _BROKEN + f"{type(error).__name__}: {error}".encode("utf-8", "replace")

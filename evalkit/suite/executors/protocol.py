@@ -3,48 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from evalkit.registry import Registry
 from evalkit.suite.plan import Item
 
-__all__ = ["EXECUTORS", "Executor", "Task"]
+__all__ = ["EXECUTORS", "Executor", "Job", "Round", "Rounds"]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What an executor is given.
+class Job:
+    """What stays the same over a run's rounds.
 
     Attributes:
         suite: the suite as JSON, for the workers.
         workers: how many may work at once.
         scratch: a folder for the executor's own files; removed after the run.
-        done: is told of each finished item and its journal line, in the controller, one at a time.
-        died: is told of each item whose worker died while doing it.
+        libraries: folders of cases; an agent that is kept from files sees none of them.
         over: whether the budget is spent: items not begun are better left; a worker gives no samples for them.
     """
 
     suite: Mapping[str, Any]
-    items: Sequence[Item]
     workers: int
     scratch: Path
-    done: Callable[[Item, bytes], None]
-    died: Callable[[Item], None]
+    libraries: tuple[Path, ...] = ()
     over: Callable[[], bool] = lambda: False
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """Items to do.
+
+    Attributes:
+        done: is told of finished samples, as journal lines, in the controller; lines that are there at the same time
+            are better told at once, since they are written at once. An item's samples may come in several lines.
+        died: is told of each item whose worker died while doing it, and how.
+    """
+
+    items: Sequence[Item]
+    done: Callable[[Sequence[bytes]], None]
+    died: Callable[[Item, str], None]
+
+
+Rounds: TypeAlias = Callable[[Round], None]
+"""Does a round's items; returns when each was reported as done or died.
+
+It raises an `EvalkitError` that a worker raised on purpose (a missing target, a changed case), and `KeyboardInterrupt`
+where the user stopped it.
+"""
 
 
 class Executor(Protocol):
     """Does the items of a run."""
 
-    def __call__(self, task: Task) -> None:
-        """Does every item; returns when each was reported as done or died.
-
-        Raises:
-            EvalkitError: what a worker raised on purpose (a missing target, a changed case).
-            KeyboardInterrupt: the user stopped it.
-        """
+    def __call__(self, job: Job) -> AbstractContextManager[Rounds]:
+        """What does the rounds of a run; workers may live as long as the context is open."""
         ...
 
 
@@ -52,9 +68,9 @@ EXECUTORS: Registry[Executor] = Registry(
     "executor",
     "evalkit.executors",
     {
-        "serial": "evalkit.suite.executors.serial:run_serial",
-        "fork": "evalkit.suite.executors.forked:run_forked",
-        "sandbox": "evalkit.suite.executors.sandboxed:run_in_sandboxes",
-        "xdist": "evalkit.suite.executors.xdist:run_xdist",
+        "serial": "evalkit.suite.executors.serial:serial",
+        "fork": "evalkit.suite.executors.forked:forked",
+        "sandbox": "evalkit.suite.executors.sandboxed:sandboxed",
+        "xdist": "evalkit.suite.executors.xdist:over_xdist",
     },
 )

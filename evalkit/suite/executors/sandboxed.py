@@ -9,14 +9,14 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
 
 import orjson
 
-from evalkit import errors
 from evalkit.errors import ConfigError, EvalkitError, ReplayRefused
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
@@ -25,11 +25,12 @@ from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
 from evalkit.suite.executors.forked import can_fork
-from evalkit.suite.executors.protocol import Task
+from evalkit.suite.executors.protocol import Job, Round, Rounds
+from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.plan import Item
 from evalkit.suite.work import LEDGER, Worker
 
-__all__ = ["run_in_sandboxes"]
+__all__ = ["sandboxed"]
 
 _SPARE_S = 30.0
 _DONE, _RAISED = b"d", b"e"
@@ -63,8 +64,20 @@ class _Busy:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run_in_sandboxes(task: Task) -> None:
-    """Does the items, `task.workers` at once.
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """What every sandbox of a run is made from."""
+
+    worker: Worker
+    project: Path
+    staged: Path
+    unsafe: bool
+    model: Callable[[], LiveModel] | None
+
+
+@contextmanager
+def sandboxed(job: Job) -> Iterator[Rounds]:
+    """Does the items, `job.workers` at once.
 
     Raises:
         ConfigError: this process has threads.
@@ -72,37 +85,39 @@ def run_in_sandboxes(task: Task) -> None:
     """
     if not can_fork():
         raise ConfigError("a sandbox needs Linux and a process without threads", "sandbox", "use the command line")
-    ledger = task.suite.get(LEDGER)
-    worker = Worker({key: value for key, value in task.suite.items() if key != LEDGER})  # no sandbox sees its file
+    ledger = job.suite.get(LEDGER)
+    worker = Worker({key: value for key, value in job.suite.items() if key != LEDGER})  # no sandbox sees its file
     model = worker.live_model(None if ledger is None else Path(ledger))
     worker.warm()
-    project, staged = Path.cwd(), task.scratch / "project"
-    without = {Path(portion.path).parent.parent for item in task.items for portion in item.portions}  # all cases
-    stage(project, staged, without)
-    waiting, busy = deque(task.items), dict[int, _Busy]()
+    site = _Site(worker, Path.cwd(), job.scratch / "project", bool(job.suite.get("unsafe_replay")), model)
+    stage(site.project, site.staged, set(job.libraries))
+    yield lambda work: _do(work, job, site)
+
+
+def _do(work: Round, job: Job, site: _Site) -> None:
+    waiting, busy = deque(work.items), dict[int, _Busy]()
     try:
         while waiting or busy:
-            if waiting and task.over():
+            if waiting and job.over():
                 waiting.clear()
                 continue
-            while waiting and len(busy) < task.workers:
-                begun = _begin(worker, waiting.popleft(), project, staged, task, model)
+            while waiting and len(busy) < job.workers:
+                begun = _begin(site, waiting.popleft())
                 busy[begun.running.pipe] = begun
             soonest = min(one.due() for one in busy.values())
             ready = [fd for fd in wait(list(busy), max(0.0, soonest - time.monotonic())) if isinstance(fd, int)]
             for pipe in ready or [pipe for pipe, one in busy.items() if one.due() <= time.monotonic()]:
-                _finish(busy.pop(pipe), task)
+                _finish(busy.pop(pipe), work, job)
     finally:
         for one in busy.values():
             replace(one, until=float("-inf")).end()
 
 
-def _begin(
-    worker: Worker, item: Item, project: Path, staged: Path, task: Task, model: Callable[[], LiveModel] | None
-) -> _Busy:
+def _begin(site: _Site, item: Item) -> _Busy:
+    worker, model = site.worker, site.model
     folder = Path(tempfile.mkdtemp(prefix="evalkit-sandbox-"))
-    shutil.copytree(staged, folder, dirs_exist_ok=True)
-    base = default_policy(unsafe=bool(task.suite.get("unsafe_replay")))
+    shutil.copytree(site.staged, folder, dirs_exist_ok=True)
+    base = default_policy(unsafe=site.unsafe, keep=worker.keep_env)
     policy: Policy = replace(base, readable=(*base.readable, *(Path(one.path).absolute() for one in item.portions)))
     at_home = replace(item, portions=tuple(replace(one, path=str(Path(one.path).absolute())) for one in item.portions))
 
@@ -110,14 +125,14 @@ def _begin(
     base_url = "" if worker.base_url is None else worker.base_url
 
     def work(_: bytes) -> bytes:
-        enter_copy(project, folder)
+        enter_copy(site.project, folder)
         caller = None if relay is None else RelayedCaller(relay.socket, base_url)
         try:
             return _DONE + worker.do(at_home, caller)
         except EvalkitError as error:
-            return _RAISED + orjson.dumps([type(error).__name__, error.what, error.where, error.cure])
+            return _RAISED + error_text(error)
 
-    timeout_s = float(task.suite.get("timeout_s", 60.0)) * item.size + _SPARE_S
+    timeout_s = worker.timeout_s(item) + _SPARE_S
     keep = [] if relay is None else [relay.socket.fileno()]
     running = start_sandboxed(work, b"", policy=policy, folder=folder, keep=keep)
     if relay is not None:
@@ -125,17 +140,17 @@ def _begin(
     return _Busy(item, folder, running, time.monotonic() + timeout_s, relay)
 
 
-def _finish(one: _Busy, task: Task) -> None:
+def _finish(one: _Busy, work: Round, job: Job) -> None:
     ended = one.end()
     if ended.status == "refused":
         raise ReplayRefused(ended.reason, "sandbox")
     batch = ended.value[1:]
     if ended.status == "done" and ended.value[:1] == _RAISED:
-        raise _raised(ended)
-    if ended.status == "done" and _is_of(batch, one.item, cut_short=task.over()):
-        task.done(one.item, batch)
+        raise error_from(batch)
+    if ended.status == "done" and _is_of(batch, one.item, cut_short=job.over()):
+        work.done([batch])
     else:
-        task.died(one.item)
+        work.died(one.item, ended.reason)
 
 
 def _is_of(batch: bytes, item: Item, *, cut_short: bool) -> bool:
@@ -153,11 +168,3 @@ def _is_of(batch: bytes, item: Item, *, cut_short: bool) -> bool:
     if b"\n" in batch or len(found) != len(set(found)):
         return False
     return set(found) <= wanted if cut_short else set(found) == wanted
-
-
-def _raised(ended: Ended) -> EvalkitError:
-    kind, what, where, cure = map(str, orjson.loads(ended.value[1:]))
-    found = getattr(errors, kind, EvalkitError)
-    if not (isinstance(found, type) and issubclass(found, EvalkitError)):
-        found = EvalkitError
-    return found(what, where, cure)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from evalkit.suite.executors.protocol import Task
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from evalkit.suite.executors.protocol import Job, Round, Rounds
 from evalkit.suite.work import Worker
 
-__all__ = ["run_serial"]
+__all__ = ["serial"]
 
 
-def run_serial(task: Task) -> None:
+@contextmanager
+def serial(job: Job) -> Iterator[Rounds]:
     """Does the items here; an agent that kills its process kills this one, and `--resume` continues."""
-    worker = Worker(task.suite)
-    for item in task.items:
-        if task.over():
-            return
-        task.done(item, worker.do(item))
+    worker = Worker(job.suite)
+
+    def do(work: Round) -> None:
+        for item in work.items:
+            if job.over():
+                return
+            work.done([worker.do(item, between=lambda line: work.done([line]))])
+
+    yield do

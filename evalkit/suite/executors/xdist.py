@@ -15,10 +15,11 @@ import orjson
 import pytest
 
 from evalkit.errors import EvalkitError
-from evalkit.suite.executors.protocol import Task
-from evalkit.suite.executors.xdist_worker import BATCH, PLAN_NAME, RAISED, item_name, raised_from
+from evalkit.suite.executors.protocol import Job, Round, Rounds
+from evalkit.suite.executors.raised import error_from
+from evalkit.suite.executors.xdist_worker import BATCH, PLAN_NAME, RAISED, item_name
 
-__all__ = ["run_xdist"]
+__all__ = ["over_xdist"]
 
 _QUIET = [
     "--quiet", "--capture=no", "-p", "no:cacheprovider", "-p", "no:junitxml", "-p", "no:doctest", "-p", "no:logging",
@@ -26,16 +27,21 @@ _QUIET = [
 ]  # fmt: skip
 
 
-def run_xdist(task: Task) -> None:
-    """Does the items on `task.workers` processes."""
-    plan = task.scratch / PLAN_NAME
-    plan.write_bytes(orjson.dumps({"suite": dict(task.suite), "items": task.items}))
-    (task.scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    controller = _Controller(task)
+@contextlib.contextmanager
+def over_xdist(job: Job) -> Iterator[Rounds]:
+    """Does the items on `job.workers` processes, which each round starts anew."""
+    yield lambda work: _do(work, job)
+
+
+def _do(work: Round, job: Job) -> None:
+    plan = job.scratch / PLAN_NAME
+    plan.write_bytes(orjson.dumps({"suite": dict(job.suite), "items": work.items}))
+    (job.scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
+    controller = _Controller(work)
     arguments = [
-        *_QUIET, "-p", "xdist.plugin", "-n", str(task.workers), "--dist", "load", "--maxprocesses", str(task.workers),
-        "--max-worker-restart", str(len(task.items)), "-p", "evalkit.suite.executors.xdist_worker",
-        "-c", str(task.scratch / "pytest.ini"), "--rootdir", str(task.scratch), str(plan),
+        *_QUIET, "-p", "xdist.plugin", "-n", str(job.workers), "--dist", "load", "--maxprocesses", str(job.workers),
+        "--max-worker-restart", str(len(work.items)), "-p", "evalkit.suite.executors.xdist_worker",
+        "-c", str(job.scratch / "pytest.ini"), "--rootdir", str(job.scratch), str(plan),
     ]  # fmt: skip
     output = io.StringIO()
     with _no_plugin_autoload(), contextlib.redirect_stdout(output):
@@ -51,9 +57,9 @@ def run_xdist(task: Task) -> None:
 class _Controller:
     """Receives the reports of the workers."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self._items = {item_name(item.number): item for item in task.items}
+    def __init__(self, work: Round) -> None:
+        self._work = work
+        self._items = {item_name(item.number): item for item in work.items}
         self.raised: EvalkitError | None = None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -61,12 +67,12 @@ class _Controller:
         found = dict(report.user_properties)
         if BATCH in found:
             if report.when == "call":
-                self._task.done(item, str(found[BATCH]).encode("utf-8", "surrogatepass"))
+                self._work.done([str(found[BATCH]).encode("utf-8", "surrogatepass")])
         elif RAISED in found and self.raised is None:
-            self.raised = raised_from(str(found[RAISED]))
+            self.raised = error_from(str(found[RAISED]))
             pytest.exit("a worker met an error", returncode=pytest.ExitCode.TESTS_FAILED)
         elif report.failed and report.when != "teardown":
-            self._task.died(item)
+            self._work.died(item, "")
 
 
 @contextlib.contextmanager

@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
-from evalkit import errors
 from evalkit.errors import EvalkitError
+from evalkit.suite.executors.raised import error_text
 from evalkit.suite.plan import Item, Portion
 from evalkit.suite.work import Worker
 
-__all__ = ["BATCH", "PLAN_NAME", "RAISED", "item_name", "raised_from"]
+__all__ = ["BATCH", "PLAN_NAME", "RAISED", "item_name"]
 
 PLAN_NAME = "plan.json"
 BATCH = "evalkit-batch"
@@ -24,13 +24,6 @@ RAISED = "evalkit-raised"
 def item_name(number: int) -> str:
     """The test's name of an item."""
     return f"item-{number}"
-
-
-def raised_from(text: str) -> EvalkitError:
-    """The error that a worker raised, rebuilt from its JSON form."""
-    kind, what, where, cure = orjson.loads(text)
-    found = getattr(errors, kind, EvalkitError)
-    return found(what, where, cure)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -56,13 +49,14 @@ class _WorkItem(pytest.Item):
         try:
             self.user_properties.append((BATCH, self._worker.do(self._work).decode()))
         except EvalkitError as error:
-            body = [type(error).__name__, error.what, error.where, error.cure]
-            self.user_properties.append((RAISED, orjson.dumps(body).decode()))
+            self.user_properties.append((RAISED, error_text(error).decode()))
 
     def reportinfo(self) -> tuple[Path, None, str]:
         return self.path, None, self.name
 
 
 def _item(body: dict[str, Any]) -> Item:
-    portions = tuple(Portion(p["path"], p["case_id"], p["version"], tuple(p["samples"])) for p in body["portions"])
+    portions = tuple(
+        Portion(p["path"], p["case_id"], p["version"], tuple(p["samples"]), p["attempt"]) for p in body["portions"]
+    )
     return Item(body["number"], portions)

@@ -1,0 +1,274 @@
+"""`evalkit ab`: two arms of a suite in turns, each a run of its own, compared case by case.
+
+reports/<id>/arms.json   what was to be compared, written first
+reports/<id>/a, b        the arms' runs
+reports/<id>/ab.json, summary.md   the verdict
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evalkit.app.ab_arms import ArmSpec, arm_overrides
+from evalkit.app.ab_model import ABRun
+from evalkit.app.ab_plan import ABPlan, read_plan, write_plan
+from evalkit.app.ab_work import Work, take_turns
+from evalkit.app.environment import environment, now_utc
+from evalkit.app.run import (
+    baseline_beside,
+    cases_of,
+    check_cost_budget,
+    finish,
+    layers_of,
+    load_run,
+)
+from evalkit.app.settings import Settings
+from evalkit.app.show_ab import write_ab
+from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
+from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
+from evalkit.suite.account import read_account
+from evalkit.suite.choose import choose
+from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.manifest import read_manifest, start_run, suite_json
+from evalkit.suite.model import Manifest, Suite
+from evalkit.suite.progress import Progress
+from evalkit.suite.results import read_samples
+from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.turns import Arm
+from evalkit.verdict.ab import Metric
+from evalkit.verdict.ab_compare import ArmSamples, compare_arms
+from evalkit.verdict.baseline import checks_digest
+
+__all__ = ["ab_exit_code", "ab_of_runs", "ab_resume", "ab_suite"]
+
+_SAMPLES = 10
+_BLOCKS = 4
+_ARMS: tuple[Arm, Arm] = ("a", "b")
+
+
+def ab_suite(
+    path: str | Path,
+    settings: Settings,
+    a: ArmSpec,
+    b: ArmSpec,
+    *,
+    samples: int | None = None,
+    blocks: int = _BLOCKS,
+    primary: Metric = "pass_rate",
+    alpha: float = 0.05,
+    overrides: Mapping[str, Any] | None = None,
+    workers: int | None = None,
+    executor: str = "",
+    budget: Budget = NO_LIMITS,
+    folder: Path | None = None,
+    actor: str = "",
+    reason: str = "",
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> ABRun:
+    """Runs both arms of a suite in turns and compares them.
+
+    Args:
+        samples: a case and arm; the suite's, else 10.
+        blocks: A B B A blocks; more of them even out faster drifts, and cost a start of the workers each.
+        primary: the metric that decides.
+        alpha: see `verdict.ab_compare.compare_arms`.
+        overrides: suite keys that win over the file in both arms.
+        budget: of both arms together; without it the suite's.
+
+    Raises:
+        ConfigError, InputError, IntegrityError: nothing was replayed, or the runs can be resumed.
+        Interrupted: stopped; the message says how to continue.
+    """
+    suites = _suites(path, settings, (a, b), overrides or {}, samples, budget)
+    cases = select_cases(settings.cases, suites[0].select)
+    for suite in suites:
+        check_cost_budget(suite, cases)
+    layers = [layers_of(suite, cases) for suite in suites]
+    name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-ab-{suites[0].name}-{secrets.token_hex(2)}"
+    folder = folder or settings.reports / name
+    if folder.exists():
+        raise InputError("there is a folder of this name already", str(folder), "pass --resume, or another name")
+    found = environment(settings.root)
+    for arm, suite, held in zip(_ARMS, suites, layers, strict=True):
+        manifest = Manifest(
+            run_id=f"{name}-{arm}",
+            suite=suite_json(suite),
+            cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
+            started_at=now_utc(),
+            actor=actor or settings.actor,
+            reason=reason,
+            environment=found,
+            layers=held,
+            world=settings.world.json(),
+        )
+        start_run(folder / arm, manifest)
+    plan = ABPlan((a.name, b.name), suites[0].samples or _SAMPLES, blocks, primary, alpha, suites[0].budget)
+    write_plan(folder, plan)
+    return _do(folder, plan, settings, suites, cases, workers, executor, on_progress)
+
+
+def ab_resume(
+    folder: Path,
+    settings: Settings,
+    *,
+    workers: int | None = None,
+    executor: str = "",
+    budget: Budget = NO_LIMITS,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> ABRun:
+    """Finishes what was stopped; whole runs are only compared again.
+
+    Args:
+        budget: limits that take the place of those that stopped it.
+
+    Raises:
+        InputError: there is no A/B run, or a case of it changed since.
+        IntegrityError: its plan is broken.
+    """
+    plan = read_plan(folder)
+    if budget.json():
+        plan = replace(plan, budget=plan.budget.with_limits(budget))
+        write_plan(folder, plan)
+    manifests = [read_manifest(folder / arm) for arm in _ARMS]
+    suites = [
+        replace(suite_from_json(manifest.suite, str(folder)), budget=plan.budget, prices=settings.prices)
+        for manifest in manifests
+    ]
+    cases = cases_of(manifests[0], settings.cases, folder)
+    for suite in suites:
+        check_cost_budget(suite, cases)
+    return _do(folder, plan, settings, suites, cases, workers, executor, on_progress)
+
+
+def ab_of_runs(
+    run_a: Path,
+    run_b: Path,
+    settings: Settings,
+    *,
+    primary: Metric = "pass_rate",
+    alpha: float = 0.05,
+) -> ABRun:
+    """Compares two finished runs; makes no calls.
+
+    A case is compared where both runs have it with the same recording and the same checks.
+
+    Raises:
+        InputError: a run is not there or not finished, or a case of it is gone.
+    """
+    manifest_a, suite_a, cases_a, samples_a = load_run(run_a, settings)
+    manifest_b, suite_b, cases_b, samples_b = load_run(run_b, settings)
+    others = {case.id: case for case in cases_b}
+    left_out = {case.id: "only run A has it" for case in cases_a if case.id not in others}
+    left_out |= {
+        case.id: "its recording or its checks are others in run B"
+        for case in cases_a
+        if case.id in others and _guards(case) != _guards(others[case.id])
+    }
+    only_b = [case for case in cases_b if case.id not in {one.id for one in cases_a}]
+    left_out |= {case.id: "only run B has it" for case in only_b}
+    remarks = ["the runs did not take turns: whatever changed between them is part of the difference"]
+    for name, run in (("A", run_a), ("B", run_b)):
+        stopped = read_account(run).stopped
+        remarks += [f"run {name} is not whole: {stopped}"] if stopped else []
+    verdict = compare_arms(
+        [*cases_a, *only_b],
+        _arm(f"run {manifest_a.run_id}", suite_a, samples_a),
+        _arm(f"run {manifest_b.run_id}", suite_b, samples_b),
+        primary=primary,
+        alpha=alpha,
+        left_out=left_out,
+        remarks=remarks,
+    )
+    return ABRun(None, (run_a, run_b), False, verdict)
+
+
+def ab_exit_code(run: ABRun, *, fail_if_worse: bool = False) -> ExitCode:
+    """What `evalkit ab` ends with: 3 where nothing could be compared or the budget stopped it, else 0.
+
+    Args:
+        fail_if_worse: 1 where arm b is shown to be worse on the primary metric.
+    """
+    if fail_if_worse and run.verdict.better == "a":
+        return ExitCode.BLOCKED
+    unmeasured = run.stopped or run.verdict.better == "not compared"
+    return ExitCode.INCONCLUSIVE if unmeasured else ExitCode.DONE
+
+
+def _suites(
+    path: str | Path,
+    settings: Settings,
+    arms: tuple[ArmSpec, ArmSpec],
+    overrides: Mapping[str, Any],
+    samples: int | None,
+    budget: Budget,
+) -> list[Suite]:
+    """Each arm's suite.
+
+    Raises:
+        ConfigError: neither arm has anything of its own, or asks a frozen model otherwise.
+    """
+    if not any(arm.given for arm in arms):
+        raise ConfigError("the arms are the same", "--a, --b", "give one of them something, such as --b prompt=new.txt")
+    asked = any(arm.asks_otherwise for arm in arms)
+    live = asked and load_suite(path, {**overrides, "mode": None}, settings.model).mode == "exact"
+    own = [arm_overrides(arm, live=live, flag=flag) for arm, flag in zip(arms, ("--a", "--b"), strict=True)]
+    found = []
+    for arm in own:
+        suite = load_suite(path, {**overrides, **arm}, settings.model)
+        found.append(
+            replace(
+                suite,
+                target=suite.target or settings.target,
+                samples=samples or suite.samples or _SAMPLES,
+                sequential=False,
+                baseline=suite.baseline or baseline_beside(path),
+                on_miss=(*suite.on_miss, *settings.on_miss),
+                prices=settings.prices,
+                budget=suite.budget.with_limits(budget),
+            )
+        )
+    return found
+
+
+def _do(
+    folder: Path,
+    plan: ABPlan,
+    settings: Settings,
+    suites: Sequence[Suite],
+    cases: list[CaseRef],
+    workers: int | None,
+    executor: str,
+    on_progress: Callable[[Progress], None],
+) -> ABRun:
+    chosen = [choose(suite, cases, plan.samples * len(cases), executor, workers) for suite in suites]
+    by_arm, executors = dict(zip(_ARMS, suites, strict=True)), dict(zip(_ARMS, chosen, strict=True))
+    work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors)
+    try:
+        stopped = take_turns(work, plan.blocks, settings, on_progress)
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit ab --resume {folder}") from None
+    for arm, suite in zip(_ARMS, suites, strict=True):
+        finish(folder / arm, read_manifest(folder / arm), suite, cases, settings)
+    arms = [
+        _arm(name, suite, read_samples(folder / arm))
+        for arm, name, suite in zip(_ARMS, plan.names, suites, strict=True)
+    ]
+    remarks = [f"stopped before its end: {stopped}"] if stopped else []
+    verdict = compare_arms(cases, arms[0], arms[1], primary=plan.primary, alpha=plan.alpha, remarks=remarks)
+    run = ABRun(folder, (folder / "a", folder / "b"), True, verdict, stopped)
+    write_ab(run, folder)
+    return run
+
+
+def _arm(name: str, suite: Suite, samples: Mapping[str, Any]) -> ArmSamples:
+    return ArmSamples(name, samples, frozen=suite.mode == "exact", live=suite.live)
+
+
+def _guards(case: CaseRef) -> tuple[str, str]:
+    """What makes two versions of a case comparable: what is replayed, and what it must come to."""
+    return case.raw_hash, checks_digest(case.checks)

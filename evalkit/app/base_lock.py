@@ -1,0 +1,148 @@
+"""The gate lock of the branch that a change goes into: what it holds may not be missing or weaker here.
+
+It is found wherever the base has it, so that a moved folder hides nothing; what git can't read is an error, never an
+empty lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evalkit.app.environment import git
+from evalkit.app.locks import problems_with
+from evalkit.case.lock import LOCK_NAME, LockLine, parse_lock
+from evalkit.case.model import lost_gates
+from evalkit.case.store import case_versions, read_case, read_with_digest
+from evalkit.case.tombstone import gone_versions, read_tombstones
+from evalkit.errors import InputError
+from evalkit.suite.select import CaseRef, list_cases
+
+__all__ = ["base_lock_problems"]
+
+
+def base_lock_problems(cases: Path, root: Path, base: str) -> list[tuple[str, str]]:
+    """What of the base branch's lock no longer holds here; cases that are new here are no problem.
+
+    Raises:
+        InputError: git knows no such reference, can't read it, or the cases are not in its working tree.
+        IntegrityError: the base's lock is broken.
+    """
+    commit = _commit(root, base)
+    locked = _lock_at(commit, cases, root, base)
+    problems = [*problems_with(locked, cases), *_weaker(locked, cases), *_unrecorded(locked, cases)]
+    known = {line.case_id for line in locked}
+    later = known - _left_with(commit, cases, root, base)
+    return [
+        (case_id, f"{sentence} ({base}{_behind(base) if case_id in later else ''})")
+        for case_id, sentence in problems
+        if case_id in known
+    ]
+
+
+def _commit(root: Path, base: str) -> str:
+    found = None if base.startswith("-") else git(root, "rev-parse", "--verify", f"{base}^{{commit}}")
+    if found is None:
+        shallow = git(root, "rev-parse", "--is-shallow-repository") == "true"
+        cure = "git fetch origin, and pass --against origin/main"
+        if shallow:
+            cure = f"this is a shallow clone: git fetch origin {base.removeprefix('origin/')} (in CI, fetch-depth: 0)"
+        raise InputError(f"git knows no {base!r}", str(root), cure)
+    return found
+
+
+def _lock_at(commit: str, cases: Path, root: Path, base: str) -> list[LockLine]:
+    """The lock of a commit: where it is here, or where it was, if the folder was moved since; empty without any."""
+    here = _path_in_tree(cases, root)
+    # paths from the working tree's top: a project's folder may lie below it
+    names = git(root, "ls-tree", "-r", "--name-only", "--full-tree", "-z", commit)
+    if names is None:
+        raise InputError(f"git can't list the files of {base}", str(root), f"git fetch origin, then git ls-tree {base}")
+    every = names.split("\0")
+    project = _path_in_tree(root, root)
+    inside = "" if project == "." else f"{project}/"
+    found = [name for name in every if name.startswith(inside) and name.rpartition("/")[2] == LOCK_NAME]
+    if here not in found and len(found) > 1:
+        raise InputError(
+            f"{base} has no {here}, but {len(found)} other gate locks: {', '.join(found[:3])}",
+            str(root),
+            "set cases in evalkit.toml to the folder whose lock counts",
+        )
+    place = here if here in found else next(iter(found), None)
+    if place is None:
+        return []
+    text = git(root, "cat-file", "blob", f"{commit}:{place}")
+    if text is None:
+        raise InputError(
+            f"git can't read {place} of {base}", str(root), "git fetch origin (the object is missing here)"
+        )
+    return parse_lock(text, f"{base}:{place}")
+
+
+def _path_in_tree(path: Path, root: Path) -> str:
+    """The path of the lock, or of a folder, from the top of git's working tree."""
+    top = Path(git(root, "rev-parse", "--show-toplevel") or str(root)).resolve()
+    full = path.resolve()
+    if not full.is_relative_to(top):
+        raise InputError(f"{path} is not in git's working tree {top}", str(root), "keep the cases in the repository")
+    relative = full.relative_to(top)
+    return (relative if path == root else relative / LOCK_NAME).as_posix()
+
+
+def _left_with(commit: str, cases: Path, root: Path, base: str) -> set[str]:
+    """The cases that the base had locked when this branch left it; all that are known where that can't be told."""
+    fork = git(root, "merge-base", commit, "HEAD") or commit
+    return {line.case_id for line in _lock_at(fork, cases, root, base)}
+
+
+def _behind(base: str) -> str:
+    return f", which locked it after this branch had left it: merge {base}"
+
+
+def _weaker(locked: list[LockLine], cases: Path) -> Iterator[tuple[str, str]]:
+    """Permanent cases that have new versions, in which a check that gated gates no more.
+
+    That is right after a retirement, which has a reason of its own, for another incident (`ingest --into`), and where a
+    subject was forgotten, whose versions are gone.
+    """
+    newest = {case.id: case for case in list_cases(cases) if case.state == "permanent"}
+    for line in locked:
+        now = newest.get(line.case_id)
+        if now is None or now.version <= line.version:
+            continue
+        path = dict(case_versions(cases / line.case_id)).get(line.version)
+        if path is None:
+            if not _forgotten(line, cases):
+                yield line.case_id, f"its locked version {line.version} is missing"
+            continue
+        before, digest = read_with_digest(path)
+        after = read_case(now.path)
+        if digest != line.digest:
+            yield line.case_id, f"version {line.version} is not the file that was locked"
+            continue
+        lost = lost_gates(before, after)
+        retired = any(event.state == "retired" for event in after.life[len(before.life) :])
+        if lost and not retired and before.trace.record.raw_hash == after.trace.record.raw_hash:
+            yield line.case_id, f"no longer gates on {', '.join(lost)}, and was not retired for it"
+
+
+def _unrecorded(locked: list[LockLine], cases: Path) -> Iterator[tuple[str, str]]:
+    """Retired cases whose retirement nobody answers for: without actor or reason, or without the version it retired."""
+    retired: dict[str, CaseRef] = {case.id: case for case in list_cases(cases) if case.state == "retired"}
+    for line in locked:
+        now = retired.get(line.case_id)
+        if now is None:
+            continue
+        event = read_case(now.path).life[-1]
+        if not event.actor.strip() or not event.reason.strip():
+            yield line.case_id, "is retired, but nobody says why"
+            continue
+        path = dict(case_versions(cases / line.case_id)).get(line.version)
+        if path is None and not _forgotten(line, cases):
+            yield line.case_id, f"is retired, but its locked version {line.version} is missing"
+        elif path is not None and read_with_digest(path)[1] != line.digest:
+            yield line.case_id, f"is retired, but version {line.version} is not the file that was locked"
+
+
+def _forgotten(line: LockLine, cases: Path) -> bool:
+    return line.version in gone_versions(read_tombstones(cases / line.case_id))

@@ -1,0 +1,204 @@
+"""Cases of a suite one at a time, in this process: for whoever has a runner of his own, such as pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evalkit.app.environment import now_utc
+from evalkit.app.keys import sanitizing_json
+from evalkit.app.run import baseline_beside, check_cost_budget, judged, measures_of, runs_twice
+from evalkit.app.settings import Settings
+from evalkit.case.store import METADATA_KEY, read_case
+from evalkit.errors import ConfigError
+from evalkit.playback.endpoint.ledger import Ledger
+from evalkit.playback.kept import trace_from_json
+from evalkit.report.reproduce import reproduce
+from evalkit.suite.account import Account
+from evalkit.suite.config import load_suite
+from evalkit.suite.manifest import suite_json
+from evalkit.suite.model import Manifest, Sample, SampleCheck, Served, Suite
+from evalkit.suite.plan import Item, Portion
+from evalkit.suite.seen import Seen, seen_json
+from evalkit.suite.select import CaseRef
+from evalkit.suite.work import LEDGER, SANITIZING, WORLD, Worker
+from evalkit.trace.diff import compare
+from evalkit.trace.model import Trace
+from evalkit.trace.visible import visible
+from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.plans import make_plans
+from evalkit.verdict.schedule import wanted
+
+__all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "read_suite", "suite_of_cases"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRun:
+    """What a case came to.
+
+    Attributes:
+        traces: the kept replays, by digest.
+    """
+
+    verdict: CaseVerdict
+    samples: tuple[Sample, ...]
+    traces: Mapping[str, Trace]
+
+    def divergence(self, path: str) -> str:
+        """Where the first failing replay parts from a passing one, or else from the incident; empty without one.
+
+        Args:
+            path: the case's file.
+        """
+        failing = self._first("failed")
+        if failing is None:
+            return ""
+        passing = self._first("passed")
+        if passing is not None:
+            name, left = "a passing replay", passing
+        else:
+            name, left = "the incident", read_case(path).trace.trace
+        first = compare(left, failing).first
+        return f"none from {name}, step by step" if first is None else f"from {name}: {first.sentence}"
+
+    def _first(self, outcome: str) -> Trace | None:
+        found = (self.traces.get(sample.trace) for sample in self.samples if sample.outcome == outcome)
+        return next((trace for trace in found if trace is not None), None)
+
+
+class CaseRunner:
+    """Replays and judges cases of one suite, each when it is asked for; targets and rules are loaded once.
+
+    Args:
+        account: file of the account that all processes of the session share; made where there is none.
+
+    Raises:
+        ConfigError: the suite wants a sandbox, which needs a process without threads, or a cost budget can't be kept.
+    """
+
+    def __init__(self, suite: Suite, cases: Sequence[CaseRef], settings: Settings, account: Path) -> None:
+        if suite.sandbox:
+            cure = "evalkit run keeps it in a sandbox, and writes junit.xml"
+            raise ConfigError("a sandboxed suite can't be run inside of another process", suite.name, cure)
+        check_cost_budget(suite, list(cases))
+        self._suite = suite
+        began = now_utc()
+        self._manifest = Manifest("", suite_json(suite), (), began, measures=measures_of(suite, list(cases), began))
+        self._plans = make_plans(suite, cases, self._manifest.measures)
+        compared = max(1, len(self._manifest.measures))  # a case is judged alone, and has its share of the error
+        self._judging = replace(suite, policy=replace(suite.policy, alpha=suite.policy.alpha / compared))
+        plan: dict[str, Any] = {
+            **suite_json(suite), SANITIZING: sanitizing_json(settings), WORLD: settings.world.json()
+        }  # fmt: skip
+        self._ledger: Ledger | None = None
+        if suite.live or suite.budget.json():
+            account.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            concurrency = 1 if suite.model is None else suite.model.concurrency
+            known = account.exists()
+            self._ledger = Ledger(account) if known else Ledger.opened(account, suite.budget, concurrency)
+            plan[LEDGER] = str(account)
+        self._worker = Worker(plan)
+
+    def run(self, case: CaseRef) -> CaseRun:
+        """Replays a case as often as its plan says, and judges it.
+
+        Raises:
+            ConfigError: its target can't be loaded.
+            IntegrityError: it was changed after writing.
+        """
+        plan = {case.id: self._plans[case.id]}
+        samples: list[Sample] = []
+        traces: dict[str, Trace] = {}
+        seen = Seen()
+        while lacking := wanted(plan, seen, frozen=runs_twice(self._suite)):
+            portion = Portion(case.path, case.id, case.version, tuple(range(len(samples), lacking[case.id])))
+            body = orjson.loads(self._worker.do(Item(0, (portion,))))
+            if not body["samples"]:  # the budget is spent
+                break
+            fresh = [_sample(one) for one in body["samples"]]
+            seen.add(seen_json(fresh))
+            samples += fresh
+            traces |= {one["digest"]: trace_from_json(one["trace"], one["digest"]) for one in body["traces"]}
+        return CaseRun(self._judged(case, samples), tuple(samples), traces)
+
+    def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
+        account = Account(stopped="" if self._ledger is None else self._ledger.stopped())
+        found = {case.id: samples} if samples else {}
+        (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
+        return verdict
+
+
+def read_suite(path: Path, settings: Settings, overrides: Mapping[str, Any]) -> Suite:
+    """A suite as `evalkit run` takes it, with what the settings add.
+
+    Raises:
+        ConfigError: it can't be used.
+    """
+    suite = load_suite(path, overrides, settings.model)
+    return replace(
+        suite,
+        target=suite.target or settings.target,
+        baseline=suite.baseline or baseline_beside(path),
+        on_miss=(*suite.on_miss, *settings.on_miss),
+        prices=settings.prices,
+    )
+
+
+def suite_of_cases(settings: Settings, overrides: Mapping[str, Any]) -> Suite:
+    """The suite of cases that are named one by one: each on its own target, from its recording."""
+    return Suite(
+        name="cases",
+        target=overrides.get("target") or settings.target,
+        samples=overrides.get("samples"),
+        on_miss=settings.on_miss,
+        prices=settings.prices,
+    )
+
+
+def is_case_file(path: Path) -> bool:
+    """Whether a Parquet file is a case's version; a broken one in a case's folder is."""
+    try:
+        return METADATA_KEY in (pq.read_metadata(path).metadata or {})
+    except (pa.ArrowException, OSError):
+        return (path.parent / "case.md").exists()
+
+
+def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
+    """Why a case does not pass: the verdict, the checks that fail, where it parts, and how to see it again."""
+    verdict = run.verdict
+    gate = " [permanent gate]" if verdict.permanent else ""
+    word = "not measured" if verdict.effect == "unmeasured" else verdict.verdict
+    yield f"{word}{gate}: {visible(verdict.reason)}"
+    yield f"  {case.id}@{case.version}: {visible(case.title)}"
+    for _, sentence, count in verdict.failing_checks:
+        yield f"  broken in {count} of {verdict.n} samples: {visible(sentence)}"
+    if divergence := run.divergence(case.path):
+        yield f"  first divergence: {visible(divergence)}"
+    lost = next((sample for sample in run.samples if sample.outcome != "passed"), None)
+    if lost is not None:
+        yield f"  sample {lost.index + 1} {lost.outcome}: {visible(lost.reason)}"
+    yield f"  reproduce: {reproduce(verdict, suite_json(suite))}"
+
+
+def _sample(body: Mapping[str, Any]) -> Sample:
+    checks = tuple(SampleCheck(**{**one, "steps": tuple(one["steps"])}) for one in body["checks"])
+    served = body.get("served")
+    return Sample(
+        **{
+            **body,
+            "checks": checks,
+            "misses": tuple(body["misses"]),
+            "served": None if served is None else _served(served),
+        }
+    )
+
+
+def _served(body: Mapping[str, Any]) -> Served:
+    given: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in body.items()}
+    return Served(**given)

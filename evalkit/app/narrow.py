@@ -1,0 +1,60 @@
+"""A part of a suite: cases that a filter means, cases that failed in another run; the run's manifest says which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalkit.canonical import Json
+from evalkit.errors import ConfigError, InputError
+from evalkit.report.data import verdicts_from_json
+from evalkit.suite.filter import parse_filter
+from evalkit.suite.manifest import read_manifest
+from evalkit.suite.select import CaseRef
+
+__all__ = ["narrowed"]
+
+_FAILING = ("FAIL", "INCONCLUSIVE", "UNDERPOWERED")
+
+
+def narrowed(
+    cases: Sequence[CaseRef], filter_text: str, only_failing: Path | None
+) -> tuple[list[CaseRef], dict[str, Json]]:
+    """The cases that are meant, and what the manifest says of it; empty where all are.
+
+    Raises:
+        ConfigError: no filter, or nothing is left.
+        InputError: there is no such run, or it is not finished.
+    """
+    part: dict[str, Json] = {}
+    chosen = list(cases)
+    if filter_text:
+        meant = parse_filter(filter_text)
+        chosen = [case for case in chosen if meant(case)]
+        part["filter"] = filter_text
+        if not chosen:
+            raise ConfigError(
+                f"none of the suite's {len(cases)} cases is meant", f"--filter {filter_text!r}", "evalkit list"
+            )
+    if only_failing is not None:
+        failing = _failing(only_failing)
+        chosen = [case for case in chosen if case.id in failing]
+        part["only_failing"] = read_manifest(only_failing).run_id
+        if not chosen:
+            raise ConfigError(
+                f"none of the cases failed there ({len(failing)} of the run's did)",
+                f"--only-failing {only_failing}",
+                "run the suite without it",
+            )
+    return chosen, {**part, "of": len(cases)} if part else {}
+
+
+def _failing(run: Path) -> set[str]:
+    path = run / "verdicts.json"
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        read_manifest(run)
+        raise InputError("the run is not finished", str(run), f"evalkit run --resume {run}") from None
+    verdicts, _ = verdicts_from_json(text, str(path))
+    return {verdict.case_id for verdict in verdicts if verdict.verdict in _FAILING}

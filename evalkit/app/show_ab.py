@@ -1,0 +1,76 @@
+"""What `evalkit ab` shows and leaves: lines for people, ``ab.json``, ``report.html``, ``summary.md``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalkit.app.ab_model import ABRun
+from evalkit.app.ab_report import ab_html
+from evalkit.report.ab_data import ab_json
+from evalkit.report.ab_markdown import render_ab_markdown
+from evalkit.report.ab_rows import METRIC_HEAD, case_rows, metric_rows
+from evalkit.trace.visible import visible
+
+__all__ = ["ab_lines", "ab_run_json", "write_ab"]
+
+_MAX_CASES = 20
+
+
+def ab_run_json(run: ABRun) -> dict[str, Any]:
+    """The verdict, and where the runs are."""
+    facts = {
+        "folder": None if run.folder is None else str(run.folder),
+        "runs": {"a": str(run.runs[0]), "b": str(run.runs[1])},
+        "interleaved": run.interleaved,
+        "stopped": run.stopped,
+    }
+    return ab_json(run.verdict, facts)
+
+
+def write_ab(run: ABRun, folder: Path) -> None:
+    """Writes what a comparison leaves into a folder; each file appears whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    body = orjson.dumps(ab_run_json(run), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    files = {
+        "ab.json": body,
+        "report.html": ab_html(run, folder).encode(),
+        "summary.md": render_ab_markdown(run.verdict).encode(),
+    }
+    for name, data in files.items():
+        temporary = folder / f".{name}.writing"
+        temporary.write_bytes(data)
+        os.replace(temporary, folder / name)
+
+
+def ab_lines(run: ABRun) -> Iterator[str]:
+    """The verdict first, the metrics, the cases that differ, what one must know, where the runs are."""
+    found = run.verdict
+    yield visible(found.sentence)
+    yield f"A  {visible(found.a)}"
+    yield f"B  {visible(found.b)}"
+    yield from _table([METRIC_HEAD, *metric_rows(found)])
+    cases = case_rows(found)
+    compared = sum(pair.better != "not compared" for pair in found.pairs)
+    differ = sum(pair.better in ("a", "b") for pair in found.pairs)
+    yield f"{differ} of {compared} compared cases are shown to differ"
+    yield from (f"  {line}" for line in _table([tuple(row) for row in cases[:_MAX_CASES]]))
+    if len(cases) > _MAX_CASES:
+        yield f"  and {len(cases) - _MAX_CASES} more"
+    yield from (f"note: {visible(note)}" for note in found.notes)
+    if run.stopped and run.folder is not None:
+        yield f"go on with evalkit ab --resume {run.folder} --budget ..."
+    if run.folder is not None:
+        yield f"run {run.folder}"
+        yield f"report {run.folder / 'report.html'}"
+
+
+def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
+    safe = [[visible(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
+    for row in safe:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,130 @@
+"""What the commands on baselines show, as lines for people and as JSON with stable keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from evalkit.app.baselines import Comparison
+from evalkit.errors import ExitCode
+from evalkit.report.text import interval_text, p_text, percent
+from evalkit.stats.interval import midp
+from evalkit.trace.visible import visible
+from evalkit.verdict.baseline import Baseline, BaselineInfo
+from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.ruling import points
+
+__all__ = [
+    "BASELINE_HEAD",
+    "COMPARISON_HEAD",
+    "baseline_json",
+    "baseline_lines",
+    "baseline_rows",
+    "comparison_exit_code",
+    "comparison_json",
+    "comparison_lines",
+    "comparison_rows",
+]
+
+BASELINE_HEAD = ("case", "version", "passed", "rate", "95 %", "answered by")
+COMPARISON_HEAD = ("case", "then", "now", "change", "p", "adjusted")
+
+
+def baseline_lines(info: BaselineInfo) -> Iterator[str]:
+    """Whose decision it was, of which runs, and what stood there before."""
+    runs = ", ".join(info.runs) or info.run_id
+    many = f"{len(info.runs)} runs together: " if len(info.runs) > 1 else "run "
+    yield visible(f"{many}{runs}, measured {info.measured_at}")
+    yield visible(f"set by {info.actor} at {info.set_at}: {info.reason}")
+    if len(info.commits) > 1:
+        yield visible(f"of {len(info.commits)} commits: {', '.join(commit[:10] for commit in info.commits)}")
+    for former in reversed(info.former):
+        yield visible(f"before: run {former.run_id}, set by {former.actor} at {former.set_at}: {former.reason}")
+
+
+def baseline_rows(found: Baseline) -> list[list[str]]:
+    """A row a case."""
+    rows = []
+    for case_id, (passed, n, _) in found.counts.items():
+        facts = found.facts[case_id]
+        rows.append(
+            [
+                case_id,
+                str(facts.version),
+                f"{passed}/{n}",
+                percent(passed / n) if n else "-",
+                interval_text(*midp(passed, n)) if n else "",
+                ", ".join((*facts.models, *facts.fingerprints)),
+            ]
+        )
+    return rows
+
+
+def baseline_json(found: Baseline) -> dict[str, Any]:
+    """Where it comes from, and its table."""
+    return {"info": asdict(found.info), "rows": [dict(row) for row in found.rows]}
+
+
+def comparison_rows(found: Comparison) -> list[list[str]]:
+    """A row a case; what was not compared has its reason in the lines."""
+    return [
+        [
+            verdict.case_id,
+            "" if verdict.baseline is None else f"{verdict.baseline.passed}/{verdict.baseline.n}",
+            f"{verdict.passed}/{verdict.n}",
+            verdict.change,
+            p_text(verdict.p_value),
+            p_text(verdict.p_adjusted),
+        ]
+        for verdict in found.verdicts
+    ]
+
+
+def comparison_lines(found: Comparison) -> Iterator[str]:
+    """The suite as a whole, and why cases were not compared."""
+    compared = sum(_is_compared(verdict) for verdict in found.verdicts)
+    yield visible(
+        f"run {found.run_id} against run {found.info.run_id}: {compared} of {len(found.verdicts)} cases compared"
+    )
+    if found.p is not None:
+        low, high = (f"{100 * bound:+.1f}" for bound in (found.low, found.high))
+        word = "worse" if found.difference < 0 else "better"
+        yield (
+            f"this suite is {word} by {points(abs(found.difference))} (95 %: {low} to {high}), "
+            f'exact p of "worse" {p_text(found.p)}'
+        )
+    for verdict in found.verdicts:
+        if verdict.stale:
+            yield visible(f"{verdict.case_id}: {verdict.stale}")
+
+
+def comparison_json(found: Comparison) -> dict[str, Any]:
+    """The comparison."""
+    cases = [
+        {
+            "case": one.case_id,
+            "version": one.version,
+            "passed": one.passed,
+            "n": one.n,
+            "baseline": None if one.baseline is None else asdict(one.baseline),
+            "change": one.change,
+            "p": one.p_value,
+            "p_adjusted": one.p_adjusted,
+            "stale": one.stale,
+        }
+        for one in found.verdicts
+    ]
+    suite = {"p_worse": found.p, "difference": found.difference, "low": found.low, "high": found.high}
+    return {"run": found.run_id, "baseline": asdict(found.info), "suite": suite, "cases": cases}
+
+
+def comparison_exit_code(found: Comparison) -> ExitCode:
+    """1 where a case is shown to be worse, 3 where nothing could be compared, else 0."""
+    if any(verdict.change == "regressed" for verdict in found.verdicts):
+        return ExitCode.BLOCKED
+    return ExitCode.DONE if any(map(_is_compared, found.verdicts)) else ExitCode.INCONCLUSIVE
+
+
+def _is_compared(verdict: CaseVerdict) -> bool:
+    return verdict.p_value is not None

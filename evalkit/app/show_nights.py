@@ -1,0 +1,99 @@
+"""What the commands on nights show, as lines for people and as JSON with stable keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from evalkit.errors import InputError
+from evalkit.report.text import interval_text, p_text, percent
+from evalkit.stats.interval import midp
+from evalkit.trace.visible import visible
+from evalkit.verdict.history import Night
+from evalkit.verdict.trend import Rate, Shift, Trend, news
+
+__all__ = ["TREND_HEAD", "shift_lines", "trend_json", "trend_rows"]
+
+TREND_HEAD = ("night", "passed", "rate", "95 %", "lost", "cost", "decision", "new")
+
+
+def trend_rows(trend: Trend, case_id: str = "") -> list[list[str]]:
+    """A row a night; of one case where that is named.
+
+    Raises:
+        InputError: no night has such a case.
+    """
+    _check_case(trend, case_id)
+    rows = []
+    for at, night in enumerate(trend.nights):
+        passed, n = night.cases.get(case_id, (0, 0)) if case_id else (night.passed, night.n)
+        lost = sum(night.lost.get(case_id, (0, 0))) if case_id else night.missed + night.errored
+        rate = _rate(trend, at, case_id)
+        rows.append(
+            [
+                night.started_at.replace("T", " ").removesuffix("Z"),
+                f"{passed}/{n}",
+                "-" if rate is None else percent(rate.rate),
+                "" if rate is None else interval_text(rate.low, rate.high),
+                str(lost or ""),
+                f"${night.cost_usd:.2f}" if night.cost_usd else "",
+                _word(night, case_id),
+                "; ".join(news(trend.nights[at - 1], night)) if at else "",
+            ]
+        )
+    return rows
+
+
+def shift_lines(trend: Trend, case_id: str = "") -> Iterator[str]:
+    """The changes in words, the suite's first."""
+    shifts = [*(() if case_id else trend.suite), *(one for one in trend.cases if case_id in ("", one.case_id))]
+    for shift in shifts:
+        what = shift.case_id or f"the suite ({trend.shared} cases that every night has)"
+        word = "fell" if shift.after < shift.before else "rose"
+        told = f"; new that night: {', '.join(shift.news)}" if shift.news else ""
+        line = (
+            f"{what} {word} from {percent(shift.before)} to {percent(shift.after)} with run {shift.run_id} "
+            f"(p {p_text(shift.p)}){told}"
+        )
+        yield visible(line)
+    if not shifts:
+        yield f"no change of the pass rate shown in {len(trend.nights)} nights"
+    if len(trend.nights) > 1 and not trend.shared and not case_id:
+        yield "no case is in every night, so nothing is said of the suite as a whole"
+
+
+def trend_json(trend: Trend, case_id: str = "") -> dict[str, Any]:
+    """The nights and the changes."""
+    _check_case(trend, case_id)
+    nights = [
+        {**asdict(night), "rate": None if (rate := _rate(trend, at, case_id)) is None else asdict(rate)}
+        for at, night in enumerate(trend.nights)
+    ]
+    if case_id:
+        for body in nights:
+            body["cases"] = {one: counts for one, counts in body["cases"].items() if one == case_id}
+    shifts: list[Shift] = [*trend.suite, *trend.cases]
+    return {
+        "nights": nights,
+        "shared_cases": trend.shared,
+        "changes": [asdict(shift) for shift in shifts if case_id in ("", shift.case_id)],
+    }
+
+
+def _check_case(trend: Trend, case_id: str) -> None:
+    if case_id and not any(case_id in night.cases for night in trend.nights):
+        raise InputError(f"no night has a case {case_id!r}", "the suite's history", "evalkit trend SUITE")
+
+
+def _rate(trend: Trend, at: int, case_id: str) -> Rate | None:
+    if not case_id:
+        return trend.rates[at]
+    passed, n = trend.nights[at].cases.get(case_id, (0, 0))
+    return Rate(passed / n, *midp(passed, n)) if n else None
+
+
+def _word(night: Night, case_id: str) -> str:
+    if not case_id:
+        return night.outcome
+    return night.verdicts.get(case_id, "PASS") if case_id in night.cases else ""

@@ -1,0 +1,243 @@
+"""pytest collects suites and cases: one item a case.
+
+    pytest suites/nightly.toml -n 8
+    pytest cases/ -k refund
+
+Nothing of evalkit is loaded before such a file or folder is named; a bare ``pytest`` collects none of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import tomllib
+import uuid
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from evalkit.app.case_runs import CaseRun, CaseRunner
+    from evalkit.app.settings import Settings
+    from evalkit.suite.model import Suite
+    from evalkit.suite.select import CaseRef
+
+__all__ = ["CaseFile", "CaseItem", "SuiteFile"]
+
+_CASE_FILE = re.compile(r"v(\d{4,})\.parquet")
+_TELLING_KEYS = frozenset(
+    "target samples mode select policy policies model budget faults on_miss strict sandbox baseline sequential".split()
+)
+"""Keys of a suite, one of which it has; other programs' TOML files have none of them at the top."""
+_MOST_SAMPLES_TOLD = 1_000
+_WORKER_KEY = "evalkit_session"
+_NAMED = pytest.StashKey[tuple[Path, ...]]()
+_SESSION = pytest.StashKey[str]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options."""
+    group = parser.getgroup("evalkit", "evalkit: suites and cases as tests")
+    group.addoption("--evalkit-samples", type=int, metavar="N", help="replays a case, instead of the suite's")
+    group.addoption("--evalkit-target", metavar="TARGET", help="what to run, instead of the suite's or the cases' own")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collects a suite or a case, where it or its folder was named."""
+    if file_path.suffix == ".toml":
+        return SuiteFile.from_parent(parent, path=file_path) if _is_suite(file_path, parent.config) else None
+    if file_path.suffix == ".parquet" and _CASE_FILE.fullmatch(file_path.name):
+        return CaseFile.from_parent(parent, path=file_path) if _is_case(file_path, parent.config) else None
+    return None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tells a worker of pytest-xdist which session it belongs to."""
+    node.workerinput[_WORKER_KEY] = _session(node.config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Removes the session's account."""
+    if not hasattr(config, "workerinput") and _SESSION in config.stash:
+        shutil.rmtree(_scratch(config), ignore_errors=True)
+
+
+class SuiteFile(pytest.File):
+    """A suite: an item for each case that it selects."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The items, by the cases' ids."""
+        from evalkit.app.case_runs import read_suite
+        from evalkit.errors import EvalkitError
+        from evalkit.suite.select import select_cases
+
+        try:
+            settings = _settings(self.config)
+            suite = read_suite(self.path, settings, _overrides(self.config))
+            cases = select_cases(settings.cases, suite.select)
+            yield from _items(self, suite, cases, settings)
+        except EvalkitError as error:
+            raise self.CollectError(str(error)) from None
+
+
+class CaseFile(pytest.File):
+    """A case's file: one item, that replays the case on its own target."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """The item, unless the case is retired."""
+        from evalkit.app.case_runs import suite_of_cases
+        from evalkit.errors import EvalkitError
+        from evalkit.suite.select import reference
+
+        try:
+            case = reference(self.path)
+            if case.state != "retired":
+                settings = _settings(self.config)
+                yield from _items(self, suite_of_cases(settings, _overrides(self.config)), [case], settings)
+        except EvalkitError as error:
+            raise self.CollectError(str(error)) from None
+
+
+class CaseItem(pytest.Item):
+    """One case. Replaying is its setup: what can't be measured is an error, an agent that is wrong a failure."""
+
+    def __init__(self, *, case: CaseRef, suite: Suite, runner: _Runner, **rest: Any) -> None:
+        super().__init__(**rest)
+        self._case = case
+        self._suite = suite
+        self._runner = runner
+        self._run: CaseRun | None = None
+
+    def setup(self) -> None:
+        """Replays the case; an error where the samples allow no verdict, or there are none."""
+        from evalkit.errors import EvalkitError
+
+        raised = ""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")  # a filter that makes errors of warnings would change the agent
+                self._run = self._runner.get().run(self._case)
+        except EvalkitError as error:
+            raised = str(error)
+        if self._run is None:
+            pytest.fail(f"not measured: {raised}", pytrace=False)
+        self.user_properties += _properties(self._run)
+        if self._run.verdict.effect == "unmeasured":
+            pytest.fail(self._message(), pytrace=False)
+
+    def runtest(self) -> None:
+        """Gives the verdict; a failure where it would block a release, were the case permanent."""
+        assert self._run is not None
+        if self._run.verdict.effect == "blocks":
+            pytest.fail(self._message(), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        """Where the item is from."""
+        return self.path, None, self.name
+
+    def _message(self) -> str:
+        from evalkit.app.case_runs import message_lines
+
+        assert self._run is not None
+        return "\n".join(message_lines(self._run, self._case, self._suite))
+
+
+class _Runner:
+    """A suite's runner, made when its first case is run: collecting loads no target."""
+
+    def __init__(self, suite: Suite, cases: list[CaseRef], settings: Settings, account: Path) -> None:
+        self._given = suite, cases, settings, account
+        self._made: CaseRunner | None = None
+
+    def get(self) -> CaseRunner:
+        if self._made is None:
+            from evalkit.app.case_runs import CaseRunner
+
+            self._made = CaseRunner(*self._given)
+        return self._made
+
+
+def _items(parent: pytest.File, suite: Suite, cases: list[CaseRef], settings: Settings) -> Iterator[pytest.Item]:
+    name = hashlib.sha256(os.fsencode(parent.path)).hexdigest()[:16]
+    runner = _Runner(suite, cases, settings, _scratch(parent.config) / f"{name}.json")
+    for case in cases:
+        yield CaseItem.from_parent(parent, name=case.id, case=case, suite=suite, runner=runner)
+
+
+def _properties(run: CaseRun) -> Iterator[tuple[str, str]]:
+    """What JUnit XML tells of a case: its verdict, its counts, its samples."""
+    verdict = run.verdict
+    yield "case", f"{verdict.case_id}@{verdict.version}"
+    yield "verdict", verdict.verdict
+    yield "reason", verdict.reason
+    for name in ("passed", "failed", "missed", "errored"):
+        yield name, str(getattr(verdict, name))
+    for sample in run.samples[:_MOST_SAMPLES_TOLD]:
+        why = f": {sample.reason}" if sample.reason else ""
+        yield f"sample {sample.index + 1}", f"{sample.outcome} in {sample.duration_s:.3f} s{why}"
+
+
+def _is_suite(path: Path, config: pytest.Config) -> bool:
+    named = _named(config)
+    if path.resolve() in named:
+        return _looks_like_suite(path)
+    if path.parent.resolve() not in named or not _looks_like_suite(path):
+        return False
+    return path.parent.resolve() == _settings(config).suites.resolve()
+
+
+def _looks_like_suite(path: Path) -> bool:
+    try:
+        return bool(_TELLING_KEYS & set(tomllib.loads(path.read_text("utf-8"))))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return False
+
+
+def _is_case(path: Path, config: pytest.Config) -> bool:
+    """Whether a file is a case that was named: itself, or by its folder or the cases' one, and then the newest."""
+    named = _named(config)
+    if path.resolve() not in named:
+        if not {path.parent.resolve(), path.parent.parent.resolve()} & set(named):
+            return False
+        versions = [int(found[1]) for name in os.listdir(path.parent) if (found := _CASE_FILE.fullmatch(name))]
+        if int(path.stem[1:]) != max(versions):
+            return False
+    from evalkit.app.case_runs import is_case_file
+
+    return is_case_file(path)
+
+
+def _named(config: pytest.Config) -> tuple[Path, ...]:
+    """The files and folders that were named, in the command or by ``testpaths``."""
+    if _NAMED not in config.stash:
+        base = config.invocation_params.dir
+        config.stash[_NAMED] = tuple((base / argument.partition("::")[0]).resolve() for argument in config.args)
+    return config.stash[_NAMED]
+
+
+def _settings(config: pytest.Config) -> Settings:
+    from evalkit.app.settings import load_settings
+
+    return load_settings(config.invocation_params.dir, os.environ)
+
+
+def _overrides(config: pytest.Config) -> dict[str, Any]:
+    return {"samples": config.getoption("--evalkit-samples"), "target": config.getoption("--evalkit-target")}
+
+
+def _scratch(config: pytest.Config) -> Path:
+    """The folder of the session's account, the same for all its workers."""
+    return Path(tempfile.gettempdir()) / f"evalkit-pytest-{_session(config)}"
+
+
+def _session(config: pytest.Config) -> str:
+    if _SESSION not in config.stash:
+        config.stash[_SESSION] = getattr(config, "workerinput", {}).get(_WORKER_KEY) or uuid.uuid4().hex
+    return config.stash[_SESSION]

@@ -1,0 +1,85 @@
+"""What a page draws on demand: compressed, inert data in the page, unpacked by its script.
+
+A page of 10,000 cases would be 600,000 elements. So only the most urgent rows stand in the document, and what is below
+the most urgent of these; every row has an entry here with what filters and sorting need, and the HTML of what is not in
+the document. It is the templates' own output, escaped like the rest, and the page's policy holds for it all the same.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from evalkit.report.text import MAX_TEXT, cut
+from evalkit.trace.visible import visible
+
+__all__ = ["STATIC_DETAILS", "STATIC_ROWS", "Packed", "entry", "pack"]
+
+STATIC_ROWS = 100
+"""Rows that stand in the document itself, and are read without any script."""
+STATIC_DETAILS = 20
+"""Rows below which the drill-down does, too."""
+_LEVEL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """One row.
+
+    Attributes:
+        entry: see `entry`.
+        row, below: the HTML of the row and of what is below it; empty for what stands in the document.
+    """
+
+    entry: dict[str, Any]
+    row: str = ""
+    below: str = ""
+
+
+def entry(
+    case_id: str,
+    *,
+    section: str,
+    folded: bool,
+    keys: Iterable[str],
+    numbers: dict[str, float | None],
+    chosen: dict[str, Iterable[str]],
+    text: str,
+) -> dict[str, Any]:
+    """What the page's script knows of a row.
+
+    Args:
+        section: the group that it stands in; `folded`: and whether it is folded there.
+        keys: what chips filter by.
+        numbers: what columns sort by; None comes last.
+        chosen: what lists filter by.
+        text: what the text filter looks through, in lower case.
+    """
+    lists = {key: [_plain(value) for value in values] for key, values in chosen.items()}
+    return {
+        "id": case_id, "section": section, "folded": folded, "keys": [*keys], **numbers, **lists, "text": _plain(text)
+    }  # fmt: skip
+
+
+def pack(rows: Iterable[Packed]) -> str:
+    """The rows, the most urgent first: deflated (zlib), base64; parts between NUL characters, which no page holds.
+
+    First the entries of all rows as JSON; then for each the HTML of the row and that of what is below it.
+    """
+    entries: list[dict[str, Any]] = []
+    parts: list[str] = []
+    for row in rows:
+        entries.append(row.entry)
+        parts += [row.row, row.below]
+    text = "\0".join([orjson.dumps(entries).decode(), *parts])
+    return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
+
+
+def _plain(text: str) -> str:
+    """As the templates write it, so that a choice in a list and a row's value are equal."""
+    return visible(cut(text, MAX_TEXT))

@@ -1,0 +1,64 @@
+"""The smallest plan that tells two pass rates apart at once: so many runs, of which so many may fail.
+
+Without NumPy: a run asks for it at its start, and most of them need nothing else of statistics.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import exp, fsum, lgamma, log, log1p
+
+from evalkit.errors import InputError
+from evalkit.stats.arguments import check_share
+
+__all__ = ["acceptance_plan"]
+
+
+@lru_cache(maxsize=1024)
+def acceptance_plan(p_good: float, p_bad: float, alpha: float = 0.05, beta: float = 0.05) -> tuple[int, int]:
+    """The smallest plan "run n times, accept up to c failures" that tells two rates apart.
+
+    Args:
+        p_good: a rate that must be accepted, but for an error of `alpha`.
+        p_bad: a lower rate that must be refused, but for an error of `beta`.
+        alpha: the probability of refusing `p_good`.
+        beta: the probability of accepting `p_bad`.
+
+    Returns:
+        (n, c).
+
+    Raises:
+        InputError: an argument is no share, or `p_bad` is not below `p_good`.
+    """
+    for name, value in (("p_good", p_good), ("p_bad", p_bad), ("alpha", alpha), ("beta", beta)):
+        check_share(name, value)
+    if p_bad >= p_good:
+        raise InputError(f"p_bad {p_bad} is not below p_good {p_good}", cure="give two rates that can be told apart")
+    c = 0
+    # more runs only refuse more: for each c the fewest that refuse the bad rate are the ones that best accept the good
+    while _accepted(n := _fewest_refusing(c, p_bad, beta), c, p_good) < 1 - alpha:
+        c += 1
+    return n, c
+
+
+def _accepted(n: int, c: int, rate: float) -> float:
+    """P(at most c failures in n runs)."""
+    if n <= c:
+        return 1.0
+    failing, passing, all_ways = log1p(-rate), log(rate), lgamma(n + 1)
+    return fsum(
+        exp(all_ways - lgamma(k + 1) - lgamma(n - k + 1) + k * failing + (n - k) * passing) for k in range(c + 1)
+    )
+
+
+def _fewest_refusing(c: int, p_bad: float, beta: float) -> int:
+    few, enough = c, 2 * c + 2
+    while _accepted(enough, c, p_bad) > beta:
+        few, enough = enough, 2 * enough
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        if _accepted(middle, c, p_bad) > beta:
+            few = middle
+        else:
+            enough = middle
+    return enough

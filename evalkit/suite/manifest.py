@@ -1,0 +1,78 @@
+"""A run's folder and its manifest: what was to be run, written first; more samples may be asked for later."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from evalkit.errors import InputError, IntegrityError
+from evalkit.suite.disk import on_disk
+from evalkit.suite.model import Manifest, Suite
+
+__all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
+
+MANIFEST_NAME = "run.json"
+
+
+def suite_json(suite: Suite) -> dict[str, Any]:
+    """A suite as the JSON that `suite.config` reads."""
+    body = asdict(suite)
+    body["policies"] = [{"select": one["select"], **one["policy"]} for one in body["policies"]]
+    return {key: value for key, value in orjson.loads(orjson.dumps(body)).items() if value is not None}
+
+
+def start_run(folder: Path, manifest: Manifest) -> None:
+    """Makes the run's folder with its manifest.
+
+    Raises:
+        InputError: the folder exists.
+    """
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise InputError("there is a run of this name already", str(folder), "pass --resume, or another name") from None
+    except OSError as error:
+        raise InputError(f"the run's folder can't be made: {error.strerror}", str(folder), "pass --out") from None
+    _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+
+
+def replace_manifest(folder: Path, manifest: Manifest) -> None:
+    """Writes a run's manifest anew, at once."""
+    _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a run.
+
+    Raises:
+        InputError: no run is there.
+        IntegrityError: the manifest is broken.
+    """
+    path = folder / MANIFEST_NAME
+    try:
+        body = orjson.loads(path.read_bytes())
+        cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
+        measures = {str(case_id): (int(passed), int(n)) for case_id, (passed, n) in body["measures"].items()}
+        lists = {"layers": tuple(body["layers"]), "raised": tuple(body["raised"])}
+        return Manifest(**{**body, "cases": cases, "measures": measures, **lists})
+    except FileNotFoundError:
+        raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError(f"the manifest is broken: {error}", str(path), "run the suite again") from None
+
+
+def _write_at_once(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.writing")
+    try:
+        with on_disk(path):
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

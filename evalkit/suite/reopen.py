@@ -1,0 +1,64 @@
+"""More samples for a run that was begun, or is finished: only what is missing is done then.
+
+A finished run goes back into a journal that holds all that its tables hold, and is an unfinished one from then on.
+Until that journal stands under its name, whole and on the disk, the run stays as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from evalkit.canonical import Json
+from evalkit.errors import InputError
+from evalkit.suite.disk import on_disk, to_disk
+from evalkit.suite.journal import JOURNAL_NAME
+from evalkit.suite.manifest import read_manifest, replace_manifest
+from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, read_lines
+from evalkit.suite.writer import sole_writer
+
+__all__ = ["raise_samples"]
+
+
+def raise_samples(folder: Path, samples: int, *, at: str, actor: str) -> None:
+    """Has a run want more samples of each case; its manifest says so, and who asked.
+
+    Args:
+        at: when, ISO 8601 UTC.
+
+    Raises:
+        InputError: there is no run, it has as many already, or another process is writing it.
+        DiskFault: the disk is full; the run is as it was.
+    """
+    manifest = read_manifest(folder)
+    before = manifest.suite.get("samples") or 0  # 0: as many as the suite's policy plans
+    if not isinstance(before, int) or samples <= before:
+        cure = f"pass more than {before}, or run the suite again with --samples"
+        raise InputError(f"the run has {before} samples a case, wanted {samples}", str(folder), cure)
+    said: Mapping[str, Json] = {"from": before, "to": samples, "at": at, "actor": actor}
+    with sole_writer(folder):
+        if (folder / SAMPLES_NAME).exists() and not (folder / JOURNAL_NAME).exists():
+            _journal_again(folder)
+        for name in (SAMPLES_NAME, ATTEMPTS_NAME):  # the run is not whole any more
+            (folder / name).unlink(missing_ok=True)
+        suite = {**manifest.suite, "samples": samples}
+        replace_manifest(folder, replace(manifest, suite=suite, raised=(*manifest.raised, said)))
+
+
+def _journal_again(folder: Path) -> None:
+    journal = folder / JOURNAL_NAME
+    writing = folder / f".{JOURNAL_NAME}.writing"
+    try:
+        with on_disk(journal):
+            with open(writing, "wb") as file:
+                for line in read_lines(folder):
+                    file.write(line + b"\n")
+            to_disk(writing)
+            os.replace(writing, journal)
+            to_disk(folder)
+    finally:
+        with contextlib.suppress(OSError):
+            writing.unlink()

@@ -1,0 +1,134 @@
+"""What a run's samples came to so far, as far as one needs it to choose the next: outcomes by index, equal or not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evalkit.suite.model import Outcome, Sample
+
+__all__ = ["CaseSeen", "Seen", "seen_json"]
+
+_LETTERS: dict[Outcome, int] = {"passed": ord("p"), "failed": ord("f"), "missed": ord("m"), "errored": ord("e")}
+_OUTCOMES: dict[int, Outcome] = {letter: outcome for outcome, letter in _LETTERS.items()}
+_ERRORED = _LETTERS["errored"]
+
+
+class CaseSeen:
+    """One case's samples so far; some hundred bytes a case, so that very many cases fit."""
+
+    __slots__ = ("_attempts", "_digest", "_letters", "_unequal")
+
+    def __init__(self) -> None:
+        self._letters = bytearray()
+        self._digest = ""
+        self._unequal = False
+        self._attempts: dict[int, int] | None = None  # of samples that are errored, or were
+
+    @property
+    def outcomes(self) -> tuple[Outcome | None, ...]:
+        """By sample index; None where a sample is not there (yet)."""
+        return tuple(_OUTCOMES.get(letter) for letter in self._letters)
+
+    @property
+    def count(self) -> int:
+        """Samples that are there."""
+        return len(self._letters) - self._letters.count(0)
+
+    @property
+    def equal(self) -> bool:
+        """Whether all replays that left a trace were equal, step by step; false without one.
+
+        What an outage did to a replay says nothing about the agent: errored ones are left out.
+        """
+        return bool(self._digest) and not self._unequal
+
+    @property
+    def attempts(self) -> Mapping[int, int]:
+        """By index, how often the samples were replayed that are errored, or were at first."""
+        return self._attempts or {}
+
+    def add(self, index: int, outcome: Outcome, digest: str, attempt: int = 1) -> Outcome | None:
+        """Notes one sample; gives back the outcome of an earlier attempt, whose place it takes."""
+        if index >= len(self._letters):
+            self._letters.extend(bytes(index + 1 - len(self._letters)))
+        before = self._letters[index]
+        if before and attempt < self.attempts.get(index, 1):  # a later attempt is known already
+            return outcome
+        self._letters[index] = _LETTERS[outcome]
+        if outcome == "errored" or attempt > 1:
+            self._attempts = {**self.attempts, index: attempt}
+        if digest and outcome != "errored":
+            self._unequal = self._unequal or self._digest not in ("", digest)
+            self._digest = digest
+        return _OUTCOMES.get(before)
+
+    def has(self, index: int, attempt: int = 1) -> bool:
+        """Whether that sample is there, by that attempt or a later one."""
+        there = index < len(self._letters) and self._letters[index] != 0
+        return there and (attempt == 1 or self.attempts.get(index, 1) >= attempt)
+
+    @property
+    def errored(self) -> dict[int, int]:
+        """By index, the attempts of the samples that are errored."""
+        return {index: count for index, count in self.attempts.items() if self._letters[index] == _ERRORED}
+
+
+class Seen(Mapping[str, CaseSeen]):
+    """By case id; a case without samples is absent.
+
+    Attributes:
+        counts: how many samples came to each outcome; of a sample with several attempts, the last one counts.
+    """
+
+    def __init__(self) -> None:
+        self._cases: dict[str, CaseSeen] = {}
+        self.counts: Counter[str] = Counter()
+
+    def add(self, entries: Iterable[Sequence[Any]]) -> None:
+        """Notes samples as `seen_json` gives them."""
+        for case_id, index, outcome, digest, *attempt in entries:
+            case = self._cases.get(case_id)
+            if case is None:
+                case = self._cases[case_id] = CaseSeen()
+            before = case.add(index, outcome, digest, *attempt)
+            self.counts[outcome] += 1
+            if before is not None:
+                self.counts[before] -= 1
+
+    def has(self, case_id: str, index: int, attempt: int = 1) -> bool:
+        """Whether that sample is there, by that attempt or a later one."""
+        found = self._cases.get(case_id)
+        return found is not None and found.has(index, attempt)
+
+    def errored(self, case_id: str) -> Mapping[int, int]:
+        """By index, the attempts of a case's errored samples."""
+        found = self._cases.get(case_id)
+        return {} if found is None else found.errored
+
+    def retried(self) -> dict[tuple[str, int], int]:
+        """By case and index, the last attempt of samples that have several."""
+        return {
+            (case_id, index): count
+            for case_id, case in self._cases.items()
+            for index, count in case.attempts.items()
+            if count > 1
+        }
+
+    def __getitem__(self, case_id: str) -> CaseSeen:
+        return self._cases[case_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cases)
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+
+def seen_json(samples: Iterable[Sample]) -> list[list[Any]]:
+    """What a journal line tells first of each sample: case, index, outcome, digest, and which attempt after one."""
+    return [
+        [sample.case_id, sample.index, sample.outcome, sample.trace, *([sample.attempt] if sample.attempt > 1 else [])]
+        for sample in samples
+    ]

@@ -1,0 +1,237 @@
+"""SAMPLES x 2 -> VERDICT: two arms over the same cases. Pure: the same samples give the same verdict.
+
+Missed and errored samples enter nothing. All tests are two-sided: neither arm is the better one beforehand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evalkit.stats.interval import midp
+from evalkit.suite.model import Sample
+from evalkit.suite.select import CaseRef
+from evalkit.verdict.ab import METRICS, ABVerdict, ArmOfCase, Better, CasePair, Loss, Metric, MetricChange, RateChange
+from evalkit.verdict.ab_metrics import means_of, metric_changes
+from evalkit.verdict.ab_words import notes, sentence
+from evalkit.verdict.family import Regression, regressions
+
+__all__ = ["ArmSamples", "compare_arms"]
+
+_SAME = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ArmSamples:
+    """One arm: what it is, and what its cases came to.
+
+    Attributes:
+        name: in words, such as "prompt=new.txt".
+        samples: by case id.
+        frozen: whether everything the target saw was frozen: then equal replays prove that there is no variance.
+        live: whether a model was asked, so that there are cost, tokens and a latency to compare.
+    """
+
+    name: str
+    samples: Mapping[str, Sequence[Sample]]
+    frozen: bool = False
+    live: bool = False
+
+
+def compare_arms(
+    cases: Sequence[CaseRef],
+    a: ArmSamples,
+    b: ArmSamples,
+    *,
+    primary: Metric = "pass_rate",
+    alpha: float = 0.05,
+    left_out: Mapping[str, str] | None = None,
+    remarks: Sequence[str] = (),
+) -> ABVerdict:
+    """What two arms over the same cases came to.
+
+    Args:
+        cases: of both arms; the verdict's pairs are in this order.
+        primary: the metric that decides; chosen before the samples are seen.
+        alpha: the error of showing a difference where there is none: of the primary metric, of all others together,
+            and over the cases.
+        left_out: by case id, why a case is not to be compared.
+        remarks: what else a reader must know, put before the verdict's own notes.
+
+    Raises:
+        InputError: `alpha` is no share.
+    """
+    left_out = left_out or {}
+    pairs = _judged([_pair(case, a, b, left_out.get(case.id, "")) for case in cases], alpha)
+    compared = [pair for pair in pairs if pair.better != "not compared"]
+    deterministic = bool(compared) and all(pair.deterministic for pair in compared)
+    rate = _rate_change(compared, alpha, deterministic=deterministic) if compared else None
+    ids = [pair.case_id for pair in compared]
+    others = metric_changes(
+        [a.samples[case_id] for case_id in ids], [b.samples[case_id] for case_id in ids], alpha, live=a.live and b.live
+    )
+    rate, others = _corrected(rate, others, primary, alpha, deterministic=deterministic)
+    loss_a, loss_b = _loss(a), _loss(b)
+    better = rate.better if primary == "pass_rate" and rate else _of(others, primary)
+    found = ABVerdict(
+        a=a.name,
+        b=b.name,
+        sentence="",
+        primary=primary,
+        better=better,
+        alpha=alpha,
+        rate=rate,
+        metrics=others,
+        pairs=tuple(pairs),
+        loss_a=loss_a,
+        loss_b=loss_b,
+        unequal_loss=_unequal(loss_a, loss_b),
+        deterministic=deterministic,
+    )
+    return replace(found, sentence=sentence(found), notes=(*remarks, *notes(found)))
+
+
+def _pair(case: CaseRef, a: ArmSamples, b: ArmSamples, left_out: str) -> CasePair:
+    runs_a, runs_b = a.samples.get(case.id, ()), b.samples.get(case.id, ())
+    arm_a, arm_b = _arm(runs_a), _arm(runs_b)
+    reason = left_out
+    if not reason and not (arm_a.n and arm_b.n):
+        empty = " and ".join(name for name, arm in (("a", arm_a), ("b", arm_b)) if not arm.n)
+        reason = f"no sample of arm {empty} came to a result"
+    pair = CasePair(case.id, case.title, case.state == "permanent", arm_a, arm_b, "not compared", reason=reason)
+    if reason:
+        return pair
+    equal = a.frozen and b.frozen and _equal(runs_a) and _equal(runs_b)
+    return replace(pair, better="neither shown", deterministic=equal, difference=_share(arm_b) - _share(arm_a))
+
+
+def _judged(pairs: Sequence[CasePair], alpha: float) -> list[CasePair]:
+    """The pairs with their tests, corrected over all of them; a deterministic one needs none."""
+    at = [i for i, pair in enumerate(pairs) if pair.better != "not compared" and not pair.deterministic]
+    tables = [(pairs[i].a.passed, pairs[i].a.n, pairs[i].b.passed, pairs[i].b.n) for i in at]
+    b_worse = regressions(tables)
+    b_better = regressions([(x2, n2, x1, n1) for x1, n1, x2, n2 in tables])
+    tested = dict(zip(at, zip(b_worse, b_better, strict=True), strict=True))
+    return [_with_test(pair, tested.get(i), alpha) for i, pair in enumerate(pairs)]
+
+
+def _with_test(pair: CasePair, tested: tuple[Regression, Regression] | None, alpha: float) -> CasePair:
+    if pair.difference is None:
+        return pair
+    direction: Better = "b" if pair.difference > 0 else "a"
+    if tested is None:
+        better: Better = direction if pair.difference else "neither shown"
+        return replace(pair, better=better, low=pair.difference, high=pair.difference)
+    from evalkit.stats.mover import mover
+
+    worse, better_one = tested
+    adjusted = min(1.0, 2 * min(worse.p_worse, better_one.p_worse))
+    a, b = pair.a, pair.b
+    low, high = mover(_share(a), midp(a.passed, a.n, 1 - alpha), _share(b), midp(b.passed, b.n, 1 - alpha))
+    shown = adjusted <= alpha
+    return replace(
+        pair,
+        better=direction if shown else "neither shown",
+        low=low,
+        high=high,
+        p=min(1.0, 2 * min(worse.p, better_one.p)),
+        p_adjusted=adjusted,
+    )
+
+
+def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool) -> RateChange:
+    """The suite's pass rates. One replay of a deterministic case tells as much as many: it counts once."""
+    from evalkit.stats.suite import cluster_t_interval, cmh_p, this_suite_interval
+    from evalkit.stats.suite_power import detectable_in_this_suite
+
+    once = [(int(p.a.passed > 0), 1, int(p.b.passed > 0), 1) for p in pairs]
+    counted = once if deterministic else [(p.a.passed, p.a.n, p.b.passed, p.b.n) for p in pairs]
+    x1, n1, x2, n2 = ([row[at] for row in counted] for at in range(4))
+    rate_a, rate_b = (
+        sum(_share(arm) for arm in arms) / len(pairs) for arms in ([p.a for p in pairs], [p.b for p in pairs])
+    )
+    difference = rate_b - rate_a
+    low, high = this_suite_interval(x1, n1, x2, n2, 1 - alpha)
+    if deterministic:
+        low = high = difference
+    like = cluster_t_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
+    b_worse, a_worse = cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)
+    p = min(1.0, 2 * min(b_worse, a_worse))
+    only = pairs[0]
+    if len(pairs) == 1 and only.p is not None and only.low is not None and only.high is not None:
+        p, low, high = only.p, only.low, only.high  # one case's own are sharper; CMH is Fisher's test then
+    opposed = abs(difference) < _SAME or (a_worse < b_worse) != (difference > 0)
+    return RateChange(
+        cases=len(pairs),
+        a=rate_a,
+        b=rate_b,
+        low=low,
+        high=high,
+        low_like=None if like is None else max(like[0], -1.0),
+        high_like=None if like is None else min(like[1], 1.0),
+        p=p,
+        p_adjusted=p,
+        detectable=None if deterministic else detectable_in_this_suite(x1, n1, x2, n2, alpha),
+        better="neither shown",
+        opposed=p <= alpha and not deterministic and opposed,
+    )
+
+
+def _corrected(
+    rate: RateChange | None, others: Sequence[MetricChange], primary: Metric, alpha: float, *, deterministic: bool
+) -> tuple[RateChange | None, tuple[MetricChange, ...]]:
+    """Holm's correction over all metrics but the primary one, and what they show then."""
+    from evalkit.stats.multiplicity import holm
+
+    raw: dict[Metric, float] = {change.metric: change.p for change in others if change.p is not None}
+    if rate is not None:
+        raw["pass_rate"] = rate.p
+    rest = [metric for metric in METRICS if metric in raw and metric != primary]
+    adjusted = {**raw, **dict(zip(rest, holm([raw[metric] for metric in rest]).tolist(), strict=True))}
+    if rate is not None:
+        shown = deterministic or (adjusted["pass_rate"] <= alpha and not rate.opposed)
+        direction: Better = "b" if rate.difference > 0 else "a"
+        better: Better = direction if shown and abs(rate.difference) > _SAME else "neither shown"
+        rate = replace(rate, p_adjusted=adjusted["pass_rate"], better=better)
+    return rate, tuple(
+        change if change.p is None else _shown(change, adjusted[change.metric], alpha) for change in others
+    )
+
+
+def _shown(change: MetricChange, adjusted: float, alpha: float) -> MetricChange:
+    less: Better = "b" if (change.change or 0.0) < 0 else "a"
+    return replace(change, p_adjusted=adjusted, better=less if adjusted <= alpha else "neither shown")
+
+
+def _of(others: Sequence[MetricChange], metric: Metric) -> Better:
+    return next((change.better for change in others if change.metric == metric), "not compared")
+
+
+def _arm(samples: Sequence[Sample]) -> ArmOfCase:
+    counts = Counter(sample.outcome for sample in samples)
+    return ArmOfCase(counts["passed"], counts["failed"], counts["missed"], counts["errored"], means_of(samples))
+
+
+def _equal(samples: Sequence[Sample]) -> bool:
+    return len(samples) > 1 and len({sample.trace for sample in samples if sample.trace}) == 1
+
+
+def _share(arm: ArmOfCase) -> float:
+    return arm.passed / arm.n
+
+
+def _loss(arm: ArmSamples) -> Loss:
+    outcomes = [sample.outcome for samples in arm.samples.values() for sample in samples]
+    return Loss(len(outcomes), outcomes.count("missed"), outcomes.count("errored"))
+
+
+def _unequal(a: Loss, b: Loss) -> bool:
+    """Whether the arms lost other shares of their samples than chance explains, at 5 %."""
+    if not (a.lost or b.lost):
+        return False
+    from evalkit.stats.two_sample import fisher_p
+
+    return (
+        2 * min(fisher_p(a.lost, a.samples, b.lost, b.samples), fisher_p(b.lost, b.samples, a.lost, a.samples)) <= 0.05
+    )

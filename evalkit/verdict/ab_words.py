@@ -1,0 +1,133 @@
+"""An A/B verdict in words: one sentence that says what is shown, by how much, and what could not have been seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evalkit.verdict.ab import ABVerdict, Metric, MetricChange, RateChange
+from evalkit.verdict.ruling import points
+
+__all__ = ["change_text", "metric_name", "notes", "p_text", "points_between", "sentence", "signed_points"]
+
+_FEW_CASES = 50
+
+
+def sentence(found: ABVerdict) -> str:
+    """The verdict on the primary metric, then every other metric that is shown to differ."""
+    if found.rate is None:
+        return "nothing could be compared: no case has results in both arms"
+    parts = [_rate_sentence(found.rate, found) if found.primary == "pass_rate" else _primary_sentence(found)]
+    if found.primary != "pass_rate" and found.rate.better in ("a", "b"):
+        parts.append(
+            f"pass rate {signed_points(found.rate.difference)}, {points_between(found.rate.low, found.rate.high)}"
+        )
+    parts += [
+        f"{metric_name(change.metric)} {change_text(change)}"
+        for change in found.metrics
+        if change.metric != found.primary and change.better in ("a", "b")
+    ]
+    return "; ".join(parts)
+
+
+def notes(found: ABVerdict) -> Iterator[str]:
+    """What a reader must know before believing the sentence."""
+    for name, loss in (("A", found.loss_a), ("B", found.loss_b)):
+        if loss.lost:
+            yield (
+                f"arm {name} lost {loss.lost} of {loss.samples} samples "
+                f"({loss.missed} missed, {loss.errored} errored): they enter nothing"
+            )
+    if found.unequal_loss:
+        yield "one arm lost more than chance explains: what is left of it may not be comparable"
+    absent = [pair for pair in found.pairs if pair.better == "not compared"]
+    if absent:
+        first = f"{absent[0].case_id}: {absent[0].reason}"
+        yield f"{len(absent)} of {len(found.pairs)} cases were not compared; the first: {first}"
+    rate = found.rate
+    if rate is not None and rate.opposed:
+        yield (
+            "the exact test shows a difference, and the plain mean over the cases points the other way or nowhere: "
+            "the cases differ in opposite directions, or have unequal numbers of samples; look at them one by one"
+        )
+    if rate is not None and found.deterministic:
+        yield (
+            f"all replays of each case were equal, so the pass rates are facts of this suite; for cases like these: "
+            f"{p_text(rate.p)} (exact McNemar)"
+        )
+    elif rate is not None and rate.low_like is not None and rate.cases < _FEW_CASES:
+        yield f"with {rate.cases} cases the interval for cases like these holds too seldom where few of them changed"
+
+
+def metric_name(metric: Metric) -> str:
+    """As people say it."""
+    return metric.replace("_", " ")
+
+
+def change_text(change: MetricChange) -> str:
+    """A relative change with its interval: ``+8 %, 3 to 13``."""
+    if change.change is None:
+        return "not compared"
+    told = f"{100 * change.change:+.3g} %"
+    if change.low is None or change.high is None:
+        return told
+    return f"{told}, {100 * change.low:.3g} to {100 * change.high:.3g}"
+
+
+def points_between(low: float, high: float) -> str:
+    """An interval of rates' differences, in points: ``2 to 10``."""
+    return f"{_number(low)} to {_number(high)}"
+
+
+def signed_points(share: float) -> str:
+    """A difference of rates: ``+6 points``."""
+    return f"{_number(share, '+')} points"
+
+
+def p_text(p: float) -> str:
+    """A p-value as far as it means something: ``p = 0.013``."""
+    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+
+
+def _rate_sentence(rate: RateChange, found: ABVerdict) -> str:
+    if found.deterministic:
+        return _fact(rate, found)
+    between = f"{points_between(rate.low, rate.high)} ({p_text(rate.p)})"
+    if rate.better == "b":
+        return f"B is better by {points(rate.difference)}, {between}"
+    if rate.better == "a":
+        low, high = -rate.high, -rate.low
+        return f"B is worse by {points(-rate.difference)}, {points_between(low, high)} ({p_text(rate.p)})"
+    if rate.opposed:
+        mean = signed_points(rate.difference)
+        return f"the arms differ ({p_text(rate.p)}), but not in one direction: {mean} on average"
+    seen = "could have seen no difference at all"
+    if rate.detectable is not None:
+        seen = f"could have seen about {points(rate.detectable)} or more"
+    return f"no difference shown: B {signed_points(rate.difference)}, {between}; {seen}"
+
+
+def _fact(rate: RateChange, found: ABVerdict) -> str:
+    gained = sum(pair.better == "b" for pair in found.pairs)
+    lost = sum(pair.better == "a" for pair in found.pairs)
+    if not gained and not lost:
+        return f"no difference: both arms pass the same of {rate.cases} cases, in every replay"
+    word = {"a": "worse", "b": "better"}.get(rate.better, "as good")
+    by = f" by {points(abs(rate.difference))}" if rate.difference else ""
+    return f"B is {word}{by}: of {rate.cases} cases it passes {gained} that A fails, and fails {lost} that A passes"
+
+
+def _primary_sentence(found: ABVerdict) -> str:
+    change = next(change for change in found.metrics if change.metric == found.primary)
+    name = metric_name(found.primary)
+    if change.reason:
+        return f"{name} could not be compared: {change.reason}"
+    assert change.p is not None
+    told = f"{change_text(change)} ({p_text(change.p)})"
+    if change.better == "neither shown":
+        return f"no difference of {name} shown: B {told}"
+    return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
+
+
+def _number(share: float, sign: str = "") -> str:
+    value = round(100 * share, 1)
+    return f"{0.0 if value == 0 else value:{sign}g}"

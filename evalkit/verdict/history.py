@@ -1,0 +1,237 @@
+"""A suite's history: ``suites/<suite>.history.jsonl``, one line a whole run, called a night; small enough to commit.
+
+A line is ``{"run_id", "started_at", "suite", "policy", "commit", "dirty", "models", "fingerprints", "outcome",
+"passed", "n", "missed", "errored", "cost_usd", "duration_s", "cases"}``. `cases` maps a case's id to ``[passed, n]``;
+where samples were lost, or the verdict is not PASS, to ``[passed, n, missed, errored, verdict]``.
+
+Lines are only ever appended, and their order does not matter: a reader sorts by time, takes of a run's lines the one
+with the most samples (a run can be given more), and passes over the marks that git leaves in a file with a conflict, so
+that two branches' nights are simply all there. A torn last line is ignored, and cut before the next one is written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from evalkit.errors import InputError
+
+__all__ = ["Night", "append_night", "history_path", "read_history"]
+
+_GIT_MARKS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
+_ATTRIBUTES = "*.history.jsonl merge=union"
+_PASS = "PASS"
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What one whole run of a suite came to.
+
+    Attributes:
+        run_id: the run's.
+        started_at: UTC, ISO 8601 with seconds.
+        passed, n: over all cases: samples that passed, and samples that enter the rate.
+        cost_usd: of the live model's calls, by the project's price table.
+        cases: case id to (passed, n).
+        missed, errored: samples that say nothing about the agent.
+        lost: case id to (missed, errored), of cases that lost samples.
+        verdicts: case id to its verdict, of cases whose verdict is not PASS.
+        outcome: the release decision.
+        suite: digest of the suite as it was run; another one, and nights are hard to compare.
+        policy: the suite's policy in words.
+        commit: of the project, empty without git; `dirty` where files differed from it.
+        models: names that the live model's answers gave.
+        fingerprints: what the provider calls its configurations.
+        duration_s: seconds of all samples together; several workers need less.
+    """
+
+    run_id: str
+    started_at: str
+    passed: int
+    n: int
+    cost_usd: float
+    cases: Mapping[str, tuple[int, int]]
+    missed: int = 0
+    errored: int = 0
+    lost: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+    outcome: str = ""
+    suite: str = ""
+    policy: str = ""
+    commit: str = ""
+    dirty: bool = False
+    models: tuple[str, ...] = ()
+    fingerprints: tuple[str, ...] = ()
+    duration_s: float = 0.0
+
+    @property
+    def samples(self) -> int:
+        """All samples, those that were lost too."""
+        return self.n + self.missed + self.errored
+
+
+def history_path(suite_path: Path) -> Path:
+    """Where a suite's history stands: beside it."""
+    return suite_path.with_name(f"{suite_path.stem}.history.jsonl")
+
+
+def read_history(path: Path) -> tuple[Night, ...]:
+    """The nights in a file, oldest first, each run once, with the most samples; none where there is no file.
+
+    Raises:
+        InputError: a line that is not the last is none of a history, or the file can't be read.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise InputError(f"the history can't be read: {error}", str(path), "pass the path of a suite") from None
+    return _nights(data, path)
+
+
+def _nights(data: bytes, path: Path) -> tuple[Night, ...]:
+    nights: dict[str, Night] = {}
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith(_GIT_MARKS):
+            continue
+        try:
+            night = _night(orjson.loads(line))
+        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            if number == len(lines):  # torn: the newline is written last
+                continue
+            raise InputError(
+                f"not a line of a history: {error!r}", f"{path}:{number}", "delete this line, or git checkout the file"
+            ) from None
+        known = nights.get(night.run_id)
+        if known is None or known.samples < night.samples:
+            nights[night.run_id] = night
+    return tuple(sorted(nights.values(), key=lambda night: night.started_at))  # of one second: as they ended
+
+
+def append_night(path: Path, night: Night) -> bool:
+    """Adds a night; false where the file holds that run with as many samples. The line is on the disk at the return.
+
+    The first night of a folder makes a ``.gitattributes`` there, so that git joins two branches' lines by itself.
+
+    Raises:
+        InputError: the file is no history.
+        OSError: the disk is full, or the folder can't be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file, _alone(file):
+        data = file.read()  # of this file, not of the path: closing another one would let go of the lock
+        known = {known.run_id: known.samples for known in _nights(data, path)}
+        if known.get(night.run_id, -1) >= night.samples:
+            return False
+        _end_last_line(file, data)
+        file.write(_line(night) + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+    attributes = path.with_name(".gitattributes")
+    if not attributes.exists():
+        attributes.write_text(f"{_ATTRIBUTES}\n", "utf-8")
+    return True
+
+
+def _line(night: Night) -> bytes:
+    return orjson.dumps(
+        {
+            "run_id": night.run_id,
+            "started_at": night.started_at,
+            "suite": night.suite,
+            "policy": night.policy,
+            "commit": night.commit,
+            "dirty": night.dirty,
+            "models": night.models,
+            "fingerprints": night.fingerprints,
+            "outcome": night.outcome,
+            "passed": night.passed,
+            "n": night.n,
+            "missed": night.missed,
+            "errored": night.errored,
+            "cost_usd": round(night.cost_usd, 9),
+            "duration_s": round(night.duration_s, 3),
+            "cases": {case_id: _case(night, case_id) for case_id in night.cases},
+        }
+    )
+
+
+def _case(night: Night, case_id: str) -> list[Any]:
+    counts = list(night.cases[case_id])
+    verdict, lost = night.verdicts.get(case_id, _PASS), night.lost.get(case_id, (0, 0))
+    return counts if verdict == _PASS and lost == (0, 0) else [*counts, *lost, verdict]
+
+
+def _night(body: dict[str, Any]) -> Night:
+    cases: dict[str, tuple[int, int]] = {}
+    lost: dict[str, tuple[int, int]] = {}
+    verdicts: dict[str, str] = {}
+    for case_id, (passed, n, *more) in body["cases"].items():
+        cases[case_id] = _counts(passed, n)
+        if more:
+            missed, errored, verdict = more
+            if missed or errored:
+                lost[case_id] = int(missed), int(errored)
+            if verdict != _PASS:
+                verdicts[case_id] = str(verdict)
+    passed, n = _counts(body["passed"], body["n"])
+    return Night(
+        run_id=str(body["run_id"]),
+        started_at=str(body["started_at"]),
+        passed=passed,
+        n=n,
+        cost_usd=float(body["cost_usd"]),
+        cases=cases,
+        missed=int(body["missed"]),
+        errored=int(body["errored"]),
+        lost=lost,
+        verdicts=verdicts,
+        outcome=str(body["outcome"]),
+        suite=str(body["suite"]),
+        policy=str(body["policy"]),
+        commit=str(body["commit"]),
+        dirty=bool(body["dirty"]),
+        models=tuple(map(str, body["models"])),
+        fingerprints=tuple(map(str, body["fingerprints"])),
+        duration_s=float(body["duration_s"]),
+    )
+
+
+def _counts(passed: Any, n: Any) -> tuple[int, int]:
+    if not 0 <= int(passed) <= int(n):
+        raise ValueError(f"{passed} of {n} passed")
+    return int(passed), int(n)
+
+
+def _end_last_line(file: BinaryIO, data: bytes) -> None:
+    """Cuts what a kill left half written; ends a line that an editor left open."""
+    whole = data.rfind(b"\n") + 1
+    if whole == len(data):
+        return
+    try:
+        _night(orjson.loads(data[whole:]))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        file.truncate(whole)
+        file.seek(whole)
+    else:
+        file.write(b"\n")
+
+
+@contextmanager
+def _alone(file: BinaryIO) -> Iterator[None]:
+    """Two runs that end at once append one after the other."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: no such lock
+        yield
+        return
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    yield  # closing the file lets go of it

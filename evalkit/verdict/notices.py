@@ -1,0 +1,178 @@
+"""Notices: signs that a run's samples are less alike than every method takes for granted, for readers of its numbers.
+
+Statistics here treat the samples of a case as independent runs of one thing. A provider that changed in the middle, a
+cache that answered, an order that mattered: none of it shows in a pass rate. A notice decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
+
+from evalkit.suite.model import Sample, Served
+from evalkit.verdict.model import CaseVerdict
+
+__all__ = ["run_notices"]
+
+_ALPHA = 0.01
+"""An order that doesn't matter is noticed in one run of a hundred."""
+_NAMED = 4
+
+
+def run_notices(samples: Mapping[str, Sequence[Sample]], verdicts: Sequence[CaseVerdict] = ()) -> tuple[str, ...]:
+    """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them."""
+    ordered = sorted(chain.from_iterable(samples.values()), key=lambda sample: sample.order)
+    served = [(sample, sample.served) for sample in ordered if sample.served is not None]
+    found = chain(
+        _stale(verdicts),
+        _order_mattered(ordered),
+        _models_changed(served),
+        _fingerprints_changed(served),
+        _prompts_changed(served),
+        _answered_again(served),
+        _cached(served),
+    )
+    return tuple(found)
+
+
+def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
+    """Comparisons that were not made."""
+    stale = [verdict for verdict in verdicts if verdict.stale]
+    if stale:
+        many = f"{len(stale)} of {len(verdicts)} cases were not compared with the baseline"
+        yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
+
+
+def _order_mattered(ordered: Sequence[Sample]) -> Iterator[str]:
+    """The later half of each case's samples against the earlier one, exactly."""
+    outcomes: dict[str, list[bool]] = defaultdict(list)
+    for sample in ordered:
+        if sample.outcome in ("passed", "failed"):
+            outcomes[sample.case_id].append(sample.outcome == "passed")
+    mixed = [case for case in outcomes.values() if 0 < sum(case) < len(case)]
+    if not mixed:  # no case had both outcomes: its halves can't differ
+        return
+    from evalkit.stats.exchangeability import halves_p
+
+    p = halves_p(mixed)
+    if p > _ALPHA:
+        return
+    early, late = ([x for case in mixed for x in half(case)] for half in (_first_half, _second_half))
+    yield (
+        f"the order of the samples mattered (p {p:.2g}): of cases with both outcomes the earlier half passed "
+        f"{_share(early)}, the later half {_share(late)}; a provider that changed, a cache or a rate limit can do that"
+    )
+
+
+def _models_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
+    """In some case one model stopped answering before another began."""
+    cases = _grouped(served, lambda sample, _: sample.case_id, lambda found: found.models)
+    changed = {case: change for case, names in cases.items() if (change := _change(names))}
+    if changed:
+        case, (before, after) = next(iter(changed.items()))
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        yield f"the model changed during the run: {before}, then {after} (case {case}{more})"
+
+
+def _fingerprints_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
+    """Samples that the same models answered came from different configurations of the provider."""
+    groups = _grouped(served, lambda _, found: ", ".join(found.models), lambda found: found.fingerprints)
+    for models, names in groups.items():
+        count = Counter(chain.from_iterable(names))
+        if len(count) < 2:
+            continue
+        change = _change(names)
+        told = f"{change[0]}, then {change[1]}" if change else _counted(count)
+        yield f"the provider's configuration of {models or 'the model'} was not one and the same during the run: {told}"
+
+
+def _prompts_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
+    """A case's samples were sent one system prompt at first and another one later, or other tools."""
+    for what, names_of in (("system prompt", _prompts), ("tools", _toolsets)):
+        cases = _grouped(served, lambda sample, _: sample.case_id, names_of)
+        changed = [case for case, names in cases.items() if _change(names) and len(set(names)) == 2]
+        if changed:
+            more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+            yield f"the agent's {what} changed during the run (case {changed[0]}{more}): was it edited meanwhile?"
+
+
+def _answered_again(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
+    """Samples of one case that got the very answers that another one had got."""
+    cases_of: dict[str, set[str]] = defaultdict(set)
+    count = Counter[str]()
+    for sample, found in served:
+        if found.answers:
+            cases_of[found.answers].add(sample.case_id)
+            count[found.answers] += 1
+    # an id that other cases have too is no id: some servers give all their answers the same one
+    again = sum(count[answers] - 1 for answers, cases in cases_of.items() if len(cases) == 1)
+    if again:
+        yield (
+            f"{again} of {len(served)} samples got answers with the ids of an earlier sample's: a cache between the "
+            "agent and the model answered them, so that they count no more than the earlier ones"
+        )
+
+
+def _cached(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
+    tokens = sum(found.cached_tokens for _, found in served)
+    if not tokens:
+        return
+    hits = sum(found.cached_tokens > 0 for _, found in served)
+    total = sum(sample.input_tokens for sample, _ in served)
+    share = f", {tokens / total:.0%} of all" if total >= tokens else ""
+    yield f"the provider read {tokens:,} input tokens from its cache{share} (in {hits} of {len(served)} samples)"
+
+
+def _grouped(
+    served: Sequence[tuple[Sample, Served]],
+    key: Callable[[Sample, Served], str],
+    names_of: Callable[[Served], tuple[str, ...]],
+) -> dict[str, list[tuple[str, ...]]]:
+    """The names of each group's samples in their order; samples without any are left out."""
+    groups: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+    for sample, found in served:
+        if names := names_of(found):
+            groups[key(sample, found)].append(names)
+    return groups
+
+
+def _change(names: Sequence[tuple[str, ...]]) -> tuple[str, str] | None:
+    """Two names of which one was last seen before the other was first seen, each in two samples or more."""
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    often = Counter(chain.from_iterable(names))
+    for at, one in enumerate(names):
+        for name in one:
+            if often[name] > 1:
+                first.setdefault(name, at)
+                last[name] = at
+    gone = min(last, key=lambda name: last[name], default="")
+    new = max(first, key=lambda name: first[name], default="")
+    return (gone, new) if gone != new and gone and last[gone] < first[new] else None
+
+
+def _prompts(found: Served) -> tuple[str, ...]:
+    return found.prompts
+
+
+def _toolsets(found: Served) -> tuple[str, ...]:
+    return found.toolsets
+
+
+def _first_half(case: Sequence[bool]) -> Sequence[bool]:
+    return case[: len(case) // 2]
+
+
+def _second_half(case: Sequence[bool]) -> Sequence[bool]:
+    return case[len(case) // 2 :]
+
+
+def _share(outcomes: Sequence[bool]) -> str:
+    return f"{sum(outcomes)} of {len(outcomes)}"
+
+
+def _counted(count: Counter[str]) -> str:
+    named = ", ".join(f"{name} in {times}" for name, times in count.most_common(_NAMED))
+    more = len(count) - _NAMED
+    return f"{named} samples" + (f", and {more} more" if more > 0 else "")

@@ -1,0 +1,176 @@
+"""SUITE, CASES -> PLANS: which policy a case has, and how many samples it takes to decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import ceil
+from typing import Protocol
+
+from evalkit.stats.normal_power import normal_n_for_drop
+from evalkit.suite.model import Policy, Sample, Suite
+from evalkit.suite.select import CaseRef, matches
+from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
+from evalkit.verdict.in_batches import InBatches
+from evalkit.verdict.ruling import Ruling
+from evalkit.verdict.screened import LEAST_BASELINE, SCREENED_ABOVE, Screened
+from evalkit.verdict.whole import SAMPLES_ZERO_FAILURES, Whole, samples_min_rate
+
+__all__ = ["CasePlan", "Measure", "Plans", "make_plans", "policy_of", "taken_of"]
+
+Measure = tuple[int, int]
+"""Passes and samples of a case's baseline."""
+
+_MOST_FOR_A_BASELINE = 200
+_USUAL_RATE = 0.95
+
+
+class CasePlan(Protocol):
+    """What is planned for one case; frozen, and a function of the outcomes in the order of their index alone.
+
+    `passed` below holds whether each sample passed, lost ones left out: those are replaced by the next.
+    """
+
+    @property
+    def policy(self) -> Policy:
+        """What decides."""
+        ...
+
+    @property
+    def alpha(self) -> float:
+        """Its error of FAIL: the policy's, or this case's share of it."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """Samples at most."""
+        ...
+
+    @property
+    def fixed(self) -> int:
+        """Samples that the policy takes where none are saved by stopping early."""
+        ...
+
+    @property
+    def underpowered(self) -> str:
+        """What so few samples can't tell, known before the run; empty where they are enough."""
+        ...
+
+    def next_look(self, passed: Sequence[bool]) -> int | None:
+        """How many samples the next look takes; None where the case is decided, or there is no further look."""
+        ...
+
+    def ruling(self, passed: Sequence[bool], p_adjusted: float | None = None) -> Ruling:
+        """The word of the first look that decides; INCONCLUSIVE while none does.
+
+        Args:
+            p_adjusted: the p-value of `table` after correction over all such tables.
+        """
+        ...
+
+    def table(self, passed: Sequence[bool]) -> tuple[int, int, int, int] | None:
+        """Counts (baseline's passes and samples, then the candidate's) to be judged together with other cases'."""
+        ...
+
+
+Plans = Mapping[str, CasePlan]
+"""By case id."""
+
+
+def make_plans(
+    suite: Suite,
+    cases: Sequence[CaseRef],
+    measures: Mapping[str, Measure],
+    *,
+    taken: Mapping[str, int] | None = None,
+) -> dict[str, CasePlan]:
+    """The plan of every case, from nothing but what a run's manifest holds.
+
+    The error of blocking a release in which nothing is wrong is shared: each permanent case that can fail by chance
+    gets alpha over their number.
+
+    Args:
+        measures: by case id, the baseline that the run is planned against.
+        taken: by case id, how many samples of a finished run came to a result, to judge all of them by other policies
+            than the run's; their errors hold where these numbers were fixed beforehand.
+
+    Raises:
+        InputError: a policy asks for what no number of samples that can be run tells.
+    """
+    if taken is not None:
+        suite = replace(suite, sequential=False)
+    policies = {case.id: policy_of(case, suite) for case in cases}
+    permanent = {case.id for case in cases if case.state == "permanent"}
+    sharing = sum(policies[case_id].kind != "zero_failures" for case_id in permanent)
+    together = sum(not _alone(policies[case_id], suite, measures.get(case_id)) for case_id in permanent)
+    screened = suite.sequential and (len(measures) > SCREENED_ABOVE if suite.screening is None else suite.screening)
+    plans: dict[str, CasePlan] = {}
+    for case in cases:
+        policy, measure = policies[case.id], measures.get(case.id)
+        alpha = policy.alpha
+        if case.id in permanent:
+            alpha *= (1 if _alone(policy, suite, measure) else together) / max(sharing, 1)
+        if taken is None:
+            plan = _plain(policy, alpha, suite, measure)
+        else:
+            plan = _of_all(policy, alpha, taken.get(case.id, 0), measure)
+        if screened and case.id not in permanent and measure is not None and _can_be_screened(policy, measure):
+            plan = Screened(_comparing(policy), alpha, case.id, measure, suite.samples, plan.fixed)
+        plans[case.id] = plan
+    return plans
+
+
+def taken_of(samples: Mapping[str, Sequence[Sample]]) -> dict[str, int]:
+    """By case id, how many samples came to a result."""
+    return {id: sum(one.outcome in ("passed", "failed") for one in found) for id, found in samples.items()}
+
+
+def policy_of(case: CaseRef, suite: Suite) -> Policy:
+    """The first of the suite's policies that means the case; else the one of all."""
+    return next((one.policy for one in suite.policies if matches(case, one.select)), suite.policy)
+
+
+def _alone(policy: Policy, suite: Suite, measure: Measure | None) -> bool:
+    """Whether a case holds its error by its own share of alpha, not by a p-value corrected over others."""
+    return suite.sequential or policy.kind != "not_worse" or measure is None
+
+
+def _plain(policy: Policy, alpha: float, suite: Suite, measure: Measure | None) -> CasePlan:
+    if suite.sequential and policy.kind == "acceptance":
+        return InBatches(policy, alpha, suite.samples)
+    if suite.sequential and policy.kind == "not_worse" and measure is not None:
+        return AgainstBaseline(policy, alpha, measure, suite.samples)
+    most = suite.samples or _fixed(policy, alpha, measure)
+    early = suite.sequential and policy.kind in ("zero_failures", "min_rate")
+    return Whole(policy, alpha, most, measure if policy.kind == "not_worse" else None, early)
+
+
+def _of_all(policy: Policy, alpha: float, taken: int, measure: Measure | None) -> CasePlan:
+    """All samples that there are."""
+    return Whole(policy, alpha, taken, measure if policy.kind == "not_worse" else None)
+
+
+def _comparing(policy: Policy) -> Policy:
+    """A screened case is compared with its baseline; a policy of two rates tolerates what lies between them."""
+    if policy.kind == "not_worse":
+        return policy
+    return replace(policy, kind="not_worse", margin=round(policy.p_good - policy.p_bad, 9))
+
+
+def _fixed(policy: Policy, alpha: float, measure: Measure | None) -> int:
+    """Samples that a policy takes by itself where they are fixed beforehand."""
+    if policy.kind == "acceptance":
+        return InBatches(policy, alpha).fixed
+    if policy.kind == "zero_failures":
+        return SAMPLES_ZERO_FAILURES
+    if policy.kind == "min_rate":
+        return samples_min_rate(policy.min_rate, policy.beta)
+    if measure is not None and (needed := samples_not_worse(*measure, policy.margin, alpha, policy.beta)):
+        return needed
+    # as many as a baseline takes that is to be measured against later
+    wanted = ceil(normal_n_for_drop(_USUAL_RATE, min(policy.margin, _USUAL_RATE), alpha, 1 - policy.beta))
+    return min(_MOST_FOR_A_BASELINE, wanted)
+
+
+def _can_be_screened(policy: Policy, measure: Measure) -> bool:
+    return policy.kind in ("acceptance", "not_worse") and measure[1] >= LEAST_BASELINE

@@ -1,0 +1,100 @@
+"""SEEN -> WANTED: which samples a run takes next, and when it has enough; the same after a kill as without one.
+
+A case is looked at only when all samples up to a planned number are there, in the order of their index. Which of them
+ended first says nothing: failures and timeouts are slower, so deciding on whoever is there would be biased.
+
+Lost samples (missed, errored) are replaced by the next indices, whatever they might have come to; the same in every
+run, and so in both arms of a comparison. A case that lost more than its policy puts up with is given up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evalkit.suite.model import Outcome
+from evalkit.suite.seen import CaseSeen
+from evalkit.verdict.plans import CasePlan, Plans
+
+__all__ = ["Standing", "deterministic", "lost_too_many", "standing", "wanted"]
+
+TWICE = 2
+"""Equal replays of a frozen case that show that its target is deterministic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What may be decided on: the samples without a gap before them.
+
+    Attributes:
+        passed: whether each sample that came to a result passed, by index.
+        missed: samples among them that asked for what the case does not hold.
+        errored: samples lost to the infrastructure.
+    """
+
+    passed: tuple[bool, ...]
+    missed: int = 0
+    errored: int = 0
+
+    @property
+    def lost(self) -> int:
+        """Missed and errored ones."""
+        return self.missed + self.errored
+
+    @property
+    def taken(self) -> int:
+        """All of them."""
+        return len(self.passed) + self.lost
+
+
+def wanted(plans: Plans, seen: Mapping[str, CaseSeen], *, frozen: bool) -> dict[str, int]:
+    """How many samples each case that is not decided should have now; empty where all are decided.
+
+    Args:
+        frozen: whether everything the target sees is: then two equal replays show that there is no variance.
+    """
+    found = {case_id: _wanted(plan, seen.get(case_id), frozen) for case_id, plan in plans.items()}
+    return {case_id: number for case_id, number in found.items() if number}
+
+
+def standing(outcomes: Sequence[Outcome | None]) -> Standing:
+    """What samples by index come to, as far as none is lacking; None stands for one that is not there."""
+    whole = outcomes[: outcomes.index(None)] if None in outcomes else outcomes
+    passed = tuple(outcome == "passed" for outcome in whole if outcome in ("passed", "failed"))
+    return Standing(passed, whole.count("missed"), whole.count("errored"))
+
+
+def lost_too_many(plan: CasePlan, now: Standing) -> bool:
+    """Whether more samples were lost than the policy puts up with, of as many as the plan may take."""
+    return now.lost > 0 and now.lost > int(plan.policy.max_lost * plan.most + 1e-9)
+
+
+def deterministic(now: Standing, equal: bool, *, frozen: bool) -> bool:
+    """Whether replays that came to a result, all of them equal, show a target without variance."""
+    return frozen and equal and len(now.passed) >= TWICE
+
+
+def _wanted(plan: CasePlan, seen: CaseSeen | None, frozen: bool) -> int | None:
+    if seen is None:
+        return _next(plan, Standing(()), False, frozen)
+    outcomes = seen.outcomes
+    now = standing(outcomes)
+    if not now.lost:
+        return _next(plan, now, seen.equal, frozen)
+    # what was lost moves what is asked for after it: gone through round by round, as in a run that was never killed
+    taken = 0
+    while True:
+        following = _next(plan, standing(outcomes[:taken]), seen.equal, frozen)
+        if following is None or following > now.taken:
+            return following
+        taken = following
+
+
+def _next(plan: CasePlan, now: Standing, equal: bool, frozen: bool) -> int | None:
+    """How many samples there should be after those that there are; None where there are enough."""
+    if deterministic(now, equal, frozen=frozen) or lost_too_many(plan, now):
+        return None
+    look = plan.next_look(now.passed)
+    if look is None:
+        return None
+    return min(TWICE, look) if frozen and now.taken < TWICE else look + now.lost

@@ -1,0 +1,200 @@
+"""A suite over its nights: the pass rate of each, and at which night it changed, for the suite and for single cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evalkit.verdict.history import Night
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Rate", "Shift", "Trend", "news", "trend_of"]
+
+_ALPHA = 0.05
+_SCREEN_DRAWS, _SURE_DRAWS = 199, 9_999
+_SEED = 20_251
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The mean of the cases' pass rates in one night, with its 95 % interval, the cases being fixed."""
+
+    rate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A change of a pass rate.
+
+    Attributes:
+        case_id: empty for the suite.
+        night: index of the first night after it.
+        run_id, started_at: of that night.
+        before, after: the rates on both sides, up to the next change.
+        p: how likely so clear a change is where none was; for cases after Benjamini and Hochberg's correction.
+        news: what else was new that night, in words.
+    """
+
+    case_id: str
+    night: int
+    run_id: str
+    started_at: str
+    before: float
+    after: float
+    p: float
+    news: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """What the nights say together.
+
+    Attributes:
+        rates: per night; None where no sample entered the rate.
+        shared: cases that every night has: only these tell of a change of the suite, for a new case is none.
+        suite: changes of the suite's rate over the shared cases, oldest first.
+        cases: changes of single cases, by case and night.
+    """
+
+    nights: tuple[Night, ...]
+    rates: tuple[Rate | None, ...]
+    shared: int
+    suite: tuple[Shift, ...]
+    cases: tuple[Shift, ...]
+
+
+def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend:
+    """The trend of nights that are in order.
+
+    Changes are looked for by `stats.change_point`, with random series from a fixed seed: the same history has the same
+    trend. It takes independent samples for granted; a provider whose bad days come in bursts shows more changes.
+
+    Args:
+        most_cases: where the rates of more cases vary, changes of single cases are not looked for, which takes some 20
+            ms a case.
+    """
+    every = list(nights)
+    shared = set.intersection(*(set(night.cases) for night in every)) if every else set()
+    return Trend(
+        nights=tuple(every),
+        rates=tuple(_rate(night) for night in every),
+        shared=len(shared),
+        suite=_suite_shifts(every, shared),
+        cases=_case_shifts(every, most_cases),
+    )
+
+
+def news(before: Night, after: Night) -> tuple[str, ...]:
+    """What one night has otherwise than the one before, besides its outcomes; a phrase each."""
+    new, gone = (len(set(a.cases) - set(b.cases)) for a, b in ((after, before), (before, after)))
+    told = (
+        (before.commit != after.commit and bool(after.commit), f"commit {after.commit[:10]}"),
+        (after.dirty and not before.dirty, "uncommitted changes"),
+        (before.suite != after.suite, "another form of the suite"),
+        (before.models != after.models, f"model {_list(before.models)} → {_list(after.models)}"),
+        (
+            before.fingerprints != after.fingerprints,
+            f"provider's fingerprint {_list(before.fingerprints)} → {_list(after.fingerprints)}",
+        ),
+        (bool(new), f"{new} new case" + ("" if new == 1 else "s")),
+        (bool(gone), f"{gone} case" + ("" if gone == 1 else "s") + " gone"),
+    )
+    return tuple(words for holds, words in told if holds)
+
+
+def _rate(night: Night) -> Rate | None:
+    counts = [(passed, n) for passed, n in night.cases.values() if n]
+    if not counts:
+        return None
+    from evalkit.stats.suite import suite_rate  # NumPy and SciPy: only where there is something to compute
+
+    rate, low, high = suite_rate([passed for passed, _ in counts], [n for _, n in counts])
+    return Rate(float(rate), float(low), float(high))
+
+
+def _suite_shifts(nights: Sequence[Night], shared: set[str]) -> tuple[Shift, ...]:
+    series = [
+        (sum(night.cases[case][0] for case in shared), sum(night.cases[case][1] for case in shared)) for night in nights
+    ]
+    return _shifts("", series, nights, None) if _varies(series) else ()
+
+
+def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]:
+    """The changes of single cases, of which one in twenty is none.
+
+    A few random series tell the cases in which nothing can be shown; the others get fresh and many ones.
+    """
+    ids = sorted(set().union(*(night.cases for night in nights))) if nights else []
+    series = {case_id: [night.cases.get(case_id, (0, 0)) for night in nights] for case_id in ids}
+    varying = [case_id for case_id, counts in series.items() if _varies(counts)]
+    if not varying or (most is not None and len(varying) > most):
+        return ()
+    p_of = {case_id: _p(series[case_id]) for case_id in varying}
+    from evalkit.stats.multiplicity import benjamini_hochberg
+
+    adjusted = dict(zip(p_of, benjamini_hochberg(list(p_of.values())).tolist(), strict=True))
+    return tuple(
+        shift
+        for case_id, p in adjusted.items()
+        if p <= _ALPHA
+        for shift in _shifts(case_id, series[case_id], nights, p)
+    )
+
+
+def _p(series: Sequence[tuple[int, int]]) -> float:
+    from evalkit.stats.change_point import change_point
+
+    p = 1.0
+    for draws in (_SCREEN_DRAWS, _SURE_DRAWS):
+        found = change_point(*_columns(series), _rng(draws), draws=draws)
+        p = 1.0 if found is None else found.p
+        if p > _ALPHA:
+            break
+    return p
+
+
+def _shifts(
+    case_id: str, series: Sequence[tuple[int, int]], nights: Sequence[Night], p: float | None
+) -> tuple[Shift, ...]:
+    """All changes of one series; `p` stands for that of the first look, where it is known better."""
+    from evalkit.stats.change_point import change_points
+
+    found = change_points(*_columns(series), _rng(0), alpha=_ALPHA)
+    return tuple(
+        Shift(
+            case_id=case_id,
+            night=change.at,
+            run_id=nights[change.at].run_id,
+            started_at=nights[change.at].started_at,
+            before=change.before,
+            after=change.after,
+            p=change.p if p is None else max(change.p, p),
+            news=news(nights[change.at - 1], nights[change.at]),
+        )
+        for change in found
+    )
+
+
+def _varies(series: Sequence[tuple[int, int]]) -> bool:
+    """Whether anything can have changed: some passed, some failed, in more than one night."""
+    passed, runs = (sum(column) for column in _columns(series))
+    return 0 < passed < runs and sum(1 for _, n in series if n) > 1
+
+
+def _columns(series: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    return [passed for passed, _ in series], [n for _, n in series]
+
+
+def _rng(stream: int) -> np.random.Generator:
+    import numpy as np
+
+    return np.random.default_rng([_SEED, stream])
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names) or "unknown"

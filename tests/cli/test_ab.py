@@ -1,0 +1,299 @@
+"""`evalkit ab`: two arms in turns, compared; stopped, continued, and made of runs that there were."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evalkit
+from evalkit.app.demo.server import ScriptedModel, serving
+from evalkit.case.store import read_case, write_case
+from evalkit.check.model import Check
+from evalkit.errors import ConfigError
+from evalkit.suite.results import read_samples
+from tests.cli.test_replay_modes import TARGET, case_id, server
+from tests.project import REPOSITORY, Outcome, Project
+from tests.suite.runs import library
+
+__all__ = ["case_id", "server"]
+
+AGENTS = "tests.suite.agents"
+SERIAL = ("-n", "1")
+
+
+def suite(project: Project, text: str = "") -> str:
+    """A suite of four small cases."""
+    library(project.root, [1, 2, 3, 4])
+    project.write("suites/s.toml", f'target = "{AGENTS}:once"\nsamples = 4\n{text}')
+    return "suites/s.toml"
+
+
+def ab(project: Project, *arguments: str) -> Outcome:
+    """A comparison in one process, into the folder ``r``."""
+    return project.run("ab", *arguments, "--out", "r", *SERIAL)
+
+
+def left_by(project: Project, name: str = "r") -> Any:
+    """What ``ab.json`` holds."""
+    return json.loads((project.root / name / "ab.json").read_bytes())
+
+
+def indices(project: Project, arm: str) -> dict[str, list[int]]:
+    """The samples of an arm by case."""
+    samples = read_samples(project.root / "r" / arm)
+    return {case: [sample.index for sample in several] for case, several in samples.items()}
+
+
+def test_a_worse_agent_is_named(project: Project) -> None:
+    """In words, in ab.json and in Markdown; each arm is a run with its own report."""
+    done = ab(project, suite(project), "--b", f"target={AGENTS}:twice")
+    assert done.code == 0, done.err
+    assert done.out.startswith(
+        "B is worse by 100 points: of 4 cases it passes 0 that A fails, and fails 4 that A passes"
+    )
+    assert "4 of 4 compared cases are shown to differ" in done.out
+    body = left_by(project)
+    assert (body["schema"], body["better"], body["interleaved"]) == ("evalkit.ab/1", "a", True)
+    assert body["arms"] == {"a": "as the suite says", "b": f"target={AGENTS}:twice"}
+    assert [one["better"] for one in body["cases"]] == ["a"] * 4
+    assert "## B is worse by 100 points" in (project.root / "r" / "summary.md").read_text("utf-8")
+    for arm in "ab":
+        assert (project.root / "r" / arm / "report.html").exists()
+        assert project.run("report", f"r/{arm}").code == 0
+
+
+def test_the_exit_code_is_zero_unless_asked_for(project: Project) -> None:
+    """A comparison is no gate; with --fail-if-worse it is one, in one direction."""
+    path = suite(project)
+    worse = ("--a", f"target={AGENTS}:once", "--b", f"target={AGENTS}:twice")
+    better = ("--a", f"target={AGENTS}:twice", "--b", f"target={AGENTS}:once")
+    assert project.run("ab", path, *worse, *SERIAL).code == 0
+    assert project.run("ab", path, *worse, *SERIAL, "--fail-if-worse").code == 1
+    assert project.run("ab", path, *better, *SERIAL, "--fail-if-worse").code == 0
+
+
+def test_what_could_not_be_measured_is_not_green(project: Project) -> None:
+    """An arm that misses everywhere gives no verdict."""
+    done = ab(project, suite(project), "--b", f"target={AGENTS}:stray", "--fail-if-worse")
+    assert done.code == 3
+    assert done.out.startswith("nothing could be compared")
+    assert "note: arm B lost 8 of 8 samples (8 missed, 0 errored): they enter nothing" in done.out
+
+
+def test_json_has_the_verdict_and_nothing_else(project: Project) -> None:
+    """Data on stdout, people's lines on stderr."""
+    done = project.run("ab", suite(project), "--b", f"target={AGENTS}:twice", *SERIAL, "--json")
+    body = done.json()
+    assert {"schema", "arms", "sentence", "better", "primary", "alpha", "pass_rate", "metrics", "lost", "notes",
+            "cases", "folder", "runs", "interleaved", "stopped", "deterministic"} == set(body)  # fmt: skip
+    assert set(body["metrics"]) == {"cost", "latency", "steps", "tokens"}
+    assert body["metrics"]["steps"]["change"] == pytest.approx(0.5)
+    assert body["sentence"] in done.err
+
+
+def test_a_deterministic_pair_is_run_no_further_than_it_tells(project: Project) -> None:
+    """Both arms' replays are equal after the first turns: the rest of 40 samples would tell nothing new."""
+    done = ab(project, suite(project), "--b", f"target={AGENTS}:twice", "--samples", "40")
+    assert done.code == 0, done.err
+    counts = {len(one) for arm in "ab" for one in indices(project, arm).values()}
+    assert max(counts) <= 15
+    assert left_by(project)["deterministic"]
+
+
+def test_the_turns_are_taken_in_order(project: Project) -> None:
+    """A, B twice, A: the lines of both journals, by the time that their samples were done."""
+    code = (
+        "import random\nfrom evalkit.capture.tools import tool\n"
+        "from tests.suite.agents import lookup, refund\n"
+        "def drawn(order):\n"
+        "    lookup(order)\n"
+        "    open('log', 'a').write(__name__[-1])\n"
+        "    refund(order)\n"
+        "    return {'done': random.random()}\n"
+    )
+    for letter in "ab":
+        project.write(f"agent_{letter}.py", code)
+    project.write("log", "")
+    done = project.spawn(
+        "ab", suite(project), "--a", "target=agent_a:drawn", "--b", "target=agent_b:drawn", "--blocks", "2", *SERIAL
+    )
+    assert done.code == 0, done.err
+    log = (project.root / "log").read_text("utf-8")
+    assert log == "a" * 4 + "b" * 8 + "a" * 8 + "b" * 8 + "a" * 4
+
+
+def test_two_prompts_are_compared_on_a_live_model(project: Project, case_id: str) -> None:
+    """The demo's agent: one prompt tells its tools apart, the other does not. Tokens and steps are told, too."""
+    project.write("old.txt", "You handle refunds.")
+    project.write("new.txt", "You handle refunds. refund_order moves money: call it once.")
+    with serving(ScriptedModel(error_rate=0.9, seed=3)) as url:
+        project.write("suites/p.toml", f'target = "{TARGET}"\n[model]\nbase_url = "{url}"\n')
+        done = ab(project, "suites/p.toml", "--a", "prompt=old.txt", "--b", "prompt=new.txt", "--samples", "8")
+    assert done.code == 0, done.err
+    body = left_by(project)
+    assert body["better"] == "b"
+    assert body["metrics"]["tokens"]["a"] > 100
+    assert body["metrics"]["cost"]["reason"] == "arm a has none: its model has no price"
+    manifest = json.loads((project.root / "r" / "b" / "run.json").read_bytes())
+    assert manifest["suite"]["mode"] == "live-model"
+    assert manifest["suite"]["model"]["system_prompt"].endswith("call it once.")
+
+
+def test_a_budget_holds_over_both_arms_and_is_raised_on_resume(project: Project, case_id: str) -> None:
+    """Not one call more than allowed in both together; afterwards nothing is lost or done twice."""
+    project.write("old.txt", "You handle refunds.")
+    asked: list[int] = []
+
+    class Counting(ScriptedModel):
+        def reply(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+            asked.append(1)
+            return super().reply(messages)
+
+    with serving(Counting(error_rate=0.0)) as url:
+        project.write("suites/p.toml", f'target = "{TARGET}"\n[model]\nbase_url = "{url}"\n')
+        wanted = ("suites/p.toml", "--b", "prompt=old.txt", "--a", "temperature=0", "--samples", "4")
+        stopped = ab(project, *wanted, "--budget", "calls=13")
+        assert stopped.code == 3, stopped.err
+        assert len(asked) == 13
+        assert "stopped before its end: the budget of both arms is spent: calls 13" in stopped.out
+        assert "evalkit ab --resume r --budget" in stopped.out
+        again = project.run("ab", "--resume", "r", *SERIAL)
+        assert (again.code, len(asked)) == (3, 13), again.err
+        done = project.run("ab", "--resume", "r", "--budget", "calls=100", *SERIAL)
+        assert done.code == 0, done.err
+    assert indices(project, "a") == indices(project, "b") == {"twice": [0, 1, 2, 3]}
+    assert 32 <= len(asked) <= 36
+    assert left_by(project)["stopped"] == ""
+
+
+def test_a_budget_that_ends_before_the_second_arm_begins_is_told(project: Project, case_id: str) -> None:
+    """Also then there is a verdict, which is that nothing could be compared, and a way on."""
+    with serving(ScriptedModel(error_rate=0.0)) as url:
+        project.write("suites/p.toml", f'target = "{TARGET}"\n[model]\nbase_url = "{url}"\n')
+        wanted = ("suites/p.toml", "--a", "temperature=0", "--b", "temperature=1", "--samples", "2")
+        stopped = ab(project, *wanted, "--budget", "calls=2")
+        assert stopped.code == 3, stopped.err
+        assert stopped.out.startswith("nothing could be compared")
+        done = project.run("ab", "--resume", "r", "--budget", "calls=100", *SERIAL)
+        assert done.code == 0, done.err
+
+
+def test_an_interrupted_comparison_goes_on(project: Project) -> None:
+    """Exit code 130 with the command that continues; afterwards every sample is there once, in both arms."""
+    suite(project)
+    agent = "import random\nfrom tests.suite import agents\ndef slow(order):\n"
+    project.write("own.py", agent + "    return {**agents.slow(order), 'x': random.random()}\n")
+    arms = ["--a", "target=own:slow", "--b", "target=own:slow"]
+    command = [sys.executable, "-m", "evalkit", "ab", "suites/s.toml", *arms, "--samples", "20", *SERIAL, "--out", "r"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    child = subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    journal = project.root / "r" / "b" / "journal.jsonl"
+    while not journal.exists() or not journal.stat().st_size:
+        assert child.poll() is None
+        time.sleep(0.02)
+    os.killpg(child.pid, signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert "evalkit ab --resume r" in said
+    done = project.run("ab", "--resume", "r", *SERIAL)
+    assert done.code == 0, done.err
+    every = {f"order-{order}": list(range(20)) for order in range(1, 5)}
+    assert indices(project, "a") == indices(project, "b") == every
+    before = [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"]
+    assert project.run("ab", "--resume", "r", *SERIAL).code == 0
+    assert [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"] == before
+
+
+def test_python_has_the_same_comparison(project: Project) -> None:
+    """With the command's keys; what it gives is what the command writes."""
+    done = evalkit.ab(suite(project), b={"target": f"{AGENTS}:twice"}, workers=1)
+    assert done.verdict.better == "a"
+    assert done.folder is not None
+    assert json.loads((done.folder / "ab.json").read_bytes())["sentence"] == done.verdict.sentence
+    with pytest.raises(ConfigError, match="an arm has no 'colour'"):
+        evalkit.ab("suites/s.toml", {"colour": "red"})
+
+
+def test_two_runs_that_there_were_are_compared_without_a_call(project: Project) -> None:
+    """It says that they did not take turns, and writes only where it is told to."""
+    path = suite(project)
+    for name, target in (("one", "once"), ("two", "twice")):
+        project.run("run", path, "--target", f"{AGENTS}:{target}", "--out", name, *SERIAL)
+    done = project.run("ab", "--from", "one", "two", "--json", "--out", "compared")
+    assert done.code == 0, done.err
+    body = done.json()
+    assert (body["interleaved"], body["better"], body["folder"]) == (False, "a", None)
+    assert body["notes"][0].startswith("the runs did not take turns")
+    assert left_by(project, "compared")["sentence"] == body["sentence"]
+    assert not any((project.root / "compared" / arm).exists() for arm in "ab")
+
+
+def test_only_the_same_cases_of_two_runs_are_compared(project: Project) -> None:
+    """A case whose checks changed between the runs is left out, with the reason; so is one that only one has."""
+    library(project.root, [1, 2, 3])
+    for name, ids in (("s", '["order-1", "order-2"]'), ("t", '["order-2", "order-3"]')):
+        project.write(f"suites/{name}.toml", f'target = "{AGENTS}:once"\nsamples = 2\n[select]\nids = {ids}\n')
+    for suite_name, folder in (("s", "one"), ("t", "two")):
+        assert project.run("run", f"suites/{suite_name}.toml", "--out", folder, *SERIAL).code == 0
+    assert reasons(project) == {"order-1": "only run A has it", "order-2": "", "order-3": "only run B has it"}
+    case = read_case(project.root / "cases" / "order-2" / "v0001.parquet")
+    write_case(replace(case, version=2, checks=(Check("called", {"name": "refund", "max": 2}),)), Path("cases"))
+    assert project.run("run", "suites/t.toml", "--out", "three", *SERIAL).code == 0
+    assert reasons(project, "three")["order-2"] == "its recording or its checks are others in run B"
+
+
+def reasons(project: Project, other: str = "two") -> dict[str, str]:
+    """Why each case of two runs was not compared."""
+    body = project.run("ab", "--from", "one", other, "--json").json()
+    return {one["case_id"]: one["reason"] for one in body["cases"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["suites/s.toml"], "the arms are the same"),
+        (["suites/s.toml", "--b", "prompt"], "'prompt' is no KEY=VALUE"),
+        (["suites/s.toml", "--b", "colour=red"], "an arm has no 'colour'"),
+        (["suites/s.toml", "--b", "model=x", "--b", "model=y"], "model is said twice"),
+        (["suites/s.toml", "--b", "temperature=hot"], "a temperature is a number"),
+        (["suites/s.toml", "--b", "mode=guess"], "there is no mode 'guess'"),
+        (["suites/s.toml", "--b", "prompt=none.txt"], "none.txt"),
+        (["suites/s.toml", "--b", "model=x"], "needs an endpoint"),
+        (["suites/s.toml", "--b", "model=x", "--b", "mode=exact"], "asks no model"),
+        (["--from", "r1", "r2"], "there is no run"),
+        (["--resume", "r1"], "there is no A/B run"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(project: Project, arguments: list[str], said: str) -> None:
+    """Exit code 2, with what is wrong and how to say it; nothing is left behind."""
+    suite(project)
+    done = project.run("ab", *arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert not (project.root / "reports").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name one of"),
+        (["suites/s.toml", "--resume", "r"], "name one of"),
+        (["--from", "r1", "r2", "--samples", "3"], "--samples means nothing here"),
+        (["--resume", "r1", "--b", "model=x"], "--b means nothing here"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(project: Project, arguments: list[str], said: str) -> None:
+    """A wrong call is no comparison of something else."""
+    suite(project)
+    done = project.run("ab", *arguments)
+    assert done.code == 2
+    assert said in done.err

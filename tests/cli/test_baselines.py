@@ -1,0 +1,142 @@
+"""Baselines from the command line: set once, blessed with a reason, compared with, and stale where they should be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evalkit.verdict.baseline import read_baseline, write_baseline
+from tests.project import Project, healthy
+
+
+@pytest.fixture
+def ready(project: Project) -> Project:
+    """A project with a permanent case and a suite on the healthy agent."""
+    project.promoted()
+    project.suite("once")
+    return project
+
+
+def ran(project: Project, name: str, *options: str, target: str = "once") -> str:
+    """A run of the suite under that name; gives its folder."""
+    done = project.run("run", project.suite(target), "--samples", "5", "--fixed", "--out", f"reports/{name}", *options)
+    assert done.code in (0, 1), done.err
+    return f"reports/{name}"
+
+
+def path(project: Project) -> Path:
+    """The suite's baseline."""
+    return project.root / "suites" / "release.baseline.parquet"
+
+
+def test_a_baseline_is_set_once_and_then_blessed(ready: Project) -> None:
+    """A change of the measure is a decision: who, when, why, and what stood there before."""
+    first, second = ran(ready, "a"), ran(ready, "b", target="twice")
+    assert ready.run("baseline", "bless", first, "--reason", "too early").code == 2
+    assert ready.run("baseline", "set", first, "--reason", "first healthy night").code == 0
+    again = ready.run("baseline", "set", second, "--reason", "x")
+    assert (again.code, "baseline bless" in again.err) == (2, True)
+    assert ready.run("baseline", "bless", second).code == 2
+    assert ready.run("baseline", "bless", second, "--reason", " ").code == 2
+    done = ready.run("baseline", "bless", second, "--reason", "refunds are rarer", "--actor", "bob")
+    assert done.code == 0, done.err
+    info = read_baseline(path(ready)).info
+    assert (info.actor, info.reason) == ("bob", "refunds are rarer")
+    assert [(one.actor, one.reason) for one in info.former] == [("ann", "first healthy night")]
+    shown = ready.run("baseline", "show", "release").out
+    assert "before: run" in shown
+    assert "set by ann" in shown
+    assert ready.run("baseline", "bless", second, "--reason", "again").code == 2
+
+
+def test_runs_are_pooled_where_they_measured_the_same(ready: Project) -> None:
+    """Their samples are added up; a run named twice, of another target, or of another suite is refused."""
+    first, second = ran(ready, "a"), ran(ready, "b")
+    assert ready.run("baseline", "set", first, first, "--reason", "x").code == 2
+    other = ready.run("baseline", "set", first, ran(ready, "c", target="twice"), "--reason", "x")
+    assert (other.code, "not of one suite, mode and target" in other.err) == (2, True)
+    assert ready.run("baseline", "set", first, second, "--reason", "two nights").code == 0
+    shown = ready.run("baseline", "show", "release")
+    assert "10/10" in shown.out
+    assert "2 runs together" in shown.out
+
+
+def test_a_part_of_a_suite_is_no_baseline_and_no_night(ready: Project) -> None:
+    """It would leave the other cases without a measure."""
+    part = ran(ready, "a", "--filter", "refund-twice")
+    refused = ready.run("baseline", "set", part, "--reason", "x")
+    assert (refused.code, "only a part of its suite: 1 of 1 cases" in refused.err) == (2, True)
+    suite = ready.suite("once")
+    assert ready.run("run", suite, "--filter", "refund-twice").code == 0
+    assert ready.run("trend", suite).code == 2
+
+
+def test_another_recording_is_not_pooled(ready: Project) -> None:
+    """A case that holds another incident in one of the runs."""
+    first = ran(ready, "a")
+    assert ready.run("edit", "refund-twice", "--volatile", "lookup=/order", "--reason", "x").code == 0
+    refused = ready.run("baseline", "set", first, ran(ready, "b"), "--reason", "x")
+    assert (refused.code, "replays another recording" in refused.err) == (2, True)
+
+
+def test_a_promotion_leaves_a_baseline_as_it_is(project: Project) -> None:
+    """The same recording and the same checks, in another state: what was measured still holds."""
+    project.ingested()
+    project.write("passing.trace", healthy())
+    project.write("suites/release.toml", 'target = "tests.suite.agents:once"\nsamples = 5\n')
+    project.run("review", "refund-twice", "--accept-all", "--reason", "read")
+    assert project.run("run", "suites/release.toml", "--out", "reports/a").code == 0
+    assert project.run("baseline", "set", "reports/a", "--reason", "x").code == 0
+    project.run("promote", "refund-twice", "--reason", "x", "--passing", "passing.trace")
+    body = project.run("run", "suites/release.toml", "--json").json()
+    assert body["cases"][0]["change"] == "no change shown"
+
+
+def test_a_stale_baseline_is_said_everywhere(ready: Project) -> None:
+    """In the run, at the gate and in the comparison, never as "no change shown"."""
+    ready.run("baseline", "set", ran(ready, "a"), "--reason", "x")
+    assert ready.run("edit", "refund-twice", "--volatile", "lookup=/order", "--reason", "x").code == 0
+    done = ready.run("run", ready.suite("once"), "--samples", "5", "--fixed", "--out", "reports/b", "--json")
+    (case,) = done.json()["cases"]
+    assert case["change"] == "stale baseline"
+    assert "replays another recording" in case["stale"]
+    assert "evalkit baseline bless" in done.json()["notices"][0]
+    assert "stale baseline" in ready.run("gate", "reports/b").out
+    assert "stale baseline" in (ready.root / "reports" / "b" / "report.html").read_text("utf-8")
+    compared = ready.run("baseline", "compare", "reports/b")
+    assert (compared.code, "0 of 1 cases compared" in compared.out) == (3, True)
+    assert ready.run("baseline", "bless", "reports/b", "--reason", "the lookup is volatile").code == 0
+    assert ready.run("baseline", "compare", "reports/b").code == 0
+
+
+def test_a_suite_says_how_old_its_baseline_may_be(ready: Project) -> None:
+    """`[baseline] max_age_days`; a wrong key or kind is refused."""
+    ready.run("baseline", "set", ran(ready, "a"), "--reason", "x")
+    suite = ready.suite("once", samples=5)
+    text = (ready.root / suite).read_text("utf-8")
+    ready.write(suite, f"{text}[baseline]\nmax_age_days = 30\n")
+    ready.run("run", suite, "--out", "reports/b")
+    assert ready.run("baseline", "compare", "reports/b").code == 0
+    found = read_baseline(path(ready))
+    write_baseline(replace(found, info=replace(found.info, measured_at="2020-01-01T00:00:00Z")), path(ready))
+    compared = ready.run("baseline", "compare", "reports/b")
+    assert "days old, and the suite allows 30" in compared.out
+    ready.write(suite, f'{text}[baseline]\nacross = ["weather"]\n')
+    assert ready.run("run", suite).code == 2
+
+
+def test_a_comparison_shows_what_got_worse(ready: Project) -> None:
+    """Exit code 1, the case, and the suite with its interval; also against another run directly."""
+    good, bad = ran(ready, "a"), ran(ready, "b", target="twice")
+    ready.run("baseline", "set", good, "--reason", "x")
+    done = ready.run("baseline", "compare", bad)
+    assert done.code == 1
+    assert "regressed" in done.out
+    assert "this suite is worse by 100 points" in done.out
+    body = ready.run("baseline", "compare", bad, "--with", good, "--json").json()
+    assert (body["cases"][0]["change"], body["suite"]["difference"]) == ("regressed", -1.0)
+    better = ready.run("baseline", "compare", good, "--with", bad)
+    assert (better.code, "improved" in better.out) == (0, True)
+    assert ready.run("baseline", "compare", bad, "--with", "nowhere.parquet").code == 2

@@ -1,0 +1,326 @@
+"""`evalkit gate`: what holds a release though every sample passed, against which branch, and how it is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from evalkit.app.base_lock import base_lock_problems
+from evalkit.app.locks import refresh_lock
+from evalkit.app.show_gate import gate_lines
+from evalkit.case.model import LifeEvent
+from evalkit.case.store import read_with_digest, write_case
+from evalkit.errors import InputError
+from tests.project import Project
+
+
+@pytest.fixture
+def gated(project: Project) -> Project:
+    """A project with two permanent cases."""
+    project.promoted("refund-twice")
+    project.promoted("another", "--new", order=8)
+    project.suite("once")
+    return project
+
+
+def ran(project: Project, target: str = "once", name: str = "a", *options: str) -> str:
+    """A run of the release suite under zero failures; its folder."""
+    suite = project.suite(target, samples=3)
+    text = (project.root / suite).read_text("utf-8")
+    project.write(suite, f'{text}[policy]\nkind = "zero_failures"\n')
+    done = project.run("run", suite, "--out", f"reports/{name}", *options)
+    assert done.code in (0, 1), done.out + done.err
+    return f"reports/{name}"
+
+
+def git(project: Project, *arguments: str) -> None:
+    """A git command in the project, as somebody."""
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", *arguments]
+    subprocess.run(command, cwd=project.root, check=True, capture_output=True)
+
+
+def committed(project: Project) -> None:
+    """The project's cases and settings on branch main; a branch of one's own is current."""
+    git(project, "init", "-b", "main")
+    git(project, "add", "cases", "suites")
+    git(project, "commit", "-m", "cases")
+    git(project, "switch", "-c", "mine")
+
+
+def removed(project: Project, case_id: str) -> None:
+    """A case taken out by hand, with its line of the lock."""
+    for path in (project.root / "cases" / case_id).iterdir():
+        path.unlink()
+    (project.root / "cases" / case_id).rmdir()
+    refresh_lock(project.root / "cases")
+
+
+def changed_manifest(project: Project, folder: str, **keys: object) -> None:
+    """The run's manifest with some keys changed."""
+    path = project.root / folder / "run.json"
+    path.write_bytes(orjson.dumps({**json.loads(path.read_bytes()), **keys}))
+
+
+# What holds a release
+
+
+def test_a_case_that_the_suite_leaves_out_blocks(gated: Project) -> None:
+    """And the reason says what the suite selects."""
+    gated.write(
+        "suites/some.toml",
+        'target = "tests.suite.agents:once"\nsamples = 3\n[select]\nids = ["ref*"]\n[policy]\nkind = "zero_failures"\n',
+    )
+    gated.run("run", "suites/some.toml", "--out", "reports/a")
+    done = gated.run("gate", "reports/a")
+    assert done.code == 1
+    assert "another: is a permanent gate and was not run: the suite selects ids ref*" in done.out
+    part = ran(gated, "once", "b", "--filter", "refund-twice")
+    done = gated.run("gate", part)
+    assert (done.code, "the run was limited to --filter refund-twice" in done.out) == (1, True)
+
+
+def test_an_unsafe_replay_blocks(gated: Project) -> None:
+    """Though every sample passed."""
+    folder = ran(gated)
+    assert gated.run("gate", folder).code == 0
+    changed_manifest(gated, folder, layers=["in-process", "unsafe replay: too few kernel layers (landlock: old)"])
+    done = gated.run("gate", folder)
+    assert done.code == 1
+    assert "2 permanent cases ran in an unsafe replay: too few kernel layers (landlock: old)" in done.out
+
+
+def test_a_skipped_case_blocks(gated: Project) -> None:
+    """The run names it and holds no sample of it."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    folder = ran(gated)
+    path = gated.root / folder / "samples.parquet"
+    table = pq.read_table(path)
+    pq.write_table(table.filter(pc.not_equal(table["case_id"], "another")), path)
+    done = gated.run("gate", folder)
+    assert (done.code, "another: is a permanent gate and was skipped" in done.out) == (1, True)
+
+
+def test_a_case_retired_since_the_run_blocks_nothing(gated: Project) -> None:
+    """Who retired it and why is told; the run need not be made again."""
+    folder = ran(gated, "twice")
+    gated.run("retire", "another", "--reason", "the shop is closed")
+    gated.run("retire", "refund-twice", "--reason", "money is never given back")
+    done = gated.run("gate", folder)
+    assert (done.code, "no permanent case was run" in done.out) == (3, True)
+    assert "another was retired after it was run, by ann" in done.out
+    assert "the shop is closed" in done.out
+
+
+def test_a_file_that_was_changed_after_the_run_is_an_integrity_error(gated: Project) -> None:
+    """Another file under the same version: exit code 4."""
+    folder = ran(gated)
+    path = gated.root / "cases" / "another" / "v0003.parquet"
+    case, _ = read_with_digest(path)
+    path.unlink()
+    write_case(replace(case, title="something else"), gated.root / "cases")
+    done = gated.run("gate", folder)
+    assert (done.code, "is another file now" in done.err) == (4, True)
+    gated.write("cases/gates.lock", "<<<<<<< HEAD\n")
+    assert gated.run("gate", folder).code == 4
+
+
+# Against a branch
+
+
+def test_a_deleted_lock_hides_nothing(gated: Project) -> None:
+    """The base's counts: a case that is gone with the whole lock is missed."""
+    committed(gated)
+    removed(gated, "another")
+    (gated.root / "cases" / "gates.lock").unlink()
+    folder = ran(gated)
+    done = gated.run("gate", folder, "--against", "main")
+    assert done.code == 1
+    assert "another: gates.lock: is in the gate lock, but there is no such permanent case any more (main)" in done.out
+    assert "refund-twice: gates.lock: is permanent, but not in the gate lock" in done.out
+
+
+def test_a_moved_folder_hides_nothing(gated: Project) -> None:
+    """The base's lock is found where it was."""
+    committed(gated)
+    removed(gated, "another")
+    (gated.root / "cases").rename(gated.root / "incidents")
+    gated.write("evalkit.toml", 'cases = "incidents"\n')
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, "another: gates.lock: is in the gate lock, but" in done.out) == (1, True)
+
+
+def test_a_project_below_the_top_is_compared_with_its_own_lock(gated: Project) -> None:
+    """In a repository of several projects the others' locks don't count, wherever the folder moved."""
+    other = gated.root / "other" / "cases"
+    other.mkdir(parents=True)
+    (other / "gates.lock").write_text("foreign v1 abc\n", "utf-8")
+    committed(gated)
+    git(gated, "add", "other")
+    git(gated, "commit", "-m", "other")
+    done = gated.run("gate", ran(gated), "--against", "mine")
+    assert done.code == 0, done.out
+    (gated.root / "cases").rename(gated.root / "third")
+    (gated.root / "third" / "gates.lock").rename(gated.root / "third" / "x.lock")
+    git(gated, "add", "-A")
+    git(gated, "commit", "-m", "moved")
+    (gated.root / "third" / "x.lock").rename(gated.root / "third" / "gates.lock")
+    (gated.root / "other2").mkdir()
+    (gated.root / "other2" / "gates.lock").write_text("foreign v1 abc\n", "utf-8")
+    git(gated, "add", "other2")
+    git(gated, "commit", "-m", "two")
+    gated.write("evalkit.toml", 'cases = "third"\n')
+    refused = gated.run("gate", "reports/a", "--against", "mine")
+    assert (refused.code, "2 other gate locks" in refused.err) == (2, True)
+
+
+def test_a_renamed_case_is_a_missing_one(gated: Project) -> None:
+    """Under another id it is another case; the old one was not retired."""
+    committed(gated)
+    removed(gated, "another")
+    gated.promoted("renamed", "--new", order=8)
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, "another: gates.lock: is in the gate lock, but" in done.out) == (1, True)
+
+
+def test_a_retirement_that_nobody_answers_for_blocks(gated: Project) -> None:
+    """Without a reason, or with the locked version changed; an ordinary one does not block."""
+    committed(gated)
+    cases = gated.root / "cases"
+    case, digest = read_with_digest(cases / "another" / "v0003.parquet")
+    event = LifeEvent("retired", "mallory", "x", "2026-01-01T00:00:00Z")
+    retired = case.moved(digest, event)
+    write_case(replace(retired, life=(*case.life, replace(event, reason=" "))), cases)
+    refresh_lock(cases)
+    folder = ran(gated)
+    done = gated.run("gate", folder, "--against", "main")
+    assert (done.code, "another: gates.lock: is retired, but nobody says why (main)" in done.out) == (1, True)
+    (cases / "another" / "v0004.parquet").unlink()
+    write_case(retired, cases)
+    assert gated.run("gate", folder, "--against", "main").code == 0
+    (cases / "another" / "v0003.parquet").unlink()
+    done = gated.run("gate", folder, "--against", "main")
+    assert (done.code, "its locked version 3 is missing" in done.out) == (1, True)
+
+
+def test_a_branch_that_is_behind_is_told_so(gated: Project) -> None:
+    """A case that the base locked after the branch had left it: merge, don't retire."""
+    removed(gated, "another")
+    committed(gated)
+    git(gated, "switch", "main")
+    gated.promoted("third", "--new", order=9)
+    git(gated, "add", "cases")
+    git(gated, "commit", "-m", "third")
+    git(gated, "switch", "mine")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert done.code == 1
+    assert "which locked it after this branch had left it: merge main" in done.out
+
+
+def test_what_git_can_not_read_is_no_empty_lock(gated: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A shallow clone without the base says how to get it; a strange reference is refused."""
+    committed(gated)
+    folder = ran(gated)
+    for base in ("origin/main", "--output=x", "-h"):
+        assert gated.run("gate", folder, "--against", base).code == 2
+    assert not (gated.root / "x").exists()
+    git(gated, "commit", "--allow-empty", "-m", "two")
+    clone = tmp_path_factory.mktemp("shallow") / "clone"
+    git(gated, "clone", "--depth", "1", "--branch", "mine", f"file://{gated.root}", str(clone))
+    with pytest.raises(InputError, match=r"shallow clone: git fetch origin main \(in CI, fetch-depth: 0\)"):
+        base_lock_problems(clone / "cases", clone, "origin/main")
+
+
+# Under another policy
+
+
+def test_a_run_is_gated_again_under_another_policy(gated: Project) -> None:
+    """Printed as such, and without a call: three passes don't show a rate of 90 %, and no failure is a pass."""
+    folder = ran(gated)
+    assert gated.run("gate", folder).code == 0
+    stricter = gated.run("gate", folder, "--policy", "kind=min_rate,min_rate=0.9", "--json")
+    # deterministic replays need no rate to be shown: the policy is another one, the word is the same
+    assert "gated under another policy than the run's: min_rate (min_rate 0.9)" in stricter.json()["notices"][0]
+    gated.write("other.toml", '[policy]\nkind = "min_rate"\nmin_rate = 0.5\n')
+    done = gated.run("gate", folder, "--policy-file", "other.toml")
+    assert (done.code, "min_rate 0.5" in done.out) == (0, True)
+    assert gated.run("gate", folder).out.count("another policy") == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--policy", "lenient"], "kind"),
+        (["--policy", "kind=min_rate,min_rate=2"], "min_rate"),
+        (["--policy", "=,"], "not a policy"),
+        (["--policy-file", "nowhere.toml"], "can't be read"),
+        (["--policy-file", "suites/release.toml", "--policy", "zero_failures"], "not both"),
+    ],
+)
+def test_what_is_no_policy_is_refused(gated: Project, options: list[str], told: str) -> None:
+    """Exit code 2, and what is wrong."""
+    done = gated.run("gate", ran(gated), *options)
+    assert (done.code, told in done.out + done.err) == (2, True)
+
+
+# How it is told
+
+
+def test_the_decision_is_told_to_programs_and_people(gated: Project) -> None:
+    """JSON, text and Markdown say the same."""
+    folder = ran(gated, "twice")
+    body = gated.run("gate", folder, "--format", "json").json()
+    assert body == gated.run("gate", folder, "--json").json()
+    assert (body["outcome"], len(body["blocking"])) == ("BLOCKED", 2)
+    page = gated.run("gate", folder, "--format", "markdown")
+    assert page.code == 1
+    assert page.out.startswith("## ⛔ BLOCKED")
+    assert "- <code>another</code>: " in page.out
+
+
+def test_github_gets_an_annotation_a_case(gated: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the case's page, with the case in its title; more than ten are counted."""
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(gated.root))
+    done = gated.run("gate", ran(gated, "twice"), "--format", "github")
+    commands = [line for line in done.out.splitlines() if line.startswith("::")]
+    assert len(commands) == 2
+    assert commands[0].startswith(
+        "::error file=cases/another/case.md,line=1,title=another%3A blocks the release::2 of 2 samples failed"
+    )
+    assert done.out.splitlines()[0].startswith("BLOCKED: ")
+
+
+HOSTILE = "x\n::error::stolen\r::add-mask::a%0A::set-env name=A::b ##[set-env name=PATH]c, d: e"
+
+
+def test_hostile_text_gives_no_commands(gated: Project) -> None:
+    """However a case's failure is worded, the runner reads one command a line that is ours, and nothing else."""
+    from evalkit.app.gate import gate_run
+    from evalkit.app.settings import load_settings
+    from evalkit.verdict.model import Decision
+
+    settings = load_settings(gated.root, {})
+    done = gate_run(gated.root / ran(gated), settings)
+    entries = tuple((HOSTILE, HOSTILE) for _ in range(12))
+    done = replace(
+        done, decision=Decision("BLOCKED", HOSTILE, entries, entries), notices=(HOSTILE, "::stop-commands::token")
+    )
+    lines = list(gate_lines(done, "github", settings))
+    assert not any("\n" in line or "\r" in line for line in lines)
+    assert not any("##[" in line for line in lines)
+    commands = [line for line in lines if line.lstrip().startswith("::")]
+    assert len(commands) == 10
+    assert all(line.startswith(("::error ", "::warning ")) for line in commands)
+    for line in commands[:-1]:
+        properties, _, message = line.partition(" ")[2].partition("::")
+        assert [part.partition("=")[0] for part in properties.split(",")] == ["title"]
+        assert ":" not in properties
+        assert "%0A::" not in message
+    page = "\n".join(gate_lines(done, "markdown", settings))
+    assert "\n::" not in page
+    assert "<!-- -->" in page

@@ -1,0 +1,114 @@
+"""Parts of a suite, more samples, and the progress of a run, from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalkit.cli.progress import ProgressLine, progress_text
+from evalkit.suite.progress import Progress
+from evalkit.suite.results import read_samples
+from tests.project import Project
+from tests.suite.runs import library
+
+SUITE = 'target = "tests.suite.agents:{target}"\nsamples = 2\nsequential = false\n'
+
+
+def cases_of(folder: str) -> list[str]:
+    """The cases that a run has samples of."""
+    return sorted(read_samples(Path(folder)))
+
+
+def test_only_some_cases_are_run_and_the_manifest_says_so(project: Project) -> None:
+    """A filter goes on top of the suite's own selection."""
+    library(project.root, [1, 2, 3])
+    project.write("suites/s.toml", SUITE.format(target="once"))
+    assert project.run("run", "suites/s.toml", "--filter", "order-1,order-3", "--out", "r").code == 0
+    assert cases_of("r") == ["order-1", "order-3"]
+    assert json.loads(Path("r/run.json").read_text())["part"] == {"filter": "order-1,order-3", "of": 3}
+    project.run("run", "suites/s.toml", "--out", "whole")
+    assert json.loads(Path("whole/run.json").read_text())["part"] == {}
+    refused = project.run("run", "suites/s.toml", "--filter", "tag:none", "--out", "none")
+    assert (refused.code, "none of the suite's 3 cases is meant" in refused.err) == (2, True)
+    assert not Path("none").exists()
+
+
+def test_only_what_failed_is_run_again(project: Project) -> None:
+    """After the agent was mended: the cases that failed there, and no others."""
+    library(project.root, [1, 13])
+    project.write("suites/s.toml", SUITE.format(target="raises_on_13"))
+    assert project.run("run", "suites/s.toml", "--out", "r").code == 1
+    project.write("suites/s.toml", SUITE.format(target="once"))
+    done = project.run("run", "suites/s.toml", "--only-failing", "r", "--out", "again")
+    assert (done.code, cases_of("again")) == (0, ["order-13"])
+    part = json.loads(Path("again/run.json").read_text())["part"]
+    assert part == {"only_failing": json.loads(Path("r/run.json").read_text())["run_id"], "of": 2}
+    nothing = project.run("run", "suites/s.toml", "--only-failing", "again", "--out", "third")
+    assert (nothing.code, "none of the cases failed there" in nothing.err) == (2, True)
+    missing = project.run("run", "suites/s.toml", "--only-failing", "nowhere", "--out", "third")
+    assert (missing.code, "there is no run" in missing.err) == (2, True)
+
+
+def test_a_finished_run_takes_more_samples(project: Project) -> None:
+    """Only what is missing is done, and the reports tell of all."""
+    library(project.root, [1, 2])
+    project.write("suites/s.toml", SUITE.format(target="once"))
+    assert project.run("run", "suites/s.toml", "--out", "r").code == 0
+    before = read_samples(Path("r"))
+    done = project.run("run", "--resume", "r", "--raise-samples", "5", "--actor", "ben")
+    assert done.code == 0, done.err
+    after = read_samples(Path("r"))
+    assert {case: several[:2] for case, several in after.items()} == before
+    assert [len(several) for several in after.values()] == [5, 5]
+    assert {one["n"] for one in json.loads(Path("r/verdicts.json").read_text())["cases"]} == {5}
+    (raised,) = json.loads(Path("r/run.json").read_text())["raised"]
+    assert (raised["from"], raised["to"], raised["actor"]) == (2, 5, "ben")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--raise-samples", "5"], ["--resume", "r", "--samples", "5"], ["--resume", "r", "--filter", "x"]],
+)
+def test_what_does_not_go_together_is_refused(project: Project, flags: list[str]) -> None:
+    """A continuation changes nothing of what was begun, but for more samples."""
+    library(project.root, [1])
+    project.write("suites/s.toml", SUITE.format(target="once"))
+    project.run("run", "suites/s.toml", "--out", "r")
+    done = project.run("run", *flags, *([] if "--resume" in flags else ["suites/s.toml"]))
+    assert (done.code, "--raise-samples" in done.err) == (2, True)
+
+
+def test_the_line_says_where_a_run_stands() -> None:
+    """Cases, samples, the pass rate so far, what was lost, the cost, and the time that is left."""
+    progress = Progress(
+        total=1000, passed=300, failed=100, missed=2, errored=1, cost_usd=1.5, cases=100, cases_done=40, retried=3
+    )
+    assert progress_text(progress, elapsed_s=40.0, fresh=403) == (
+        "[#########...............] 403 of 1,000  40/100 cases  300 passed (75.0%), 100 failed  "
+        "2 missed, 1 errored (3 replayed again)  $1.50  59 s left"
+    )
+
+
+def test_a_run_of_unknown_length_promises_nothing() -> None:
+    """A plan that may stop early has a most, no total; a continuation's old samples say nothing of its speed."""
+    progress = Progress(total=20, passed=20, cases=4, cases_done=4, at_most=80)
+    line = progress_text(progress, elapsed_s=600.0, fresh=10)
+    assert "20 of at most 80" in line
+    assert "4/4 cases so far" in line
+    assert line.endswith("at most 60 min left")
+    assert "left" not in progress_text(progress, elapsed_s=0.0, fresh=0)
+
+
+def test_a_run_in_ci_logs_plain_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """No escape codes, and the last line always."""
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with ProgressLine() as line:
+        for passed in range(1, 6):
+            line.show(Progress(total=5, passed=passed))
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert said.splitlines()[-1].startswith("[########################] 5 of 5")
+    assert len(said.splitlines()) == 2  # the first, and the last: not each

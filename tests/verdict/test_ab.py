@@ -1,0 +1,298 @@
+"""Two arms compared: what is shown, what is not, and what enters nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from evalkit.suite.model import Outcome, Sample
+from evalkit.suite.select import CaseRef
+from evalkit.verdict.ab import ABVerdict, CasePair, MetricChange
+from evalkit.verdict.ab_compare import ArmSamples, compare_arms
+
+LETTERS: dict[str, Outcome] = {"p": "passed", "f": "failed", "m": "missed", "e": "errored"}
+
+
+def case(name: str) -> CaseRef:
+    """A case's header."""
+    return CaseRef(f"cases/{name}", name, 1, "d", "permanent", f"title of {name}", "s", "", ())
+
+
+def samples(name: str, outcomes: str, **fields: Any) -> list[Sample]:
+    """One a letter; by default all of one trace a sample."""
+    return [
+        Sample(name, 1, at, LETTERS[letter], **{"trace": f"{name}-{at}", "substituted": 3, **fields})
+        for at, letter in enumerate(outcomes)
+    ]
+
+
+def arms(a: Sequence[str], b: Sequence[str], **fields: Any) -> tuple[list[CaseRef], ArmSamples, ArmSamples]:
+    """A case a word."""
+    cases = [case(f"c{at}") for at in range(len(a))]
+    made = [
+        ArmSamples(name, {one.id: samples(one.id, word) for one, word in zip(cases, words, strict=True)}, **fields)
+        for name, words in (("old", a), ("new", b))
+    ]
+    return cases, made[0], made[1]
+
+
+def compared(a: Sequence[str], b: Sequence[str], **options: Any) -> ABVerdict:
+    """The verdict on some words of outcomes."""
+    return compare_arms(*arms(a, b), **options)
+
+
+def by_metric(found: ABVerdict) -> dict[str, MetricChange]:
+    """The other metrics."""
+    return {change.metric: change for change in found.metrics}
+
+
+def test_a_better_arm_is_named_with_its_interval() -> None:
+    """In points, with both ends and the p-value; the mean over cases, each counted alike."""
+    found = compared(["ppppppffff"] * 10, ["pppppppppf"] * 10)
+    assert found.better == "b"
+    assert found.rate is not None
+    assert [found.rate.a, found.rate.b] == pytest.approx([0.6, 0.9])
+    assert found.rate.low < 0.3 < found.rate.high
+    assert found.sentence.startswith("B is better by 30 points, ")
+    assert "p < 0.0001" in found.sentence
+
+
+def test_a_worse_arm_is_called_worse() -> None:
+    """The same numbers the other way round."""
+    better = compared(["ppppppffff"] * 10, ["pppppppppf"] * 10)
+    worse = compared(["pppppppppf"] * 10, ["ppppppffff"] * 10)
+    assert worse.better == "a"
+    assert worse.sentence.startswith("B is worse by 30 points, ")
+    assert better.rate is not None
+    assert worse.rate is not None
+    assert [worse.rate.low, worse.rate.high] == pytest.approx([-better.rate.high, -better.rate.low])
+
+
+def test_no_difference_says_what_could_have_been_seen() -> None:
+    """Few samples that show nothing are no proof that nothing changed."""
+    few = compared(["pppppppppf"] * 5, ["pppppppppf"] * 5)
+    many = compared(["pppppppppf" * 10] * 20, ["pppppppppf" * 10] * 20)
+    assert few.better == many.better == "neither shown"
+    assert few.rate is not None
+    assert many.rate is not None
+    assert few.rate.detectable is not None
+    assert many.rate.detectable is not None
+    assert many.rate.detectable < few.rate.detectable
+    assert f"could have seen about {100 * few.rate.detectable:.1f} points or more" in few.sentence
+
+
+def test_one_run_a_case_is_mcnemars_exact_test() -> None:
+    """With a single run an arm the stratified test is the published one on the discordant pairs."""
+    found = compared(["f"] * 16 + ["p"] * 2 + ["p"] * 30, ["p"] * 16 + ["f"] * 2 + ["p"] * 30)
+    assert found.rate is not None
+    assert found.rate.p == pytest.approx(binomtest(2, 18).pvalue)
+    assert found.better == "b"
+
+
+def test_one_case_has_the_exact_test_of_one_case() -> None:
+    """The suite and its only case say the same."""
+    found = compared(["ppppppffff"], ["pppppppppp"])
+    (pair,) = found.pairs
+    assert found.rate is not None
+    assert (found.rate.p, found.rate.low, found.rate.high) == (pair.p, pair.low, pair.high)
+    assert found.rate.low_like is None
+
+
+def test_cases_that_differ_are_named_after_correction() -> None:
+    """One broken case of many is found; the others are not blamed."""
+    found = compared(["pppppppppp"] * 12, ["pppppppppp"] * 11 + ["ffffffffpp"])
+    assert [pair.case_id for pair in found.pairs if pair.better == "a"] == ["c11"]
+    (broken,) = [pair for pair in found.pairs if pair.better == "a"]
+    assert broken.p is not None
+    assert broken.p_adjusted is not None
+    assert broken.p <= broken.p_adjusted <= 0.05
+
+
+def test_an_unchanged_agent_is_rarely_called_different() -> None:
+    """Seeded simulation: any case named, or the suite, in at most about 5 % of unchanged suites."""
+    rng = np.random.default_rng(11)
+    rates = np.tile([0.99, 0.9, 0.7, 0.5], 3)
+    named = shown = 0
+    for _ in range(200):
+        words = [["".join("p" if one else "f" for one in rng.random(8) < rate) for rate in rates] for _ in "ab"]
+        found = compared(*words)
+        named += any(pair.better in ("a", "b") for pair in found.pairs)
+        shown += found.better in ("a", "b")
+    assert named <= 18
+    assert shown <= 18
+
+
+def test_lost_samples_enter_nothing_and_are_shown() -> None:
+    """Misses and infrastructure faults are told, and are neither passes nor failures."""
+    found = compared(["ppppp", "ppppp"], ["pppp" + "mmeeemmmmm", "ppppp"])
+    assert found.rate is not None
+    assert (found.rate.a, found.rate.b) == (1.0, 1.0)
+    assert (found.loss_b.missed, found.loss_b.errored, found.loss_b.samples) == (7, 3, 19)
+    assert "arm B lost 10 of 19 samples (7 missed, 3 errored): they enter nothing" in found.notes
+    assert found.unequal_loss
+    assert any("lost more than chance explains" in note for note in found.notes)
+
+
+def test_equal_losses_are_told_without_alarm() -> None:
+    """Both arms met the same outage."""
+    found = compared(["ppppe"] * 4, ["ppppe"] * 4)
+    assert not found.unequal_loss
+    assert len([note for note in found.notes if "lost" in note]) == 2
+
+
+def test_a_case_without_results_in_an_arm_is_not_compared() -> None:
+    """It is said why, and the others are."""
+    found = compared(["pppp", "pppp"], ["mmmm", "pppf"])
+    pair = found.pairs[0]
+    assert (pair.better, pair.reason, pair.difference) == ("not compared", "no sample of arm b came to a result", None)
+    assert found.rate is not None
+    assert found.rate.cases == 1
+    assert any(note.startswith("1 of 2 cases were not compared") for note in found.notes)
+
+
+def test_nothing_comparable_is_no_verdict() -> None:
+    """Not "no difference"."""
+    found = compared(["mmmm"], ["pppp"])
+    assert (found.better, found.rate) == ("not compared", None)
+    assert found.sentence.startswith("nothing could be compared")
+
+
+def equal_arms(a: Sequence[str], b: Sequence[str]) -> ABVerdict:
+    """Frozen arms, in which all replays of a case are one and the same."""
+    cases, old, new = arms(a, b, frozen=True)
+    for arm in (old, new):
+        for name, runs in arm.samples.items():
+            assert isinstance(runs, list)
+            runs[:] = [
+                Sample(one.case_id, 1, one.index, one.outcome, trace=f"{arm.name}-{name}", substituted=3)
+                for one in runs
+            ]
+    return compare_arms(cases, old, new)
+
+
+def test_deterministic_arms_differ_by_facts() -> None:
+    """Two equal replays say all: no p-value for a case, and the suite's counts each case once."""
+    found = equal_arms(["pp", "ff", "ff", "pp"], ["pp", "pp", "pp", "ff"])
+    assert found.deterministic
+    assert found.better == "b"
+    assert [pair.better for pair in found.pairs] == ["neither shown", "b", "b", "a"]
+    assert all(pair.p is None for pair in found.pairs)
+    assert found.sentence == (
+        "B is better by 25 points: of 4 cases it passes 2 that A fails, and fails 1 that A passes"
+    )
+    assert found.rate is not None
+    assert found.rate.p == pytest.approx(binomtest(1, 3).pvalue)
+    assert any("exact McNemar" in note for note in found.notes)
+
+
+def test_deterministic_arms_may_be_the_same() -> None:
+    """And then that is known, not just unseen."""
+    found = equal_arms(["pp", "ff"], ["pp", "ff"])
+    assert found.sentence == "no difference: both arms pass the same of 2 cases, in every replay"
+
+
+def test_equal_replays_of_a_live_model_are_no_fact() -> None:
+    """Only a frozen world proves that there is no variance."""
+    cases, old, new = arms(["pp"], ["ff"])
+    same = [
+        ArmSamples(arm.name, {"c0": [Sample("c0", 1, at, one.outcome, trace="x") for at, one in enumerate(runs)]})
+        for arm in (old, new)
+        for runs in arm.samples.values()
+    ]
+    assert not compare_arms(cases, *same).deterministic
+
+
+def spending(costs: Sequence[float], steps: int = 3, seconds: float = 1.0) -> dict[str, list[Sample]]:
+    """A case a cost, five passing samples each, of a live model."""
+    return {
+        f"c{at}": samples(
+            f"c{at}", "ppppp", cost_usd=cost, live_model=steps, substituted=0, duration_s=seconds, input_tokens=1000
+        )
+        for at, cost in enumerate(costs)
+    }
+
+
+def test_costs_are_compared_case_by_case() -> None:
+    """Eight per cent more in every case is shown, although the cases cost a hundredfold different."""
+    costs = [0.01 * 1.7**at for at in range(9)]
+    old = ArmSamples("old", spending(costs), live=True)
+    new = ArmSamples("new", spending([1.08 * cost for cost in costs]), live=True)
+    found = compare_arms([case(f"c{at}") for at in range(9)], old, new)
+    change = by_metric(found)["cost"]
+    assert change.change == pytest.approx(0.08)
+    assert change.ratio_of_means == pytest.approx(1.08)
+    assert change.better == "a"
+    assert found.sentence.endswith("; cost +8 %, 8 to 8")
+    assert found.better == "neither shown"
+
+
+def test_the_primary_metric_decides_and_the_others_are_corrected() -> None:
+    """Asked about the cost, the sentence begins with it; its p-value is not corrected, the pass rate's is."""
+    costs = [0.01 * 1.7**at for at in range(9)]
+    old = ArmSamples("old", spending(costs, seconds=1.0), live=True)
+    new = ArmSamples("new", spending([0.5 * cost for cost in costs], seconds=1.1), live=True)
+    found = compare_arms([case(f"c{at}") for at in range(9)], old, new, primary="cost")
+    assert found.better == "b"
+    assert found.sentence.startswith("B needs less cost: -50 %")
+    metrics = by_metric(found)
+    assert metrics["cost"].p_adjusted == metrics["cost"].p
+    assert metrics["latency"].p is not None
+    assert metrics["latency"].p_adjusted is not None
+    assert metrics["latency"].p_adjusted > metrics["latency"].p
+
+
+@pytest.mark.parametrize(
+    ("metric", "live", "cost", "reason"),
+    [
+        ("cost", False, 0.01, "not both arms asked a live model"),
+        ("latency", False, 0.01, "not both arms asked a live model"),
+        ("cost", True, 0.0, "arm a has none: its model has no price"),
+    ],
+)
+def test_what_means_nothing_is_not_compared(metric: str, live: bool, cost: float, reason: str) -> None:
+    """A replay's milliseconds are no latency, and a model without a price costs nothing only here."""
+    arm = ArmSamples("x", spending([cost] * 3), live=live)
+    found = compare_arms([case(f"c{at}") for at in range(3)], arm, arm, primary=metric)  # type: ignore[arg-type]
+    assert by_metric(found)[metric].reason == reason
+    assert found.better == "not compared"
+    assert reason in found.sentence
+
+
+def test_lost_samples_cost_nothing() -> None:
+    """What a sample spent before it was lost is not in the means."""
+    cases, old, _ = arms(["pp"], ["pp"])
+    lossy = {"c0": [*samples("c0", "pp", cost_usd=1.0), *samples("c0", "ee", cost_usd=100.0)]}
+    found = compare_arms(cases, old, ArmSamples("new", lossy, live=True))
+    assert found.pairs[0].b.means["cost"] == 1.0
+
+
+def test_opposite_changes_are_not_called_a_direction() -> None:
+    """Where a few cases with many samples point against the mean of the cases, no arm is called better."""
+    a = ["p" * 60 + "f" * 40, "pf", "pf", "pf"]
+    b = ["p" * 90 + "f" * 10, "ff", "ff", "ff"]
+    found = compared(a, b)
+    assert found.rate is not None
+    assert found.rate.p < 0.05
+    assert found.rate.difference < 0
+    assert found.rate.opposed
+    assert found.better == "neither shown"
+    assert "not in one direction" in found.sentence
+
+
+def test_the_same_samples_give_the_same_verdict() -> None:
+    """Random sign flips included."""
+    costs = [0.01, 0.03, 0.02, 0.05]
+    pair = ArmSamples("a", spending(costs), live=True), ArmSamples("b", spending(costs[::-1]), live=True)
+    cases = [case(f"c{at}") for at in range(4)]
+    assert compare_arms(cases, *pair) == compare_arms(cases, *pair)
+
+
+def test_the_pairs_are_in_the_order_of_the_cases() -> None:
+    """All of them, compared or not."""
+    found = compared(["pp", "mm", "pp"], ["pp", "pp", "ff"])
+    pairs: Sequence[CasePair] = found.pairs
+    assert [pair.case_id for pair in pairs] == ["c0", "c1", "c2"]

@@ -1,0 +1,90 @@
+"""Notices: signs that samples of one case were not runs of one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalkit.suite.model import Outcome, Sample, Served
+from evalkit.verdict.notices import run_notices
+
+LETTERS: dict[str, Outcome] = {"p": "passed", "f": "failed", "m": "missed"}
+
+
+def case(letters: str, served: Sequence[Served | None] = (), start: int = 0, case_id: str = "a") -> list[Sample]:
+    """A case's samples in the order of their letters."""
+    answers = served or [None] * len(letters)
+    return [
+        Sample(case_id, 1, at, LETTERS[letter], served=one, order=start + at, input_tokens=100)
+        for at, (letter, one) in enumerate(zip(letters, answers, strict=True))
+    ]
+
+
+def test_ordinary_runs_have_no_notices() -> None:
+    """Without a live model; flaky in any order; with one model and one configuration all along."""
+    assert run_notices({"a": case("pppppppp")}) == ()
+    assert run_notices({"a": case("pfppfpppfp")}) == ()
+    assert run_notices({"a": case("pfpp", [Served(("m",), ("fp_1",), ("s",), ("t",))] * 4)}) == ()
+    assert run_notices({}) == ()
+
+
+def test_an_order_that_mattered_is_noticed() -> None:
+    """All failures in the later half of the run, over two cases; where cases differ but not their halves, none is."""
+    found = run_notices({"a": case("pppppfffff"), "b": case("pppppffpff", start=10, case_id="b")})
+    assert len(found) == 1
+    assert "earlier half passed 10 of 10, the later half 1 of 10" in found[0]
+    assert run_notices({"a": case("pppppppppp"), "b": case("ffffffffff", start=10, case_id="b")}) == ()
+
+
+def test_the_order_is_that_of_the_run_not_of_the_index() -> None:
+    """Samples were finished the other way round: the failures came first."""
+    samples = case("pppppfffff")
+    turned = [Sample("a", 1, one.index, one.outcome, order=9 - one.order) for one in samples]
+    (notice,) = run_notices({"a": turned})
+    assert "earlier half passed 0 of 5, the later half 5 of 5" in notice
+
+
+def test_a_providers_new_configuration_is_noticed() -> None:
+    """With where it changed, or how the configurations were mixed."""
+    old, new = Served(("m",), ("fp_1",)), Served(("m",), ("fp_2",))
+    (changed,) = run_notices({"a": case("pppp", [old] * 2 + [new] * 2)})
+    assert "of m was not one and the same during the run: fp_1, then fp_2" in changed
+    (mixed,) = run_notices({"a": case("pppp", [old, new, old, old])})
+    assert "fp_1 in 3, fp_2 in 1 samples" in mixed
+
+
+def test_two_models_have_two_configurations() -> None:
+    """Cases that ask different models are no change of either."""
+    one, other = Served(("m",), ("fp_1",)), Served(("n",), ("fp_2",))
+    samples = {"a": case("ppp", [one] * 3), "b": case("ppp", [other] * 3, start=3, case_id="b")}
+    assert run_notices(samples) == ()
+
+
+def test_another_model_behind_the_name_is_noticed() -> None:
+    """First one answers a case, then the other; an agent that asks both in turn is none."""
+    old, new = Served(("m-0301",)), Served(("m-0401",))
+    (notice,) = run_notices({"a": case("pppp", [old] * 2 + [new] * 2)})
+    assert notice == "the model changed during the run: m-0301, then m-0401 (case a)"
+    assert run_notices({"a": case("pppp", [old, new, old, new])}) == ()
+
+
+def test_an_edited_prompt_is_noticed() -> None:
+    """Half of the samples were sent another one; prompts that differ in each sample are no edit."""
+    old, new = Served(prompts=("1",)), Served(prompts=("2",))
+    (notice,) = run_notices({"a": case("pppp", [old] * 2 + [new] * 2)})
+    assert "system prompt changed during the run (case a)" in notice
+    assert run_notices({"a": case("pppp", [Served(prompts=(str(at),)) for at in range(4)])}) == ()
+
+
+def test_cached_answers_are_noticed() -> None:
+    """Equal ids of a case's answers are one answer; ids that all cases have are no ids."""
+    samples = {"a": case("pppp", [Served(answers=name) for name in ("x", "x", "y", "x")])}
+    (notice,) = run_notices(samples)
+    assert notice.startswith("2 of 4 samples got answers with the ids of an earlier sample's")
+    constant = {**samples, "b": case("pp", [Served(answers="x")] * 2, start=4, case_id="b")}
+    assert run_notices(constant) == ()
+
+
+def test_a_providers_cache_is_noticed() -> None:
+    """Tokens, their share, and in how many samples."""
+    (notice,) = run_notices({"a": case("pp", [Served(cached_tokens=0), Served(cached_tokens=80)])})
+    assert notice == "the provider read 80 input tokens from its cache, 40% of all (in 1 of 2 samples)"
