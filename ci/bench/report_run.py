@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from evalkit.canonical import Json, digest
+from evalkit.canonical import Json, digest, exact_text
 from evalkit.case.model import Case, LifeEvent
 from evalkit.check.model import Check, check_json
 from evalkit.report.model import Background
@@ -123,7 +123,7 @@ def ref_of(number: int, chance: random.Random) -> CaseRef:
         tags=(tool.split("_")[1], chance.choice(("en", "zh"))),
         owner=chance.choice(TEAMS),
         link=f"https://incidents.example/{4000 + number}",
-        check_bodies=tuple(check_json(check) for check in CHECKS),
+        check_text=exact_text([check_json(check) for check in CHECKS]).decode(),
     )
 
 
