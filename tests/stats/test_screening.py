@@ -51,7 +51,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 
 @pytest.mark.parametrize(("n", "aside", "rate"), [(20, 6, 0.9), (100, 20, 0.97)])
 def test_the_parts_of_a_split_baseline_are_independent(n: int, aside: int, rate: float) -> None:
-    """Counted out over all totals and draws: the part put aside is binomial whatever the rest came to, and so is that."""
+    """Counted out over all totals and draws: each part is binomial, whatever the other came to."""
     joint = np.zeros((aside + 1, n - aside + 1))
     draws = (np.arange(4000) + 0.5) / 4000
     for x, weight in enumerate(binomial_pmf(n, np.array([rate]))[0]):
