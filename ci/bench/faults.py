@@ -28,23 +28,25 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit import record
 from evalkit.app.demo import agent
 from evalkit.app.demo.server import ScriptedModel, serving
-from evalkit.playback.environment import environment_of
 
 HERE = Path(__file__).parent
 MESSAGE = "Hi, order A-1001 arrived broken. Please refund the 129.0 EUR and tell me when the money is on its way."
-SUITE = 'samples = {samples}\nkeep_traces = "all"\n[policy]\nkind = "zero_failures"\n'
+SUITE = 'samples = {samples}\nsequential = false\nkeep_traces = "all"\n[policy]\nkind = "zero_failures"\n'
 LIVE = """\
 target = "evalkit.app.demo.agent:run_fixed"
 mode = "live-model"
+sequential = false
 [model]
 base_url = "{url}"
 concurrency = 8
 """
+AT_ONCE = 8
 JUMPING = """\
 import random, time
 real, draws = time.time, random.Random(7)
@@ -100,7 +102,8 @@ class Bench:
 
 def rows(out: Path) -> Rows:
     """A finished run's samples, as often as they stand there."""
-    table = pq.read_table(out / "samples.parquet", columns=["case_id", "index", "outcome", "trace"])
+    data = pa.BufferReader((out / "samples.parquet").read_bytes())  # no file of a disk that is unmounted stays open
+    table = pq.read_table(data, columns=["case_id", "index", "outcome", "trace"])
     return Counter(zip(*(table.column(name).to_pylist() for name in table.column_names), strict=True))
 
 
@@ -190,12 +193,12 @@ def full_disk(bench: Bench) -> Figures:
             out = folder / "run"
             code, said = bench.finish(out, preexec_fn=limit)
             if code == 2:
-                where[next((line for line in said.splitlines() if "disk is full" in line), said).split(":")[1]] += 1
+                told = next((line for line in said.splitlines() if "disk is full" in line), said)
+                where[Path(told.split(":")[1].strip()).name] += 1
             room()
             bench.finish(out)
             found.append({**bench.compared(out), "exit 2": code == 2, "exit other": code not in (0, 1, 2)})
-    named = Counter({Path(name.strip()).name: count for name, count in where.items()})
-    return {"done": f"{bench.tries} sizes up to {most} bytes", "full in": dict(named), **summed(found)}
+    return {"done": f"{bench.tries} sizes up to {most} bytes", "full in": dict(where), **summed(found)}
 
 
 @contextmanager
@@ -240,8 +243,14 @@ class Storm(ScriptedModel):
     def __init__(self, share: float) -> None:
         super().__init__(error_rate=0.0)
         self.share = share
-        self.asked = self.refused = 0
+        self.asked = self.refused = self.replies = 0
         self.draws = random.Random(1)
+
+    def reply(self, messages: list[Figures]) -> Figures:
+        """As the demo's; counted."""
+        with self._lock:
+            self.replies += 1
+        return super().reply(messages)
 
     def refuses(self) -> bool:
         """Whether it is too much just now."""
@@ -307,7 +316,7 @@ def storms(bench: Bench) -> Figures:
 
 def endpoint_down(bench: Bench) -> Figures:
     """The endpoint is gone in the middle of a run; nothing listens for a while."""
-    model = ScriptedModel(error_rate=0.0)
+    model = Storm(0.0)
     with serving(model) as url:
         port = int(url.rpartition(":")[2].partition("/")[0])
     up, over = threading.Event(), threading.Event()
@@ -315,7 +324,8 @@ def endpoint_down(bench: Bench) -> Figures:
     def serve() -> None:
         with serving(model, port):
             up.set()
-            over.wait(3.0)
+            while model.replies < 3 * AT_ONCE and not over.is_set():
+                time.sleep(0.01)
         time.sleep(bench.down_s)
         with serving(model, port):
             over.wait()
@@ -329,7 +339,7 @@ def endpoint_down(bench: Bench) -> Figures:
     finally:
         over.set()
         thread.join()
-    return {"done": f"gone for {bench.down_s:g} s", **told(project, wanted, code)}
+    return {"done": f"gone for {bench.down_s:g} s, in the middle", **told(project, wanted, code)}
 
 
 @contextmanager
@@ -339,7 +349,8 @@ def live(bench: Bench, url: str) -> Iterator[tuple[Path, int]]:
     (project / "suites").mkdir()
     count = 20 * bench.samples
     (project / "suites" / "s.toml").write_text(f"samples = {count}\n{LIVE.format(url=url)}", "utf-8")
-    with serving(ScriptedModel(1.0)) as scripted, environment_of(scripted):
+    with serving(ScriptedModel(1.0)) as scripted:
+        os.environ |= {"OPENAI_BASE_URL": scripted, "OPENAI_API_KEY": "none"}
         recording = record(project / "incident.trace", input={"message": MESSAGE})
         with recording as incident:
             incident.output = agent.run_buggy(MESSAGE)

@@ -6,8 +6,9 @@ Every step, result, verdict and the report are written: one fsynced journal, the
 Equal replays are stored once, by digest. The classes:
 
 - ``stub``: cases x samples as they are;
-- ``latency``: the same, where each sample waits for 20 ms as for a model, 50 at once;
-- ``cores``: the same on one worker and on two, as a quotient of wall time;
+- ``plan``: the same suite as it is by default: equal replays of a frozen case are told after two;
+- ``latency``: as ``stub``, where each sample waits for 20 ms as for a model, 50 at once;
+- ``cores``: ``stub`` on one worker and on two, as a quotient of wall time;
 - ``scale``: one sample each of more and more cases: CPU a case and peak memory should not depend on their number.
 
 The scheme and the peers' scripts are those of ../shared/peerbench; a peer is run in the classes ``stub`` and
@@ -41,11 +42,13 @@ SCRIPTS = {
     "deepeval": "b_deepeval.py",
     "promptfoo": "",
 }
+CLASSES = ["stub", "plan", "latency", "cores", "scale"]
 LATENCY_S, AT_ONCE = "0.02", "50"
 
 SUITE = """\
 name = "bench"
 samples = {samples}
+sequential = {sequential}
 keep_traces = "all"
 [policy]
 kind = "zero_failures"
@@ -187,7 +190,7 @@ def make_library(root: Path, count: int) -> None:
 def main() -> None:
     """Prints the figures as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--classes", nargs="*", default=["stub"], choices=["stub", "latency", "cores", "scale"])
+    parser.add_argument("--classes", nargs="*", default=["stub"], choices=CLASSES)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
@@ -205,14 +208,18 @@ def main() -> None:
         )
         make_library(folder / "one", 1)
         (folder / "suites").mkdir()
-        (folder / "suites" / "bench.toml").write_text(SUITE.format(samples=given.samples), "utf-8")
-        (folder / "suites" / "one.toml").write_text(SUITE.format(samples=1), "utf-8")
+        suites = (("bench", given.samples, "false"), ("one", 1, "false"), ("plan", given.samples, "true"))
+        for suite, samples, sequential in suites:
+            text = SUITE.format(samples=samples, sequential=sequential)
+            (folder / "suites" / f"{suite}.toml").write_text(text, "utf-8")
         if set(given.classes) - {"scale"}:
             make_library(folder / "cases", given.cases)
             bench.ours()  # not counted: it may have to write bytecode
         executor = ["--executor", given.executor] if given.executor else []
         if "stub" in given.classes:
             found["stub"] = with_peers(bench, *executor)
+        if "plan" in given.classes:
+            found["plan"] = summary([bench.ours(suite="plan") for _ in range(given.rounds)])
         if "latency" in given.classes:
             found["latency"] = with_peers(bench, "-n", AT_ONCE, BENCH_LAT=LATENCY_S, BENCH_CONC=AT_ONCE)
         if "cores" in given.classes:
