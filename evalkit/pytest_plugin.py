@@ -129,13 +129,13 @@ class CaseItem(pytest.Item):
         if self._run is None:
             pytest.fail(f"not measured: {raised}", pytrace=False)
         self.user_properties += _properties(self._run)
-        if self._run.verdict.verdict == "INCONCLUSIVE":
+        if self._run.verdict.effect == "unmeasured":
             pytest.fail(self._message(), pytrace=False)
 
     def runtest(self) -> None:
-        """Gives the verdict; a failure where it is another than PASS."""
+        """Gives the verdict; a failure where it would block a release, were the case permanent."""
         assert self._run is not None
-        if self._run.verdict.verdict != "PASS":
+        if self._run.verdict.effect == "blocks":
             pytest.fail(self._message(), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, None, str]:

@@ -6,8 +6,8 @@ Each suite's cases are case files that are replayed in mode exact, sample by sam
 batch, written, judged and decided. Whether a sample passes is drawn in the agent, from the randomness that the frozen
 world seeds by suite, case and sample. Printed for each setting: how often the gate blocked or passed what it should
 not, with the Monte-Carlo error (one standard deviation) and the nominal level; the mean number of samples a case,
-against that of the fixed plan, what was measured for the plan by exact counting beforehand, and Wald's lower bound for
-any test. Exit code 1 where an error is above its level by more than three standard deviations.
+against that of the fixed plan, the exact mean of the plan at that rate, what was expected when it was designed, and
+Wald's lower bound for any test. Exit code 1 where an error is above its level by more than three standard deviations.
 
 Many suites are replayed in one run, each with plans of its own, since starting a run costs more than a suite does.
 """
@@ -33,7 +33,8 @@ from evalkit.case.model import Case, LifeEvent
 from evalkit.case.store import write_case
 from evalkit.check.model import Check
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
-from evalkit.stats.sprt import wald_bound
+from evalkit.stats.sprt import sprt_plan, wald_bound
+from evalkit.stats.stopping import characteristics
 from evalkit.suite.manifest import start_run, suite_json
 from evalkit.suite.model import Manifest, Policy, Selection, Suite
 from evalkit.suite.results import read_samples
@@ -58,7 +59,7 @@ class Setting:
         rates: of a suite's permanent cases.
         should: what the gate should decide.
         nominal: how often it may decide the opposite.
-        measured: samples a case as counted out beforehand for this plan, of suites with one case; None where not.
+        expected: samples a case that the design expected, of suites with one case; None where it did not say.
         baseline: passes are drawn for so many runs of each case's baseline, at `before`.
     """
 
@@ -67,7 +68,7 @@ class Setting:
     rates: tuple[float, ...]
     should: str
     nominal: float
-    measured: float | None = None
+    expected: float | None = None
     baseline: int = 0
     before: float = 0.0
 
@@ -188,6 +189,7 @@ def _row(setting: Setting, total: Counted) -> dict[str, Any]:
     share, policy = total.wrong / total.suites, setting.policy
     wald = wald_bound(policy.p_good, policy.p_bad, policy.alpha, policy.beta)
     single = len(setting.rates) == 1 and policy.kind == "acceptance"
+    plan = sprt_plan(policy.p_good, policy.p_bad, policy.alpha, policy.beta, batch=policy.batch)
     return {
         "setting": setting.name,
         "suites": total.suites,
@@ -197,7 +199,8 @@ def _row(setting: Setting, total: Counted) -> dict[str, Any]:
         "nominal": setting.nominal,
         "undecided": round(total.undecided / total.suites, 4),
         "samples_a_case": round(total.samples / total.cases, 1),
-        "counted_beforehand": setting.measured,
+        "exact": round(float(characteristics(plan, [1 - setting.rates[0]]).expected_runs[0]), 1) if single else None,
+        "design": setting.expected,
         "fixed": round(total.fixed / total.cases, 1),
         "saved": round(1 - total.samples / total.fixed, 3),
         "wald_bound": round(wald[setting.should != "PASS"], 1) if single else None,
@@ -207,13 +210,13 @@ def _row(setting: Setting, total: Counted) -> dict[str, Any]:
 def table(found: Sequence[dict[str, Any]]) -> str:
     """The figures as Markdown."""
     lines = [
-        "| setting | error | rate ± MC | nominal | undecided | samples a case | counted | fixed N | saved | Wald |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| setting | error | rate ± MC | nominal | undecided | samples | exact | design | fixed N | saved | Wald |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in found:
         cells = [
             row["setting"], row["error"], f"{row['rate']:.4f} ± {row['mc_error']:.4f}", row["nominal"],
-            f"{row['undecided']:.1%}", row["samples_a_case"], row["counted_beforehand"] or "", row["fixed"],
+            f"{row['undecided']:.1%}", row["samples_a_case"], row["exact"] or "", row["design"] or "", row["fixed"],
             f"{row['saved']:.0%}", row["wald_bound"] or "",
         ]  # fmt: skip
         lines.append("| " + " | ".join(map(str, cells)) + " |")

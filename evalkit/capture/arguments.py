@@ -33,9 +33,10 @@ def binder(function: Callable[..., Any]) -> Binder:
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Json]:
         given = defaults.copy()
-        for name, value in zip(names, args[skip:] if skip else args, strict=False):
-            given[name] = value
-        given.update(kwargs)
+        if args:
+            given.update(zip(names, args[skip:] if skip else args))  # noqa: B905  # what `strict` says costs time
+        if kwargs:
+            given.update(kwargs)
         for value in given.values():
             if type(value) not in AS_THEY_ARE:
                 return cast("dict[str, Json]", plain(given))

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalkit.capture.copies import copies
 from evalkit.capture.plain import plain
-from evalkit.capture.rebuild import rebuild_error, rebuild_output
+from evalkit.capture.rebuild import adapter_of, rebuild_error
 from evalkit.capture.seam import Answer, Session, Turn, current_session
 from evalkit.errors import UsageError
 
@@ -34,7 +34,9 @@ def plain_shape(function: Callable[..., Any]) -> Shape:
     """Results as plain JSON, made again as what `function` is annotated to return."""
 
     def rebuilt(answer: Answer) -> Any:
-        return rebuild_output(given(answer) if answer.handed is None else answer.handed(), function)
+        output = given(answer) if answer.handed is None else answer.handed()
+        adapt = adapter_of(function)
+        return output if adapt is None else adapt(output)
 
     return Shape(lambda output: Answer(plain(output)), rebuilt)
 

@@ -46,6 +46,10 @@ class Collected:
         found = {**self._steps, **{turn.seq: turn.step() for turn in self._turns}}
         return tuple(found[seq] for seq in sorted(found))
 
+    def forget(self) -> None:
+        """Lets go of the calls, which hold their session, which holds this."""
+        self._turns.clear()
+
     def outline(self) -> Outline | None:
         """The short form; None for a replay that did more than to make recorded calls."""
         if self._steps:

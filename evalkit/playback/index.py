@@ -66,9 +66,14 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spelling:
-    """A call as it is written, to the letter, and the answers that it gets."""
+    """A call as it is written, to the letter, and the answers that it gets.
+
+    Attributes:
+        has_null: whether ``null`` stands in it, which is how NaN is written, too.
+    """
 
     queue: Queue
+    has_null: bool
 
 
 class FixtureIndex:
@@ -121,7 +126,7 @@ class FixtureIndex:
         except TypeError:
             return None
         spelling = self._by_text.get((call.kind, call.name, call.model, text))
-        if spelling is None or (b"null" in text and _has_nan(call.arguments)):
+        if spelling is None or (spelling.has_null and _has_nan(call.arguments)):
             return None
         call.known = spelling
         return spelling.queue
@@ -134,9 +139,10 @@ class FixtureIndex:
             text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
         except TypeError:
             return
-        if not (b"null" in text and _has_nan(call.arguments)):
+        has_null = b"null" in text
+        if not (has_null and _has_nan(call.arguments)):
             place = (call.kind, call.name, call.model, text)
-            call.known = self._by_text.setdefault(place, Spelling(queue))
+            call.known = self._by_text.setdefault(place, Spelling(queue, has_null))
 
     def by_what_is_known(self, call: Call) -> Queue | None:
         """The queue of a recorded call of which less is known than the agent asks, and all that is known agrees."""

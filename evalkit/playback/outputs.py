@@ -9,35 +9,17 @@ they are, which is how the recording came to its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
-from operator import attrgetter
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.playback.kept import trace_digest, trace_text
+from evalkit.playback.kept import Kept, trace_digest, trace_text
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.trace.model import StepError, Trace
 
-__all__ = ["Kept", "MakeSanitizer", "Outputs"]
+__all__ = ["MakeSanitizer", "Outputs"]
 
 MakeSanitizer = Callable[[], Sanitizer]
 """Makes the project's sanitizer; called once, when something has to be sanitized."""
-
-
-_ALL_BUT_THE_ID = attrgetter(*(field.name for field in fields(Trace) if field.name != "id"))
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A replay's trace as it may be kept: sanitized, with its text and digest."""
-
-    trace: Trace
-    text: bytes
-    digest: str
-
-    def named(self, trace_id: str) -> Trace:
-        """The trace of an equal replay."""
-        return self.trace if trace_id == self.trace.id else Trace(trace_id, *_ALL_BUT_THE_ID(self.trace))
 
 
 class Outputs:

@@ -29,12 +29,13 @@ from evalkit.playback.endpoint.watched import WatchedCaller
 from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.kept import Kept
 from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
 from evalkit.playback.missing import Missing
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
-from evalkit.playback.outputs import Kept, MakeSanitizer, Outputs
+from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import AnyTarget, Target, TargetUnavailable, outside_of
@@ -122,6 +123,8 @@ class Day:
         self._before = [step for step in incident.steps if step.seq < (prepared.from_step or 0)]
         self._rewrite = prepared.overrides.applied if prepared.overrides.json() else None
         self._seeds = hashlib.sha256(f"{prepared.seed}/{prepared.case.id}/".encode())
+        self._name = f"{prepared.case.id}@{prepared.case.version}#"
+        self._sanitize = prepared.outputs.arguments if prepared.outputs.active else None
         self._bodies: Collection[int] = ()
         ours: Callable[[], bool] = getattr(caller, "owns_thread", lambda: False)
         world.guard.excused = lambda: current_position().parent in self._bodies or ours()
@@ -137,10 +140,10 @@ class Day:
         """
         began = time.perf_counter()
         prepared, world = self._prepared, self._world
-        outputs = prepared.outputs
-        outputs.start()
-        sanitize = outputs.arguments if outputs.active else None
-        frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
+        prepared.outputs.start()
+        frozen = Frozen(
+            prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=self._sanitize
+        )  # fmt: skip
         answerer: Answerer = frozen
         if prepared.on_miss:
             answerer = Missing(frozen, prepared.on_miss, self._incident.steps)
@@ -153,8 +156,9 @@ class Day:
             answerer = faulty = Faulty(answerer, prepared.faults, name, world.clock.read, world.clock.advance)
         caller = None if self._caller is None else WatchedCaller(self._caller, self._deadline)
         done = self._execute(target, sample, frozen, answerer, caller)
-        trace_id = f"{prepared.case.id}@{prepared.case.version}#{sample}"
+        trace_id = f"{self._name}{sample}"
         kept = self._kept(done, frozen, trace_id)
+        done.collected.forget()
         status, results, reason = self._judge(kept, frozen.misses)
         halt = None if caller is None else caller.halt
         if halt is not None and (halt.kind == "budget" or not frozen.misses):
@@ -167,7 +171,8 @@ class Day:
             told = ", ".join(f"{one} (x{count})" for one, count in supposing.met.items()) or "never asked"
             reason = f"{reason}; what if: {told}".removeprefix("; ")
         return Replay(
-            trace=kept.named(trace_id),
+            id=trace_id,
+            kept=kept,
             status=status,
             results=results,
             counts=done.session.counts,
@@ -175,8 +180,6 @@ class Day:
             reason=reason,
             misses=tuple(frozen.misses),
             duration_s=time.perf_counter() - began,
-            text=kept.text,
-            digest=kept.digest,
             stopped=halt.reason if halt is not None and halt.kind == "budget" else "",
         )
 

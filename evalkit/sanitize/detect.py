@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from evalkit.sanitize.claim import Claim, Span
-from evalkit.sanitize.forms import by_hint, judged, looks_like_a_name
+from evalkit.sanitize.form_names import looks_like_a_name
+from evalkit.sanitize.forms import by_hint, judged
 from evalkit.sanitize.keywords import keywords_of
 from evalkit.sanitize.ner import Recogniser, recognised
 from evalkit.sanitize.policy import Kind, Policy, precedence

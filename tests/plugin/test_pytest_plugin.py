@@ -231,6 +231,22 @@ def test_warnings_as_errors_are_pytests_and_not_the_agents(project: Project) -> 
     assert "old" in done.out
 
 
+def test_a_case_is_not_worse_by_chance_because_it_is_judged_alone(project: Project) -> None:
+    """7 of 10 against 10 of 10 is a regression at 0.05 for a single case (p = 0.044), and none for one of two."""
+    path = suite(project)
+    body = "    calls.append(order)\n    bad = order == 1 and calls.count(1) in (1, 4, 7)\n"
+    body += "    return (twice if bad else once)(order)\n"
+    project.write("own.py", f"from tests.suite.agents import once, twice\ncalls = []\ndef some(order):\n{body}")
+    rest = 'samples = 10\nsequential = false\nscreening = false\n[policy]\nkind = "min_rate"\nmin_rate = 0.3\n'
+    project.write(path, f'target = "{AGENTS}:once"\n{rest}')
+    assert project.run("run", path, "--out", "r", "-n", "1").code == 0
+    assert project.run("baseline", "set", "r", "--reason", "x").code == 0
+    for more, told in (("", False), ('[select]\nids = ["order-1"]\n', True)):
+        project.write(path, f'target = "own:some"\n{rest}{more}')
+        run(project, path, "--junitxml", "out.xml")
+        assert ("worse than the baseline: 7 of 10" in (project.root / "out.xml").read_text("utf-8")) == told
+
+
 def test_a_budget_holds_over_all_workers(project: Project, case_id: str) -> None:
     """One account for the session: the cases that it does not reach are errors, and the model is asked no more."""
     case = read_case(project.root / "cases" / "twice" / "v0001.parquet")
