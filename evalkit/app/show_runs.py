@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from evalkit.app.run import Run
-from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, UNSAFE, Replay
@@ -88,6 +87,8 @@ def replay_lines(replay: Replay) -> Iterator[str]:
     for miss in replay.misses:
         yield f"  missed: {visible(miss.sentence())}"
     manifest = replay.trace.attributes.get("replay")
+    from evalkit.app.volatile import volatile_hint  # loads all that makes cases, which most commands don't need
+
     for line in volatile_hint(replay.misses, manifest["case"]["id"]) if manifest else ():
         yield f"  {visible(line)}"
 
