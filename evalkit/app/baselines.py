@@ -153,6 +153,12 @@ Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]
 
 def _loaded(folder: Path, settings: Settings) -> Loaded:
     loaded = load_run(folder, settings)
+    if part := loaded[0].part:
+        raise InputError(
+            f"the run is only a part of its suite: {len(loaded[2])} of {part.get('of')} cases",
+            str(folder),
+            "evalkit run SUITE without --filter and --only-failing",
+        )
     if stopped := read_account(folder).stopped:
         raise InputError(f"the run is not whole: {stopped}", str(folder), f"evalkit run --resume {folder} --budget ...")
     return loaded

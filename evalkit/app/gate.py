@@ -57,7 +57,8 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "", policy: Map
         *_skipped(verdicts, samples, account),
         *holding(permanent, suite.affected.with_more(settings.affected), settings),
     ]
-    decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, selects=_words(suite.select))
+    left_out = _left_out(suite.select, manifest)
+    decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
     return Run(
         folder=folder,
         manifest=manifest,
@@ -137,11 +138,15 @@ def _skipped(
             yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"
 
 
-def _words(select: Selection) -> str:
-    """What a suite selects; empty for every case."""
+def _left_out(select: Selection, manifest: Manifest) -> str:
+    """Why cases may not be in the run; empty where it took every case."""
+    if expression := manifest.part.get("filter"):
+        return f"the run was limited to --filter {expression}"
+    if run_id := manifest.part.get("only_failing"):
+        return f"the run was limited to what failed in {run_id}"
     parts = [
         f"{name} {', '.join(values)}"
         for name, values in (("ids", select.ids), ("tags", select.tags), ("signatures", select.signatures))
         if values
     ]
-    return " and ".join([*parts, *(["permanent cases"] if select.gate and parts else [])])
+    return f"the suite selects {' and '.join(parts)}" if parts else ""

@@ -16,13 +16,15 @@ from evalkit.verdict.trend import Trend, trend_of
 
 __all__ = ["chosen_history", "keep_night", "night_of", "suite_file", "suite_trend"]
 
-_HARMLESS = {"budget", "sandbox", "unsafe_replay", "history", "baseline", "keep_traces"}
-"""Keys of a suite that change nothing of what is measured."""
+_HARMLESS = {"budget", "sandbox", "unsafe_replay", "history", "baseline", "baseline_rules", "keep_traces", "sequential"}
+"""Keys of a suite that change nothing of what is measured, or only how exactly."""
 _NOT_MEASURED = {*_HARMLESS, "name", "prices"}
 _ASKED_OF_MODEL = ("name", "system_prompt", "temperature", "extra_body")
 
 
-def chosen_history(path: Path, keep: bool, overrides: Mapping[str, Any], asked: bool | None) -> str:
+def chosen_history(
+    path: Path, keep: bool, overrides: Mapping[str, Any], asked: bool | None, *, whole: bool = True
+) -> str:
     """The history that a run of a suite file goes to; empty for none.
 
     A run is a night where the suite wants that and the run is the suite's as its file has it: with another target, or
@@ -33,11 +35,12 @@ def chosen_history(path: Path, keep: bool, overrides: Mapping[str, Any], asked: 
         keep: whether the suite keeps nights.
         overrides: keys that were set on the command line; None among them is none.
         asked: ``--history`` or ``--no-history``; None for neither.
+        whole: whether all cases of the suite are run.
     """
     changed = {key for key, value in overrides.items() if value is not None} - _HARMLESS
     if isinstance(overrides.get("model"), Mapping) and set(overrides["model"]) <= {"base_url"}:
         changed.discard("model")
-    wanted = keep and not changed if asked is None else asked
+    wanted = keep and whole and not changed if asked is None else asked
     return str(history_path(path)) if wanted else ""
 
 

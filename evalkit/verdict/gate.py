@@ -16,7 +16,7 @@ def decide(
     lock_problems: Sequence[tuple[str, str]],
     *,
     holds: Sequence[tuple[str, str]] = (),
-    selects: str = "",
+    left_out: str = "",
 ) -> Decision:
     """The decision.
 
@@ -25,7 +25,7 @@ def decide(
         locked: the gate lock: every case in it must be in the run, at that version.
         lock_problems: where lock and cases disagree (`case.lock.lock_problems`), here or against the base branch.
         holds: what else blocks, whatever the samples say: (case id or what it is about, sentence).
-        selects: what the run's suite selects, in words, for cases that it leaves out.
+        left_out: why cases may not be in the run, in words: what its suite selects, what it was limited to.
     """
     blocking = [(case_id, f"{LOCK_NAME}: {sentence}") for case_id, sentence in lock_problems]
     blocking += holds
@@ -34,8 +34,8 @@ def decide(
     for line in locked:
         found = ran.get(line.case_id)
         if found is None:
-            left_out = f": the suite selects {selects}" if selects else ""
-            blocking.append((line.case_id, f"is a permanent gate and was not run{left_out}"))
+            why = f": {left_out}" if left_out else ""
+            blocking.append((line.case_id, f"is a permanent gate and was not run{why}"))
         elif found.digest != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
             blocking.append((line.case_id, f"ran as version {found.version}; the lock wants version {line.version}"))
     for verdict in verdicts:

@@ -4,9 +4,9 @@ A line is ``{"run_id", "started_at", "suite", "policy", "commit", "dirty", "mode
 "passed", "n", "missed", "errored", "cost_usd", "duration_s", "cases"}``. `cases` maps a case's id to ``[passed, n]``;
 where samples were lost, or the verdict is not PASS, to ``[passed, n, missed, errored, verdict]``.
 
-Lines are only ever appended, and their order does not matter: a reader sorts by time and drops a run's second line, and
-passes over the marks that git leaves in a file with a conflict, so that two branches' nights are simply all there. A
-torn last line is ignored, and cut before the next one is written.
+Lines are only ever appended, and their order does not matter: a reader sorts by time, takes of a run's lines the one
+with the most samples (a run can be given more), and passes over the marks that git leaves in a file with a conflict, so
+that two branches' nights are simply all there. A torn last line is ignored, and cut before the next one is written.
 """
 
 from __future__ import annotations
@@ -70,6 +70,11 @@ class Night:
     fingerprints: tuple[str, ...] = ()
     duration_s: float = 0.0
 
+    @property
+    def samples(self) -> int:
+        """All samples, those that were lost too."""
+        return self.n + self.missed + self.errored
+
 
 def history_path(suite_path: Path) -> Path:
     """Where a suite's history stands: beside it."""
@@ -77,7 +82,7 @@ def history_path(suite_path: Path) -> Path:
 
 
 def read_history(path: Path) -> tuple[Night, ...]:
-    """The nights in a file, oldest first, each run once; none where there is no file.
+    """The nights in a file, oldest first, each run once, with the most samples; none where there is no file.
 
     Raises:
         InputError: a line that is not the last is none of a history, or the file can't be read.
@@ -105,12 +110,14 @@ def _nights(data: bytes, path: Path) -> tuple[Night, ...]:
             raise InputError(
                 f"not a line of a history: {error!r}", f"{path}:{number}", "delete this line, or git checkout the file"
             ) from None
-        nights.setdefault(night.run_id, night)
+        known = nights.get(night.run_id)
+        if known is None or known.samples < night.samples:
+            nights[night.run_id] = night
     return tuple(sorted(nights.values(), key=lambda night: night.started_at))  # of one second: as they ended
 
 
 def append_night(path: Path, night: Night) -> bool:
-    """Adds a night; false where the file holds that run already. The line is on the disk before this returns.
+    """Adds a night; false where the file holds that run with as many samples. The line is on the disk at the return.
 
     The first night of a folder makes a ``.gitattributes`` there, so that git joins two branches' lines by itself.
 
@@ -121,7 +128,8 @@ def append_night(path: Path, night: Night) -> bool:
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file, _alone(file):
         data = file.read()  # of this file, not of the path: closing another one would let go of the lock
-        if any(known.run_id == night.run_id for known in _nights(data, path)):
+        known = {known.run_id: known.samples for known in _nights(data, path)}
+        if known.get(night.run_id, -1) >= night.samples:
             return False
         _end_last_line(file, data)
         file.write(_line(night) + b"\n")

@@ -68,11 +68,15 @@ class Trend:
     cases: tuple[Shift, ...]
 
 
-def trend_of(nights: Sequence[Night]) -> Trend:
+def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend:
     """The trend of nights that are in order.
 
     Changes are looked for by `stats.change_point`, with random series from a fixed seed: the same history has the same
     trend. It takes independent samples for granted; a provider whose bad days come in bursts shows more changes.
+
+    Args:
+        most_cases: where the rates of more cases vary, changes of single cases are not looked for, which takes some 20
+            ms a case.
     """
     every = list(nights)
     shared = set.intersection(*(set(night.cases) for night in every)) if every else set()
@@ -81,7 +85,7 @@ def trend_of(nights: Sequence[Night]) -> Trend:
         rates=tuple(_rate(night) for night in every),
         shared=len(shared),
         suite=_suite_shifts(every, shared),
-        cases=_case_shifts(every),
+        cases=_case_shifts(every, most_cases),
     )
 
 
@@ -120,16 +124,17 @@ def _suite_shifts(nights: Sequence[Night], shared: set[str]) -> tuple[Shift, ...
     return _shifts("", series, nights, None) if _varies(series) else ()
 
 
-def _case_shifts(nights: Sequence[Night]) -> tuple[Shift, ...]:
+def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]:
     """The changes of single cases, of which one in twenty is none.
 
     A few random series tell the cases in which nothing can be shown; the others get fresh and many ones.
     """
     ids = sorted(set().union(*(night.cases for night in nights))) if nights else []
     series = {case_id: [night.cases.get(case_id, (0, 0)) for night in nights] for case_id in ids}
-    p_of = {case_id: _p(counts) for case_id, counts in series.items() if _varies(counts)}
-    if not p_of:
+    varying = [case_id for case_id, counts in series.items() if _varies(counts)]
+    if not varying or (most is not None and len(varying) > most):
         return ()
+    p_of = {case_id: _p(series[case_id]) for case_id in varying}
     from evalkit.stats.multiplicity import benjamini_hochberg
 
     adjusted = dict(zip(p_of, benjamini_hochberg(list(p_of.values())).tolist(), strict=True))

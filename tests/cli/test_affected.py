@@ -31,7 +31,7 @@ def shipped(project: Project, case_id: str) -> Project:
             f'target = "{FIXED}"\nsamples = 3\nmode = "live-model"\n[policy]\nkind = "zero_failures"\n'
             f'[model]\nbase_url = "{url}"\n',
         )
-        assert project.run("run", "suites/r.toml", "--out", "reports/a").code == 0
+        assert project.run("run", "suites/r.toml", "--out", "reports/a", "-n", "1").code == 0
     return project
 
 
@@ -71,7 +71,7 @@ def test_an_approved_case_passes_the_gate_when_it_is_run_again(shipped: Project)
     shipped.write("prompt.txt", agent.PROMPT_FIXED)
     shipped.run("reapprove", "twice", "--reason", "it still refunds")
     with serving(ScriptedModel(0.0)) as url:
-        done = shipped.run("run", "suites/r.toml", "--base-url", url, "--out", "reports/b", "--json")
+        done = shipped.run("run", "suites/r.toml", "--base-url", url, "--out", "reports/b", "-n", "1", "--json")
     assert done.json()["cases"][0]["change"] == "no change shown"
     assert shipped.run("gate", "reports/b").code == 0
 
@@ -82,7 +82,7 @@ def test_a_suite_may_say_it_instead(shipped: Project) -> None:
     text = (shipped.root / "suites" / "r.toml").read_text("utf-8")
     shipped.write("suites/r.toml", text + '[affected]\nprompt = "prompt.txt"\n')
     with serving(ScriptedModel(0.0)) as url:
-        shipped.run("run", "suites/r.toml", "--base-url", url, "--out", "reports/b")
+        shipped.run("run", "suites/r.toml", "--base-url", url, "--out", "reports/b", "-n", "1")
     assert shipped.run("gate", "reports/b").code == 0
     shipped.write("prompt.txt", "You sell hats.")
     assert shipped.run("gate", "reports/b").code == 1

@@ -21,7 +21,7 @@ def ready(project: Project) -> Project:
 
 def ran(project: Project, name: str, *options: str, target: str = "once") -> str:
     """A run of the suite under that name; gives its folder."""
-    done = project.run("run", project.suite(target), "--samples", "5", "--out", f"reports/{name}", *options)
+    done = project.run("run", project.suite(target), "--samples", "5", "--fixed", "--out", f"reports/{name}", *options)
     assert done.code in (0, 1), done.err
     return f"reports/{name}"
 
@@ -63,6 +63,16 @@ def test_runs_are_pooled_where_they_measured_the_same(ready: Project) -> None:
     assert "2 runs together" in shown.out
 
 
+def test_a_part_of_a_suite_is_no_baseline_and_no_night(ready: Project) -> None:
+    """It would leave the other cases without a measure."""
+    part = ran(ready, "a", "--filter", "refund-twice")
+    refused = ready.run("baseline", "set", part, "--reason", "x")
+    assert (refused.code, "only a part of its suite: 1 of 1 cases" in refused.err) == (2, True)
+    suite = ready.suite("once")
+    assert ready.run("run", suite, "--filter", "refund-twice").code == 0
+    assert ready.run("trend", suite).code == 2
+
+
 def test_another_recording_is_not_pooled(ready: Project) -> None:
     """A case that holds another incident in one of the runs."""
     first = ran(ready, "a")
@@ -88,7 +98,7 @@ def test_a_stale_baseline_is_said_everywhere(ready: Project) -> None:
     """In the run, at the gate and in the comparison, never as "no change shown"."""
     ready.run("baseline", "set", ran(ready, "a"), "--reason", "x")
     assert ready.run("edit", "refund-twice", "--volatile", "lookup=/order", "--reason", "x").code == 0
-    done = ready.run("run", ready.suite("once"), "--samples", "5", "--out", "reports/b", "--json")
+    done = ready.run("run", ready.suite("once"), "--samples", "5", "--fixed", "--out", "reports/b", "--json")
     (case,) = done.json()["cases"]
     assert case["change"] == "stale baseline"
     assert "replays another recording" in case["stale"]

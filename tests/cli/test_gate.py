@@ -78,6 +78,9 @@ def test_a_case_that_the_suite_leaves_out_blocks(gated: Project) -> None:
     done = gated.run("gate", "reports/a")
     assert done.code == 1
     assert "another: is a permanent gate and was not run: the suite selects ids ref*" in done.out
+    part = ran(gated, "once", "b", "--filter", "refund-twice")
+    done = gated.run("gate", part)
+    assert (done.code, "the run was limited to --filter refund-twice" in done.out) == (1, True)
 
 
 def test_an_unsafe_replay_blocks(gated: Project) -> None:

@@ -8,7 +8,7 @@ from tests.project import Project
 def test_a_run_of_the_suite_as_it_is_becomes_a_night(project: Project) -> None:
     """Its counts, its case, its decision; and the run says where it went."""
     project.promoted()
-    suite = project.suite("once", samples=3)
+    suite = project.suite("once", samples=3, sequential="false")
     done = project.run("run", suite)
     assert "history suites/release.history.jsonl" in done.out
     (night,) = project.run("trend", "release", "--json").json()["nights"]
@@ -19,7 +19,7 @@ def test_a_run_of_the_suite_as_it_is_becomes_a_night(project: Project) -> None:
 def test_a_run_with_other_settings_is_no_night(project: Project) -> None:
     """Another number of samples would be compared with nights that it is not like; unless it is asked for."""
     project.promoted()
-    suite = project.suite("once", samples=3)
+    suite = project.suite("once", samples=3, sequential="false")
     project.run("run", suite, "--samples", "2")
     project.run("run", suite, "--no-history")
     missing = project.run("trend", suite)
@@ -58,7 +58,7 @@ def test_the_table_shows_where_it_broke(project: Project) -> None:
     """Eight healthy nights, four broken ones: the night is named, for the suite and the case."""
     project.promoted()
     for target in ["once"] * 8 + ["twice"] * 4:
-        project.run("run", project.suite(target, samples=5))
+        project.run("run", project.suite(target, samples=5, sequential="false"))
     shown = project.run("trend", "release")
     assert "refund-twice fell from 100% to 0%" in shown.out
     assert "another form of the suite" in shown.out

@@ -23,13 +23,13 @@ def test_the_keys_are_stable() -> None:
     parts = blocked_run()
     body = json.loads(verdicts_json(parts.verdicts, parts.decision))
     assert body["schema"] == SCHEMA == "evalkit.verdicts/1"
-    assert sorted(body) == ["cases", "decision", "notices", "schema"]
+    assert sorted(body) == ["cases", "decision", "effect", "notices", "savings", "schema"]
     assert sorted(body["decision"]) == ["blocking", "inconclusive", "outcome", "reason"]
     assert sorted(body["cases"][0]) == sorted(
         "case_id version digest title permanent passed failed missed errored n rate low high verdict change reason "
         "baseline p_value p_adjusted deterministic failing_checks cost_usd owner link signature tags stale policy "
         "on_degraded detectable_drop more_samples underpowered stability many_runs samples_fixed model_calls "
-        "screened".split()
+        "screened samples".split()
     )
     assert sorted(body["cases"][0]["baseline"]) == ["high", "low", "n", "passed"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,18 @@ def test_a_run_is_kept_once(tmp_path: Path) -> None:
     assert append_night(path, night(1)) is False
     path.write_bytes(path.read_bytes() * 2)
     assert read_history(path) == (night(1),)
+
+
+def test_a_run_that_was_given_more_samples_counts_with_them(tmp_path: Path) -> None:
+    """Whichever of its lines comes first."""
+    path = tmp_path / "s.history.jsonl"
+    more = replace(night(1), passed=19, n=20, cases={"a": (19, 20)})
+    append_night(path, night(1))
+    assert append_night(path, more) is True
+    assert append_night(path, night(1)) is False
+    assert read_history(path) == (more,)
+    path.write_text("".join(reversed(path.read_text("utf-8").splitlines(keepends=True))), "utf-8")
+    assert read_history(path) == (more,)
 
 
 def test_a_torn_last_line_is_ignored_and_cut(tmp_path: Path) -> None:
