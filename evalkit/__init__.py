@@ -7,6 +7,7 @@ The public names, each loaded when it is first used:
 - `load_traces`, `compare`: read and compare traces.
 - `ingest`, `judge`, `read_case`, `write_case`: cases.
 - `replay`, `run_suite`: replay them.
+- `ab`: compare two prompts, models or agents on them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalkit.app.api import ingest, judge, replay, run_suite
+    from evalkit.app.api import ab, ingest, judge, replay, run_suite
     from evalkit.app.recording import record
     from evalkit.capture.dependencies import action_hash, approval, policy, retrieval
     from evalkit.capture.state import side_effect, state
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evalkit.trace.read import load_traces
 
 __all__ = [
+    "ab",
     "action_hash",
     "approval",
     "compare",
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ab": "evalkit.app.api",
     "action_hash": "evalkit.capture.dependencies",
     "approval": "evalkit.capture.dependencies",
     "compare": "evalkit.trace.diff",

@@ -119,20 +119,23 @@ class CaseItem(pytest.Item):
         """Replays the case; an error where the samples allow no verdict, or there are none."""
         from evalkit.errors import EvalkitError
 
+        raised = ""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("default")  # a filter that makes errors of warnings would change the agent
                 self._run = self._runner.get().run(self._case)
         except EvalkitError as error:
-            pytest.fail(f"not measured: {error}", pytrace=False)
+            raised = str(error)
+        if self._run is None:
+            pytest.fail(f"not measured: {raised}", pytrace=False)
         self.user_properties += _properties(self._run)
-        if self._run.verdict.verdict == "INCONCLUSIVE":
+        if self._run.verdict.effect == "unmeasured":
             pytest.fail(self._message(), pytrace=False)
 
     def runtest(self) -> None:
-        """Gives the verdict; a failure where it is another than PASS."""
+        """Gives the verdict; a failure where it would block a release, were the case permanent."""
         assert self._run is not None
-        if self._run.verdict.verdict != "PASS":
+        if self._run.verdict.effect == "blocks":
             pytest.fail(self._message(), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, None, str]:

@@ -35,7 +35,8 @@ def measured(ways: dict[str, Replays], count: int, rounds: int) -> dict[str, lis
     found: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds + 1):
         for name, replays in ways.items():
-            found[name].append(timed(replays, max(count // 10, 5) if name in ("stepfork", "vcrpy") else count))
+            slow = name.startswith(("stepfork", "vcrpy"))
+            found[name].append(timed(replays, max(count // 10, 5) if slow else count))
     return {name: several[1:] for name, several in found.items()}  # the first round warms up
 
 
@@ -54,9 +55,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--replays", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--calls", type=int, default=CALLS, help="tool calls a replay")
+    parser.add_argument("--tools-only", action="store_true", help="leave out the model calls")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        tools, models = tool_replays(Path(folder)), model_replays(Path(folder))
+        tools = tool_replays(Path(folder), given.calls)
+        models = {} if given.tools_only else model_replays(Path(folder))
         recorded = len(BODIES)
         tool = measured(tools, given.replays, given.rounds)
         assert len(BODIES) == recorded, "a tool body ran in a frozen replay"
@@ -66,19 +70,26 @@ def main() -> None:
             replays(2)
         assert len(ASKED) == asked, "the model was asked in a replay"
         model = measured(models, max(given.replays // 10, 5), given.rounds)
-    found: dict[str, Any] = {"calls_a_replay": CALLS, "rounds": given.rounds}
-    several = tool.pop("evalkit, one call")
-    further = [(six - one) / (CALLS - 1) for six, one in zip(tool["evalkit"], several, strict=True)]
-    found["tool_us"] = {name: shown([one / CALLS for one in each]) for name, each in tool.items()}
-    found["tool_us"]["evalkit, a further call"] = shown(further)
+    found: dict[str, Any] = {"tool_calls_a_replay": given.calls, "model_calls_a_replay": CALLS, "rounds": given.rounds}
+    once_of = {name: tool.pop(f"{name}, one call") for name in ("evalkit", "stepfork") if name in tool}
+    further = {
+        name: [(whole - one) / (given.calls - 1) for whole, one in zip(tool[name], once, strict=True)]
+        for name, once in once_of.items()
+    }
+    found["tool_us"] = {name: shown([one / given.calls for one in each]) for name, each in tool.items()}
+    found["tool_us"].update({f"{name}, a further call": shown(each) for name, each in further.items()})
     found["model_us"] = {name: shown([one / CALLS for one in each]) for name, each in model.items()}
     if "stepfork" in tool:
-        found["tool_times_faster_than_stepfork"] = times(tool["stepfork"], tool["evalkit"])
+        found["tool_times_faster_than_stepfork"] = {
+            "a call": times(tool["stepfork"], tool["evalkit"]),
+            "a further call": times(further["stepfork"], further["evalkit"]),
+        }
     if model:
         found["model_times_the_sdk_alone"] = {
             name: times(each, model["sdk alone"]) for name, each in model.items() if name != "sdk alone"
         }
-    found["absent"] = [name for name in ("stepfork", "vcrpy") if name not in {**tool, **model}]
+    looked_for = ("stepfork",) if given.tools_only else ("stepfork", "vcrpy")
+    found["absent"] = [name for name in looked_for if name not in {**tool, **model}]
     print(json.dumps(found, indent=2))
 
 

@@ -1,4 +1,4 @@
-"""Substituted tool calls: an agent with six of them, replayed by evalkit, by Stepfork, and over a bare stub.
+"""Substituted tool calls: an agent with some of them, replayed by evalkit, by Stepfork, and over a bare stub.
 
 Used by ``replay.py``. Each way is a function that does N replays; what is recorded is recorded once, with real bodies,
 and every replay is checked to have given the recorded output.
@@ -45,17 +45,17 @@ def body(service: str, window_minutes: int = 60) -> dict[str, Any]:
     return {**EVIDENCE, "service": service, "window_minutes": window_minutes}
 
 
-def agent(lookup: Callable[..., Any], calls: int = CALLS) -> dict[str, Any]:
+def agent(lookup: Callable[..., Any], calls: int) -> dict[str, Any]:
     """Calls of one tool, and an answer from what they gave."""
     found = [lookup(f"service-{number}", window_minutes=60) for number in range(calls)]
     return {"down": [one["service"] for one in found if one["status"] == "down"]}
 
 
-def tool_replays(folder: Path) -> dict[str, Replays]:
-    """Each way of replaying, by name; Stepfork only where it is installed."""
-    ways = {"evalkit": _evalkit(folder, CALLS), "evalkit, one call": _evalkit(folder, 1), "bare stub": _stub()}
-    stepfork = _stepfork(folder)
-    return ways if stepfork is None else {**ways, "stepfork": stepfork}
+def tool_replays(folder: Path, calls: int) -> dict[str, Replays]:
+    """Each way of replaying so many calls, and one; Stepfork only where it is installed."""
+    ways = {"evalkit": _evalkit(folder, calls), "evalkit, one call": _evalkit(folder, 1), "bare stub": _stub(calls)}
+    stepfork, once = _stepfork(folder, calls), _stepfork(folder, 1)
+    return ways if stepfork is None or once is None else {**ways, "stepfork": stepfork, "stepfork, one call": once}
 
 
 def case_of(path: Path, check: Check) -> tuple[Case, Trace]:
@@ -92,16 +92,16 @@ def frozen_replays(path: Path, run_agent: Callable[[], Any], check: Check, calls
             for sample in range(count):
                 done = day.replay(target, sample)
                 assert done.counts.substituted == calls, done.reason
-                assert done.trace.output == trace.output
+                assert done.kept.trace.output == trace.output
 
     return replay
 
 
-def _stub() -> Replays:
+def _stub(calls: int) -> Replays:
     """What a test that mocks by hand does: a dictionary of answers, a copy of each."""
     answers = {
         f"service-{number}": orjson.dumps({**EVIDENCE, "service": f"service-{number}", "window_minutes": 60})
-        for number in range(CALLS)
+        for number in range(calls)
     }
 
     def lookup(service: str, window_minutes: int = 60) -> Any:
@@ -109,26 +109,26 @@ def _stub() -> Replays:
 
     def replay(count: int) -> None:
         for _ in range(count):
-            assert len(agent(lookup)["down"]) == CALLS
+            assert len(agent(lookup, calls)["down"]) == calls
 
     return replay
 
 
-def _stepfork(folder: Path) -> Replays | None:
+def _stepfork(folder: Path, calls: int) -> Replays | None:
     try:
         import stepfork
     except ImportError:
         return None
     lookup = stepfork.trace_tool(body)
-    bundle = folder / "tools.sftrace"
+    bundle = folder / f"tools-{calls}.sftrace"
     with stepfork.record("bench", output=bundle):
-        output = agent(lookup)
+        output = agent(lookup, calls)
     trace = stepfork.Trace.load(bundle)  # read once, as a case is
 
     def replay(count: int) -> None:
         for _ in range(count):
             with stepfork.ReplaySession(trace, mode="frozen") as session:
-                assert agent(lookup) == output
+                assert agent(lookup, calls) == output
             session.verify_complete()
 
     return replay

@@ -99,7 +99,9 @@ def rendered(count: int, samples: int, page: Path) -> dict[str, float]:
     run = made_run(count, samples)
     base = _peak_mb()
     began = time.process_time()
-    model = build_report(run.manifest, run.verdicts, run.decision, run.samples, run.cases, run.traces)
+    model = build_report(
+        run.manifest, run.verdicts, run.decision, run.samples, run.cases, run.traces, background=run.background
+    )
     text = render_html(model)
     took = time.process_time() - began
     page.write_text(text, "utf-8")

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from evalkit.canonical import Json, digest
+from evalkit.canonical import Json, digest, exact_text
 from evalkit.case.model import Case, LifeEvent
 from evalkit.check.model import Check, check_json
+from evalkit.report.model import Background
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
 from evalkit.suite.model import Manifest, Outcome, Policy, Sample, SampleCheck, Suite
 from evalkit.suite.select import CaseRef
@@ -17,6 +18,7 @@ from evalkit.trace.model import Step, Trace
 from evalkit.verdict.baseline import BaselineInfo, make_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide
+from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.plans import make_plans, taken_of
 
@@ -40,6 +42,7 @@ class MadeRun:
     decision: Decision
     samples: dict[str, list[Sample]]
     cases: Mapping[str, Case]
+    background: Background
 
     def traces(self, digests: list[str]) -> Mapping[str, Trace]:
         """Every kept replay: a failing one refunds a second time."""
@@ -82,7 +85,27 @@ def made_run(count: int, samples: int, seed: int = 1) -> MadeRun:
         "ci",
         environment={"python": "3.11.7", "commit": "4b1de0f3a9"},
     )
-    return MadeRun(manifest, verdicts, decide(verdicts, [], []), tonight, _CasesByNeed(refs))
+    return MadeRun(
+        manifest,
+        verdicts,
+        decide(verdicts, [], []),
+        tonight,
+        _CasesByNeed(refs),
+        Background([*nights(refs, samples, chance)], info),
+    )
+
+
+def nights(refs: list[CaseRef], samples: int, chance: random.Random) -> Iterator[Night]:
+    """Two weeks of nights before: one case of ten fails at times."""
+    for day in range(14, 28):
+        cases = {
+            ref.id: (samples - (number % 10 == 0 and chance.random() < 0.3), samples) for number, ref in enumerate(refs)
+        }
+        passed = sum(counts[0] for counts in cases.values())
+        at = f"2026-02-{day}T01:00:00Z"
+        yield Night(
+            f"{at[:10]}-release", at, passed, samples * len(refs), chance.uniform(0.9, 1.1), cases, outcome="PASS"
+        )
 
 
 def ref_of(number: int, chance: random.Random) -> CaseRef:
@@ -100,7 +123,7 @@ def ref_of(number: int, chance: random.Random) -> CaseRef:
         tags=(tool.split("_")[1], chance.choice(("en", "zh"))),
         owner=chance.choice(TEAMS),
         link=f"https://incidents.example/{4000 + number}",
-        check_bodies=tuple(check_json(check) for check in CHECKS),
+        check_text=exact_text([check_json(check) for check in CHECKS]).decode(),
     )
 
 

@@ -1,12 +1,20 @@
-"""1,000 cases x 10 samples of a stub agent, three frozen tool calls each, from a cold start to the written report.
+"""A stub agent with three frozen tool calls through the whole runner, from a cold start to the written report.
 
-    python ci/bench/run.py [--cases N] [--samples N] [--rounds N] [--peers NAME ...]
+    python ci/bench/run.py [--classes stub latency cores scale] [--rounds N] [--peers NAME ...]
 
 Every step, result, verdict and the report are written: one fsynced journal, then Parquet tables, HTML, JUnit, Markdown.
-Equal replays are stored once, by digest. The scheme and the peers' scripts are those of ../shared/peerbench; a peer is
-run where its packages are installed (`--peers control pydantic-evals`), in rounds interleaved with ours. Wall, CPU and
-peak memory (of the largest process) are the operating system's accounting, start-up included; making the case library
-is not measured.
+Equal replays are stored once, by digest. The classes:
+
+- ``stub``: cases x samples as they are;
+- ``plan``: the same suite as it is by default: equal replays of a frozen case are told after two;
+- ``latency``: as ``stub``, where each sample waits for 20 ms as for a model, 50 at once;
+- ``cores``: ``stub`` on one worker and on two, as a quotient of wall time;
+- ``scale``: one sample each of more and more cases: CPU a case and peak memory should not depend on their number.
+
+The scheme and the peers' scripts are those of ../shared/peerbench; a peer is run in the classes ``stub`` and
+``latency``, in rounds interleaved with ours, by `--peer-python` (and ``promptfoo`` by `--promptfoo`). Wall, CPU and
+peak memory (of the largest process) are the operating system's accounting, start-up included; CPU a sample leaves out
+what a run of a single sample costs. Making the case library is not measured.
 """
 
 from __future__ import annotations
@@ -14,26 +22,87 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 HERE = Path(__file__).parent
 PEERS = HERE.parents[2] / "shared" / "peerbench"
-SCRIPTS = {"control": "b_control.py", "pydantic-evals": "b_pydevals.py", "langfuse": "b_langfuse.py"}
+SCRIPTS = {
+    "control": "b_control.py",
+    "pydantic-evals": "b_pydevals.py",
+    "langfuse": "b_langfuse.py",
+    "inspect": "b_inspect.py",
+    "deepeval": "b_deepeval.py",
+    "promptfoo": "",
+}
+CLASSES = ["stub", "plan", "latency", "cores", "scale"]
+LATENCY_S, AT_ONCE = "0.02", "50"
 
 SUITE = """\
 name = "bench"
 samples = {samples}
+sequential = {sequential}
 keep_traces = "all"
+[policy]
+kind = "zero_failures"
 """
 
+Figures: TypeAlias = dict[str, float]
 
-def measured(command: list[str], folder: Path, environment: dict[str, str]) -> dict[str, float]:
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Where and with what it is measured."""
+
+    folder: Path
+    cases: int
+    samples: int
+    rounds: int
+    peers: tuple[str, ...]
+    peer_python: str
+    promptfoo: str
+
+    def environment(self, *paths: Path, **more: str) -> dict[str, str]:
+        """Of a process that is measured."""
+        found = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), **more}
+        found.update(N_CASES=str(self.cases), N_REP=str(self.samples))
+        found.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode, ours and theirs
+        return found
+
+    def ours(self, *flags: str, suite: str = "bench", cases: str = "cases", **more: str) -> Figures:
+        """One run of ours."""
+        out = self.folder / "reports" / str(time.time_ns())
+        command = [sys.executable, "-m", "evalkit", "run", f"suites/{suite}.toml", "--out", str(out), *flags]
+        environment = self.environment(HERE, HERE.parents[1], EVALKIT_CASES=cases, **more)
+        found = {**measured(command, self.folder, environment), **written(out)}
+        shutil.rmtree(out)
+        return found
+
+    def peer(self, name: str, **more: str) -> Figures:
+        """One run of a peer."""
+        folder = self.folder / "peers"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(PEERS, folder)
+        environment = self.environment(folder, **more)
+        command = [self.peer_python, SCRIPTS[name]]
+        if name == "promptfoo":
+            subprocess.run([self.peer_python, "pf/gen.py", "js"], cwd=folder, env=environment, check=True)
+            environment |= {"PROMPTFOO_CONFIG_DIR": str(folder / "state"), "PROMPTFOO_DISABLE_TELEMETRY": "1"}
+            environment |= {"PROMPTFOO_DISABLE_UPDATE": "1"}
+            flags = "--no-cache --no-table --no-share -o out.jsonl".split()
+            command = [self.promptfoo, "eval", "-c", "pf/cfg_js.json", "--repeat", str(self.samples), "-j", AT_ONCE]
+            command += flags
+        return measured(command, folder, environment)
+
+
+def measured(command: list[str], folder: Path, environment: dict[str, str]) -> Figures:
     """Wall seconds, CPU seconds and peak resident MB of a command and all its children."""
     began = time.perf_counter()
     child = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -42,7 +111,7 @@ def measured(command: list[str], folder: Path, environment: dict[str, str]) -> d
     _, status, usage = os.wait4(child.pid, 0)
     wall = time.perf_counter() - began
     code = os.waitstatus_to_exitcode(status)
-    if code not in (0, 1):  # 1: some cases fail, as they must
+    if code not in (0, 1, 100):  # 1, promptfoo 100: some cases fail, as they must
         raise SystemExit(f"{command} ended with {code}:\n{output[-3000:]}")
     return {
         "wall_s": round(wall, 2),
@@ -51,23 +120,14 @@ def measured(command: list[str], folder: Path, environment: dict[str, str]) -> d
     }
 
 
-def ours(folder: Path, executor: str, environment: dict[str, str]) -> dict[str, float]:
-    """One run of ours."""
-    out = folder / "reports" / f"{executor}-{time.time_ns()}"
-    command = [sys.executable, "-m", "evalkit", "run", "suites/bench.toml", "--out", str(out)]
-    if executor != "auto":
-        command += ["--executor", executor]
-    return {**measured(command, folder, environment), **written(out)}
-
-
-def written(out: Path) -> dict[str, float]:
+def written(out: Path) -> Figures:
     """What a run of ours left, counted from its files; in a process of its own, so that this one stays small."""
     done = subprocess.run([sys.executable, str(HERE / "count.py"), str(out)], capture_output=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
+    found: Figures = json.loads(done.stdout)
     return found
 
 
-def summary(rounds: list[dict[str, float]]) -> dict[str, Any]:
+def summary(rounds: list[Figures]) -> dict[str, Any]:
     """Medians of the measured figures; the rest as in the last round."""
     found: dict[str, Any] = dict(rounds[-1])
     for key in ("wall_s", "cpu_s", "peak_mb"):
@@ -76,50 +136,98 @@ def summary(rounds: list[dict[str, float]]) -> dict[str, Any]:
     return found
 
 
+def a_sample(rounds: list[Figures], start: Figures) -> float:
+    """CPU milliseconds a sample, without the start-up; of the round that took least."""
+    best = min(rounds, key=lambda one: one["cpu_s"])
+    return round((best["cpu_s"] - start["cpu_s"]) / best["samples"] * 1000, 3)
+
+
+def with_peers(bench: Bench, *flags: str, **more: str) -> dict[str, Any]:
+    """Ours and the peers' in turns."""
+    start = min((bench.ours(suite="one", cases="one", **more) for _ in range(3)), key=lambda one: one["cpu_s"])
+    rounds: dict[str, list[Figures]] = {"evalkit": []}
+    for _ in range(bench.rounds):
+        rounds["evalkit"].append(bench.ours(*flags, **more))
+        for peer in bench.peers:
+            rounds.setdefault(peer, []).append(bench.peer(peer, **more))
+    return {
+        **{name: summary(several) for name, several in rounds.items()},
+        "start_cpu_s": start["cpu_s"],
+        "cpu_ms_a_sample": a_sample(rounds["evalkit"], start),
+    }
+
+
+def cores(bench: Bench) -> dict[str, Any]:
+    """One worker and two, in turns."""
+    rounds: dict[str, list[Figures]] = {"1": [], "2": []}
+    for _ in range(bench.rounds):
+        for count, several in rounds.items():
+            several.append(bench.ours("-n", count, "--executor", "fork"))
+    best = {count: min(one["wall_s"] for one in several) for count, several in rounds.items()}
+    return {
+        **{f"{count} workers": summary(several) for count, several in rounds.items()},
+        "times": round(best["1"] / best["2"], 2),
+    }
+
+
+def scale(bench: Bench, sizes: list[int]) -> dict[str, Any]:
+    """One sample each of more and more cases."""
+    found: dict[str, Any] = {}
+    for size in sizes:
+        make_library(bench.folder / f"cases-{size}", size)
+        one = bench.ours(suite="one", cases=f"cases-{size}")
+        shutil.rmtree(bench.folder / f"cases-{size}")
+        found[f"{size:,} cases"] = {**one, "cpu_ms_a_case": round(one["cpu_s"] / size * 1000, 3)}
+    return found
+
+
+def make_library(root: Path, count: int) -> None:
+    """A library of `count` cases of the stub agent."""
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    subprocess.run([sys.executable, str(HERE / "library.py"), str(root), str(count)], check=True, env=environment)
+
+
 def main() -> None:
     """Prints the figures as JSON."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--classes", nargs="*", default=["stub"], choices=CLASSES)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--executors", nargs="*", default=["auto"], help="auto, serial, xdist")
+    parser.add_argument("--executor", default="", help="serial, fork or xdist in the class stub; chosen otherwise")
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1000, 10_000, 100_000], help="of the class scale")
     parser.add_argument("--peers", nargs="*", default=[], choices=list(SCRIPTS))
+    parser.add_argument("--peer-python", default=sys.executable, help="of the environment with the peers' packages")
+    parser.add_argument("--promptfoo", default="promptfoo", help="its command")
     given = parser.parse_args()
-    rounds: dict[str, list[dict[str, float]]] = {}
+    found: dict[str, Any] = {"cases": given.cases, "samples_a_case": given.samples, "cores": os.cpu_count()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        making = [sys.executable, str(HERE / "library.py"), str(folder / "cases"), str(given.cases)]
-        subprocess.run(making, check=True)
-        (folder / "suites").mkdir()
-        (folder / "suites" / "bench.toml").write_text(SUITE.format(samples=given.samples), "utf-8")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[1])]),
-            "N_CASES": str(given.cases),
-            "N_REP": str(given.samples),
-        }
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode, ours and theirs
-        ours(folder, "auto", environment)  # not counted: it may have to write that
-        for _ in range(given.rounds):
-            for executor in given.executors:
-                rounds.setdefault(f"evalkit {executor}", []).append(ours(folder, executor, environment))
-            for peer in given.peers:
-                environment["PYTHONPATH"] = str(PEERS)
-                command = [sys.executable, str(PEERS / SCRIPTS[peer])]
-                rounds.setdefault(peer, []).append(measured(command, folder, environment))
-                environment["PYTHONPATH"] = os.pathsep.join([str(HERE), str(HERE.parents[1])])
-    cores = os.cpu_count()
-    print(
-        json.dumps(
-            {
-                "cases": given.cases,
-                "samples_a_case": given.samples,
-                "cores": cores,
-                **{name: summary(several) for name, several in rounds.items()},
-            },
-            indent=2,
+        bench = Bench(
+            folder, given.cases, given.samples, given.rounds, tuple(given.peers), given.peer_python, given.promptfoo
         )
-    )
+        make_library(folder / "one", 1)
+        (folder / "suites").mkdir()
+        suites = (("bench", given.samples, "false"), ("one", 1, "false"), ("plan", given.samples, "true"))
+        for suite, samples, sequential in suites:
+            text = SUITE.format(samples=samples, sequential=sequential)
+            (folder / "suites" / f"{suite}.toml").write_text(text, "utf-8")
+        if set(given.classes) - {"scale"}:
+            make_library(folder / "cases", given.cases)
+            bench.ours()  # not counted: it may have to write bytecode
+        executor = ["--executor", given.executor] if given.executor else []
+        if "stub" in given.classes:
+            found["stub"] = with_peers(bench, *executor)
+        if "plan" in given.classes:
+            found["plan"] = summary([bench.ours(suite="plan") for _ in range(given.rounds)])
+        if "latency" in given.classes:
+            found["latency"] = with_peers(bench, "-n", AT_ONCE, BENCH_LAT=LATENCY_S, BENCH_CONC=AT_ONCE)
+        if "cores" in given.classes:
+            found["cores"] = cores(bench)
+        if "scale" in given.classes:
+            found["scale"] = scale(bench, given.sizes)
+        found["load"] = os.getloadavg()
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

@@ -142,9 +142,9 @@ def _stop(work: Work, left: Sequence[Arm], settings: Settings, shown: _Shown) ->
     told = ", ".join(f"{name} {value}" for name, value in work.budget.json().items())
     reason = f"the budget of both arms is spent: {told}"
     for arm in left:
-        with _opened(work, arm, settings, shown, work.budget):  # makes the files of an arm that had no turn yet
+        with _opened(work, arm, settings, shown, work.budget) as run:  # makes the files of an arm without a turn
             Ledger(work.run_of(arm) / LEDGER_NAME).stop(reason)
-        write_results(work.run_of(arm))
+        write_results(work.run_of(arm), run.seen.retried())
     return reason
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalkit.app import ab as comparing
 from evalkit.app import run as running
+from evalkit.app.ab_arms import parse_arm
+from evalkit.app.ab_model import ABRun
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.keys import output_sanitizer
 from evalkit.app.replay_plan import check_together, endpoint_of
@@ -32,7 +35,7 @@ from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.playback.what_if import parse_what_if
 from evalkit.trace.model import Trace
 
-__all__ = ["ingest", "judge", "replay", "run_suite"]
+__all__ = ["ab", "ingest", "judge", "replay", "run_suite"]
 
 
 def ingest(
@@ -134,6 +137,31 @@ def replay(
 def run_suite(suite: str | Path, *, settings: Settings | None = None, **options: Any) -> Run:
     """Runs a suite; options are those of `app.run.run_suite` (workers, overrides, baseline, folder ...)."""
     return running.run_suite(suite, settings or _here(), **options)
+
+
+def ab(
+    suite: str | Path,
+    a: Mapping[str, Any] | None = None,
+    b: Mapping[str, Any] | None = None,
+    *,
+    settings: Settings | None = None,
+    **options: Any,
+) -> ABRun:
+    """Compares two arms of a suite, in turns: `ab("suites/s.toml", {"prompt": "old.txt"}, {"prompt": "new.txt"})`.
+
+    Args:
+        a: what arm a has otherwise than the suite, by the command's keys; nothing for the suite as it stands.
+        b: the same of arm b.
+        options: those of `app.ab.ab_suite` (samples, blocks, primary, alpha, budget, workers, folder ...).
+
+    Raises:
+        ConfigError: an arm or the suite can't be used.
+        Interrupted: stopped; `evalkit ab --resume` goes on.
+    """
+    arms = [
+        parse_arm([f"{key}={value}" for key, value in (arm or {}).items()], name) for arm, name in ((a, "a"), (b, "b"))
+    ]
+    return comparing.ab_suite(suite, settings or _here(), *arms, **options)
 
 
 def _here() -> Settings:

@@ -91,6 +91,8 @@ class CaseRunner:
         began = now_utc()
         self._manifest = Manifest("", suite_json(suite), (), began, measures=measures_of(suite, list(cases), began))
         self._plans = make_plans(suite, cases, self._manifest.measures)
+        compared = max(1, len(self._manifest.measures))  # a case is judged alone, and has its share of the error
+        self._judging = replace(suite, policy=replace(suite.policy, alpha=suite.policy.alpha / compared))
         plan: dict[str, Any] = {
             **suite_json(suite), SANITIZING: sanitizing_json(settings), WORLD: settings.world.json()
         }  # fmt: skip
@@ -128,7 +130,7 @@ class CaseRunner:
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
         account = Account(stopped="" if self._ledger is None else self._ledger.stopped())
         found = {case.id: samples} if samples else {}
-        (verdict,) = judged(self._manifest, self._suite, [case], found, account, plans=self._plans)
+        (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
         return verdict
 
 
@@ -171,9 +173,9 @@ def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
     """Why a case does not pass: the verdict, the checks that fail, where it parts, and how to see it again."""
     verdict = run.verdict
     gate = " [permanent gate]" if verdict.permanent else ""
-    word = "not measured" if verdict.verdict == "INCONCLUSIVE" else verdict.verdict
-    yield f"{word}: {case.id}@{case.version}{gate}: {visible(verdict.reason)}"
-    yield f"  {visible(case.title)}"
+    word = "not measured" if verdict.effect == "unmeasured" else verdict.verdict
+    yield f"{word}{gate}: {visible(verdict.reason)}"
+    yield f"  {case.id}@{case.version}: {visible(case.title)}"
     for _, sentence, count in verdict.failing_checks:
         yield f"  broken in {count} of {verdict.n} samples: {visible(sentence)}"
     if divergence := run.divergence(case.path):

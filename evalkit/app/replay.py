@@ -181,4 +181,4 @@ def _target(plan: Plan, max_turns: int) -> AnyTarget:
 
 def _stamped(replay: Replay, manifest: dict[str, Any], sample: int) -> Replay:
     attributes = {**replay.trace.attributes, MANIFEST: {**manifest, "sample": sample}}
-    return replace(replay, trace=replace(replay.trace, attributes=attributes))
+    return replace(replay, kept=replace(replay.kept, trace=replace(replay.trace, attributes=attributes)))

@@ -27,6 +27,7 @@ from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.account import NOTHING_SPENT, Account, read_account
 from evalkit.suite.choose import choose
 from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.disk import on_disk
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
@@ -266,7 +267,8 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     by_need = _CasesByNeed(cases)
     seen_against = _background(manifest, suite, by_need, settings)
     whole = by_need, _traces(folder)
-    write_reports(folder, manifest, verdicts, decision, samples, *whole, account, effect, notices, seen_against)
+    with on_disk(folder / "report.html"):
+        write_reports(folder, manifest, verdicts, decision, samples, *whole, account, effect, notices, seen_against)
     return run
 
 

@@ -1,4 +1,4 @@
-"""What `evalkit ab` shows and leaves: lines for people, ``ab.json``, ``summary.md``."""
+"""What `evalkit ab` shows and leaves: lines for people, ``ab.json``, ``report.html``, ``summary.md``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from evalkit.app.ab_model import ABRun
+from evalkit.app.ab_report import ab_html
 from evalkit.report.ab_data import ab_json
 from evalkit.report.ab_markdown import render_ab_markdown
 from evalkit.report.ab_rows import METRIC_HEAD, case_rows, metric_rows
@@ -35,7 +36,12 @@ def write_ab(run: ABRun, folder: Path) -> None:
     """Writes what a comparison leaves into a folder; each file appears whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     body = orjson.dumps(ab_run_json(run), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    for name, data in (("ab.json", body), ("summary.md", render_ab_markdown(run.verdict).encode())):
+    files = {
+        "ab.json": body,
+        "report.html": ab_html(run, folder).encode(),
+        "summary.md": render_ab_markdown(run.verdict).encode(),
+    }
+    for name, data in files.items():
         temporary = folder / f".{name}.writing"
         temporary.write_bytes(data)
         os.replace(temporary, folder / name)
@@ -60,7 +66,7 @@ def ab_lines(run: ABRun) -> Iterator[str]:
         yield f"go on with evalkit ab --resume {run.folder} --budget ..."
     if run.folder is not None:
         yield f"run {run.folder}"
-        yield f"reports {run.runs[0] / 'report.html'} {run.runs[1] / 'report.html'}"
+        yield f"report {run.folder / 'report.html'}"
 
 
 def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:

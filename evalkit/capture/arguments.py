@@ -32,8 +32,15 @@ def binder(function: Callable[..., Any]) -> Binder:
     defaults = {p.name: p.default for p in named if p.default is not inspect.Parameter.empty}
 
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Json]:
-        given = {**defaults, **dict(zip(names, args[skip:], strict=False)), **kwargs}
-        return given if AS_THEY_ARE.issuperset(map(type, given.values())) else cast("dict[str, Json]", plain(given))
+        given = defaults.copy()
+        if args:
+            given.update(zip(names, args[skip:] if skip else args))  # noqa: B905  # what `strict` says costs time
+        if kwargs:
+            given.update(kwargs)
+        for value in given.values():
+            if type(value) not in AS_THEY_ARE:
+                return cast("dict[str, Json]", plain(given))
+        return given
 
     return bind
 

@@ -14,11 +14,12 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from evalkit.canonical import Json
 from evalkit.capture.arguments import binder
+from evalkit.capture.copies import copies
 from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
 from evalkit.capture.retrieved import documents_of
 from evalkit.capture.seam import Answer, Call, Session, Turn
-from evalkit.capture.through import Shape, given, instrument, own_copy
+from evalkit.capture.through import Shape, given, instrument
 from evalkit.trace import approval as approvals
 from evalkit.trace.model import Kind
 
@@ -141,9 +142,8 @@ def _marked(
         return answer_of(kind, plain(output))
 
     def rebuilt(answer: Answer) -> Any:
-        shown = given(answer)
-        whole = answer.attributes
-        return rebuild_output(own_copy(whole[RETURNED]) if RETURNED in whole else shown, function)
+        whole = answer.error is None and RETURNED in answer.attributes
+        return rebuild_output(copies(answer.attributes[RETURNED])() if whole else given(answer), function)
 
     return instrument(function, begin, Shape(written, rebuilt))
 

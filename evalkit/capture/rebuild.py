@@ -19,7 +19,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.trace.model import StepError
 
-__all__ = ["RecordedError", "rebuild_error", "rebuild_output"]
+__all__ = ["RecordedError", "adapter_of", "rebuild_error", "rebuild_output"]
 
 _PLAIN = (str, int, float, bool, dict, list, type(None), object)
 
@@ -59,13 +59,8 @@ def rebuild_error(error: StepError) -> BaseException:
 
 def rebuild_output(output: Json, function: Callable[..., Any]) -> Any:
     """`output` as the type that `function` is annotated to return; as it is when that says nothing or does not fit."""
-    adapter = _adapter(function)
-    if adapter is None:
-        return output
-    try:
-        return adapter(output)
-    except ValueError:  # pydantic's ValidationError: the recording is older than the annotation
-        return output
+    adapt = adapter_of(function)
+    return output if adapt is None else adapt(output)
 
 
 def _exception_class(error: StepError) -> type[Exception] | None:
@@ -77,7 +72,8 @@ def _exception_class(error: StepError) -> type[Exception] | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def _adapter(function: Callable[..., Any]) -> Callable[[Any], Any] | None:
+def adapter_of(function: Callable[..., Any]) -> Callable[[Json], Any] | None:
+    """What makes an output the type that `function` is annotated to return; None where it stays as it is."""
     try:
         wanted = typing.get_type_hints(function).get("return")
     except Exception:  # noqa: BLE001  # an annotation that can't be evaluated says nothing
@@ -87,9 +83,17 @@ def _adapter(function: Callable[..., Any]) -> Callable[[Any], Any] | None:
     from pydantic import TypeAdapter
 
     try:
-        return typing.cast("Callable[[Any], Any]", TypeAdapter(wanted).validate_python)
+        validate = TypeAdapter(wanted).validate_python
     except Exception:  # noqa: BLE001  # pydantic has no schema for the type
         return None
+
+    def adapted(output: Json) -> Any:
+        try:
+            return validate(output)
+        except ValueError:  # pydantic's ValidationError: the recording is older than the annotation
+            return output
+
+    return adapted
 
 
 def _needs_adapting(wanted: Any) -> bool:

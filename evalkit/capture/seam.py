@@ -51,6 +51,7 @@ class Call:
         arguments: plain JSON in the normal form of `trace.model`.
         effect: None asks for a guess from the name (tools only).
         model: the model asked for, for kind `model`.
+        known: set by an answerer: what it knows the call by. Calls with one and the same are alike to the letter.
     """
 
     kind: Kind
@@ -59,6 +60,7 @@ class Call:
     effect: Effect | None = None
     model: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    known: object | None = None
 
 
 @dataclass(slots=True)
@@ -70,6 +72,8 @@ class Answer:
         at: logical time at which it came, seconds since 1970; None takes the session's clock.
         raised: the live exception object behind `error`, when there is one; never stored.
         configured: the effect that the project's settings gave the recorded call; it holds in the replay too.
+        kept: whether this very object is a recording's own answer, which stays as it is; no changed copy is one.
+        handed: makes the copies of `output` that are handed out (see `capture.copies`); made when first needed.
     """
 
     output: Json = None
@@ -81,6 +85,8 @@ class Answer:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     raised: BaseException | None = None
     configured: Effect | None = None
+    kept: bool = field(default=False, init=False, compare=False)
+    handed: Callable[[], Any] | None = field(default=None, init=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,27 +134,32 @@ class Counts:
 class Turn:
     """One call under way. Exactly one of `end` and `fail` closes it."""
 
-    __slots__ = ("_call", "_parent", "_session", "_started_at", "answer", "outcome", "seq")
+    __slots__ = ("_session", "answer", "call", "ended_at", "outcome", "parent", "seq", "started_at")
 
     def __init__(self, session: Session, call: Call, seq: int, started_at: float) -> None:
         self._session = session
-        self._call = call
-        self._parent = _PARENT.get()
-        self._started_at = started_at
+        self.call = call
+        self.parent = _PARENT.get()
+        self.started_at = started_at
         self.seq = seq
         self.answer: Answer | None = None
         """The substitute, or None: the caller does the real thing."""
         self.outcome: Answer | None = None
         """What the call came to; None while it is under way."""
+        self.ended_at: float | None = None
 
     def note(self, attributes: Mapping[str, Any]) -> None:
         """Further attributes of the step."""
-        self._call = dataclasses.replace(self._call, attributes={**self._call.attributes, **attributes})
+        self.call = dataclasses.replace(self.call, attributes={**self.call.attributes, **attributes})
 
     def end(self, answer: Answer) -> None:
         """The call was answered."""
         self.outcome = answer
-        self._session.ended(self.step(answer, self._session.now() if answer.at is None else answer.at))
+        self.ended_at = self._session.now() if answer.at is None else answer.at
+        if answer is self.answer:
+            self._session.took(self)
+        else:
+            self._session.ended(self.step())
 
     def fail(self, error: BaseException) -> None:
         """The real thing raised."""
@@ -166,9 +177,9 @@ class Turn:
         finally:
             _PARENT.reset(token)
 
-    def step(self, answer: Answer, ended_at: float | None) -> Step:
-        """The step that the call comes to with an answer."""
-        call = self._call
+    def step(self) -> Step:
+        """The step that the call comes to, as far as it has come."""
+        call, answer = self.call, self.outcome or _NONE_YET
         effect, source = (None, None) if call.kind != "tool" else _effect(call, answer)
         return Step(
             self.seq,
@@ -177,11 +188,11 @@ class Turn:
             call.arguments,
             answer.output,
             answer.error,
-            self._parent,
+            self.parent,
             effect,
             source,
-            self._started_at,
-            ended_at,
+            self.started_at,
+            self.ended_at,
             answer.model or call.model,
             answer.usage,
             {**call.attributes, **answer.attributes} if answer.attributes else call.attributes,
@@ -194,6 +205,8 @@ class Session:
     Args:
         answerer: substitutes answers; None does the real thing always.
         observer: is told of every step.
+        took: is told of each substituted call that ended, in the observer's place; for one that makes steps of them
+            later, if at all.
         clock: logical time in seconds since 1970 UTC.
         first: number of the first step.
         rewrite: changes the body of a model request on its way out, given the name of its wire; None changes nothing.
@@ -207,6 +220,7 @@ class Session:
         clock: Callable[[], float],
         *,
         first: int = 0,
+        took: Callable[[Turn], None] | None = None,
         rewrite: Callable[[str, Mapping[str, Any]], dict[str, Any]] | None = None,
         caller: Caller | None = None,
     ) -> None:
@@ -217,9 +231,12 @@ class Session:
         self.rewrite = rewrite
         self.caller = caller
         self.ended = observer.ended
+        self.took = self._told if took is None else took
         self.counts = Counts()
         self.bodies: set[int] = set()
         """Numbers of the steps whose real bodies were run."""
+        self.records = answerer is None
+        """Whether the real thing is done always, and so has to be told in full."""
         self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:
@@ -233,7 +250,7 @@ class Session:
             try:
                 answer = self._answerer.answer(call)
             except BaseException:
-                self._observer.started(turn.step(_NONE_YET, None))
+                self._observer.started(turn.step())
                 raise
             if isinstance(answer, Answer):
                 turn.answer = answer
@@ -241,7 +258,7 @@ class Session:
                 return turn
             if answer is not None:
                 turn.note(answer.attributes)
-        self._observer.started(turn.step(_NONE_YET, None))
+        self._observer.started(turn.step())
         if call.kind == "model":
             self.counts.live_model += 1
         elif call.kind != "agent":
@@ -260,7 +277,7 @@ class Session:
 
         A replay needs none: recorded answers bring their attributes along.
         """
-        if self._answerer is not None or name in self._defined:
+        if not self.records or name in self._defined:
             return False
         self._defined.add(name)
         return True
@@ -272,14 +289,20 @@ class Session:
         self._observer.started(step)
         self._observer.ended(dataclasses.replace(step, ended_at=now))
 
+    def _told(self, turn: Turn) -> None:
+        self.ended(turn.step())
+
     def active(self) -> Taken:
         """Makes this the current session of the context, and of threads started in it, inside of a ``with`` block."""
-        return Position(self, None).taken()
+        return Taken(self, None)
 
 
 _NONE_YET = Answer()
 _SESSION: ContextVar[Session | None] = ContextVar("evalkit_session", default=None)
 _PARENT: ContextVar[int | None] = ContextVar("evalkit_parent", default=None)
+
+current_session: Callable[[], Session | None] = _SESSION.get
+"""The session of this context; None outside of recording and replay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,19 +314,20 @@ class Position:
 
     def taken(self) -> Taken:
         """Code inside of a ``with`` block of it is at this position."""
-        return Taken(self)
+        return Taken(self.session, self.parent)
 
 
 class Taken:
     """A position while it is taken; a class, since every replay enters it and a generator costs three times that."""
 
-    __slots__ = ("_before", "_position")
+    __slots__ = ("_before", "_parent", "_session")
 
-    def __init__(self, position: Position) -> None:
-        self._position = position
+    def __init__(self, session: Session | None, parent: int | None) -> None:
+        self._session = session
+        self._parent = parent
 
     def __enter__(self) -> None:
-        self._before = _SESSION.set(self._position.session), _PARENT.set(self._position.parent)
+        self._before = _SESSION.set(self._session), _PARENT.set(self._parent)
 
     def __exit__(self, *_: object) -> None:
         session, parent = self._before
@@ -318,11 +342,6 @@ NOWHERE = Position(None, None)
 def current_position() -> Position:
     """Where this context is."""
     return Position(_SESSION.get(), _PARENT.get())
-
-
-def current_session() -> Session | None:
-    """The session of this context; None outside of recording and replay."""
-    return _SESSION.get()
 
 
 def error_of(error: BaseException) -> StepError:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
-from evalkit.canonical import Json
+from evalkit.capture.copies import copies
 from evalkit.capture.plain import plain
-from evalkit.capture.rebuild import rebuild_error, rebuild_output
+from evalkit.capture.rebuild import adapter_of, rebuild_error
 from evalkit.capture.seam import Answer, Session, Turn, current_session
 from evalkit.errors import UsageError
 
-__all__ = ["Shape", "given", "instrument", "own_copy", "plain_shape", "through", "through_async"]
+__all__ = ["Shape", "given", "instrument", "plain_shape", "through", "through_async"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +32,13 @@ class Shape:
 
 def plain_shape(function: Callable[..., Any]) -> Shape:
     """Results as plain JSON, made again as what `function` is annotated to return."""
-    return Shape(lambda output: Answer(plain(output)), lambda answer: rebuild_output(given(answer), function))
+
+    def rebuilt(answer: Answer) -> Any:
+        output = given(answer) if answer.handed is None else answer.handed()
+        adapt = adapter_of(function)
+        return output if adapt is None else adapt(output)
+
+    return Shape(lambda output: Answer(plain(output)), rebuilt)
 
 
 def given(answer: Answer) -> Any:
@@ -46,17 +49,10 @@ def given(answer: Answer) -> Any:
     """
     if answer.error is not None:
         raise rebuild_error(answer.error)
-    return own_copy(answer.output)
-
-
-def own_copy(value: Json) -> Any:
-    """A plain value that shares nothing with `value`."""
-    if not isinstance(value, dict | list):
-        return value
-    try:
-        return orjson.loads(orjson.dumps(value))
-    except TypeError:  # an integer beyond 64 bits
-        return copy.deepcopy(value)
+    handed = answer.handed
+    if handed is None:
+        handed = answer.handed = copies(answer.output)
+    return handed()
 
 
 def through(turn: Turn, shape: Shape, do: Callable[[], Any]) -> Any:

@@ -55,7 +55,9 @@ def _instrument(function: Callable[..., Any], *, effect: Effect | None, name: st
     define = functools.cache(functools.partial(function_definition, capability, function))
 
     def begin(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Turn:
-        told = {DEFINITION: define()} if session.wants_definition(capability) else _NOTHING
+        told = _NOTHING
+        if session.records and session.wants_definition(capability):
+            told = {DEFINITION: define()}
         return session.begin(Call("tool", capability, bind(args, kwargs), effect, None, told))
 
     through = instrument(function, begin, plain_shape(function))

@@ -60,6 +60,8 @@ def _common(left: str, right: str) -> int:
     if not left.startswith(right[:_SHORT]):
         return 0
     low, high = 0, min(len(left), len(right))
+    if left.startswith(right[: high - _SHORT]):  # what ends a request is short
+        low = max(0, high - _SHORT)
     while low < high:
         middle = (low + high + 1) // 2
         if left.startswith(right[low:middle], low):

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reapprove": ("evalkit.cli.affected:reapprove", "Agree that a touched case is right as it is."),
     "drift": ("evalkit.cli.affected:drift", "Whether read tools still answer as they were recorded."),
     "check": ("evalkit.cli.cases:check", "Whether the case library holds: hashes, lock, views."),
+    "export": ("evalkit.cli.export:export", "A case as a test, as YAML, or as a trace."),
     "evidence": (
         "evalkit.cli.evidence:evidence",
         "The raw traces that are kept, encrypted, elsewhere.",

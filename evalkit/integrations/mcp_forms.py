@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalkit.capture.copies import copies
 from evalkit.capture.plain import plain
 from evalkit.capture.seam import Answer
-from evalkit.capture.through import Shape, given, own_copy
+from evalkit.capture.through import Shape, given
 from evalkit.trace.model import Effect, StepError
 from evalkit.wire.mcp import RESULT_TYPE
 
@@ -36,7 +37,7 @@ def _rebuilt(answer: Answer) -> Any:
 
     found = getattr(types, str(answer.attributes.get(RESULT_TYPE)), None)
     model = found if isinstance(found, type) and issubclass(found, BaseModel) else types.CallToolResult
-    return model.model_validate(own_copy(answer.output))
+    return model.model_validate(copies(answer.output)())
 
 
 def effect_of_hints(hints: dict[str, Any]) -> Effect | None:

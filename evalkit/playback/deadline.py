@@ -19,7 +19,8 @@ class ReplayTimeout(BaseException):
 class Deadline:
     """Raises `ReplayTimeout` in the main thread when a replay takes longer than it may.
 
-    Without effect outside of the main thread, and on systems without interval timers (Windows).
+    Without effect outside of the main thread, and on systems without interval timers (Windows). The timer is not set
+    anew for each replay: one that goes off too early is set again for what is left.
 
     Args:
         seconds: real seconds that a replay may take.
@@ -28,6 +29,7 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._works = False
+        self._armed = False
         self._running = False
         self._left = seconds
         self._began = 0.0
@@ -41,28 +43,26 @@ class Deadline:
         if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
             yield
             return
-        before = signal.signal(signal.SIGALRM, self._stop)
+        before = signal.signal(signal.SIGALRM, self._rings)
         self._works = True
         try:
             yield
         finally:
-            self._works = False
+            self._works = self._armed = False
+            signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
     def start(self) -> None:
         """The time of a replay begins to run."""
         if self._works:
             with self._lock:
-                self._running, self._waiting, self._left = True, 0, self._seconds
                 self._replay += 1
+                self._waiting, self._left = 0, self._seconds
                 self._run_on()
 
     def stop(self) -> None:
         """The replay came to its end."""
-        if self._works:
-            with self._lock:
-                self._running = False
-                signal.setitimer(signal.ITIMER_REAL, 0)
+        self._running = False
 
     def waits(self) -> int:
         """The replay waits for the live model from now on: that time is not the agent's. Gives the replay's number."""
@@ -70,7 +70,6 @@ class Deadline:
             with self._lock:
                 self._waiting += 1
                 if self._running and self._waiting == 1:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
                     self._left -= time.monotonic() - self._began
         return self._replay
 
@@ -86,7 +85,20 @@ class Deadline:
 
     def _run_on(self) -> None:
         self._began = time.monotonic()
-        signal.setitimer(signal.ITIMER_REAL, max(self._left, 0.001))
+        self._running = True
+        if not self._armed:
+            self._arm(self._left)
 
-    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
-        raise ReplayTimeout(f"stopped after {self._seconds:g} s")
+    def _arm(self, seconds: float) -> None:
+        self._armed = True
+        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+
+    def _rings(self, _signal: int, _frame: FrameType | None) -> None:
+        self._armed = False
+        if not self._running or self._waiting:
+            return  # whatever runs on arms it again
+        left = self._left - (time.monotonic() - self._began)
+        if left > 0:
+            self._arm(left)
+        else:
+            raise ReplayTimeout(f"stopped after {self._seconds:g} s")

@@ -16,7 +16,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.capture.seam import Answer, Call
 from evalkit.errors import EvalkitError
-from evalkit.playback.index import FixtureIndex, Queue, is_unanswered
+from evalkit.playback.index import ANSWERED_AGAIN, FixtureIndex, Queue, is_unanswered
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import Difference, Miss, in_words
 from evalkit.trace.ids import Ids
@@ -25,8 +25,8 @@ from evalkit.trace.paths import values_at
 
 __all__ = ["ANSWERED_AGAIN", "FixtureIndex", "Frozen", "ReplayHalt"]
 
-ANSWERED_AGAIN = "answered_again"
-"""The attribute of a step that got the last recorded answer once more: it was made more often than recorded."""
+_NO_IDS = Ids()
+"""Of every replay of a case without volatile arguments, from which alone they are learnt."""
 
 
 class ReplayHalt(BaseException):
@@ -63,10 +63,11 @@ class Frozen:
         self._strict = strict
         self._on_answer = on_answer
         self._sanitize = sanitize
+        self._given: dict[Queue, int] = {}
         self._used: dict[Queue, set[int]] = {}
         self._calls = 0
         self._lock = threading.Lock()
-        self.ids = Ids()
+        self.ids = Ids() if index.volatile else _NO_IDS
         self.misses: list[Miss] = []
 
     def answer(self, call: Call) -> Answer | None:
@@ -75,39 +76,47 @@ class Frozen:
         Raises:
             ReplayHalt: there is none.
         """
-        if call.kind not in self._index.kinds:
+        index = self._index
+        if call.kind not in index.kinds:
             return None
         with self._lock:  # threads that make one call at once get an answer each
-            return self._next(call)
+            self._calls += 1
+            queue = None if self._strict else index.by_text(call)
+            if queue is None:
+                queue = self._found(call)
+            at = self._given.get(queue, 0)
+            self._given[queue] = at + 1
+            if index.volatile:
+                answer = self._with_ids(queue, at, call)
+            else:
+                answer = queue.answers[at] if at < len(queue.answers) else queue.once_more(at)
+            if self._on_answer is not None and answer.at is not None:
+                self._on_answer(answer.at)
+            return answer
 
     def spend(self, steps: Iterable[Step]) -> None:
         """Counts the answers of these recorded steps as given already: a replay that starts after them."""
         for step in steps:
             if step.kind in self._index.kinds and not is_unanswered(step):
                 queue = self._index.queues[self._index.key(step.kind, step.name, step.input, requested_model(step))]
-                used = self._used.setdefault(queue, set())
-                used.add(len(used))
+                given = self._given[queue] = self._given.get(queue, 0) + 1
+                self._used.setdefault(queue, set()).add(given - 1)
                 self._calls += 1
 
-    def _next(self, call: Call) -> Answer:
-        self._calls += 1
-        queue = None if self._strict else self._index.by_text(call)
-        if queue is None:
-            queue = self._found(call)
-        used = self._used.get(queue)
-        if used is None:
-            used = self._used[queue] = set()
-        at = self._place(queue, used, call) if call.name in self._index.volatile else len(used)
-        if at < len(queue.answers) and at not in used:
-            answer = queue.answers[at]
+    def _with_ids(self, queue: Queue, at: int, call: Call) -> Answer:
+        """The next answer where calls may hold ids that the agent draws, with the agent's own."""
+        if call.name in self._index.volatile:
+            used = self._used.setdefault(queue, set())
+            at = self._place(queue, used, call)
+            again = at in used
+            used.add(at)
         else:
-            answer = _once_more(queue.answers[min(at, len(queue.answers) - 1)])
-        used.add(at)
-        if self.ids:
-            answer = self._with_own_ids(answer)
-        if self._on_answer is not None and answer.at is not None:
-            self._on_answer(answer.at)
-        return answer
+            again = False
+        answer = queue.once_more(at) if again or at >= len(queue.answers) else queue.answers[at]
+        if not self.ids:
+            return answer
+        attributes: Any = self.ids.to_actual(dict(answer.attributes))
+        return replace(answer, output=self.ids.to_actual(answer.output), attributes=attributes)
 
     def _found(self, call: Call) -> Queue:
         """The answers of a call.
@@ -160,10 +169,6 @@ class Frozen:
                     self.ids.learn(one, other)
         return at
 
-    def _with_own_ids(self, answer: Answer) -> Answer:
-        attributes: Any = self.ids.to_actual(dict(answer.attributes))
-        return replace(answer, output=self.ids.to_actual(answer.output), attributes=attributes)
-
     def _check_order(self, call: Call, queue: Queue | None) -> None:
         at = self._calls - 1
         if at >= len(self._index.keys):
@@ -183,7 +188,3 @@ class Frozen:
         miss = Miss(call.kind, call.name, call.arguments, self._calls, seq, differences, why)
         self.misses.append(miss)
         return ReplayHalt(miss.sentence())
-
-
-def _once_more(answer: Answer) -> Answer:
-    return replace(answer, attributes={**answer.attributes, ANSWERED_AGAIN: True})

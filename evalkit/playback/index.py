@@ -6,8 +6,9 @@ sampling parameters, an imported retrieval all but its query. Such a call is fou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -26,7 +27,10 @@ from evalkit.playback.keys import (
 from evalkit.playback.model import Difference
 from evalkit.trace.model import Kind, Step
 
-__all__ = ["FixtureIndex", "Queue", "is_unanswered"]
+__all__ = ["ANSWERED_AGAIN", "FixtureIndex", "Queue", "Spelling", "is_unanswered"]
+
+ANSWERED_AGAIN = "answered_again"
+"""The attribute of a step that got the last recorded answer once more: it was made more often than recorded."""
 
 _PLAIN_ONLY = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 
@@ -37,16 +41,39 @@ class Queue:
 
     steps: list[Step] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    _again: dict[int, Answer] = field(default_factory=dict)
 
     def add(self, step: Step) -> None:
         """Adds the answer of a recorded call."""
         configured = step.effect if step.effect_source == "configured" else None
-        self.steps.append(step)
-        self.answers.append(
-            Answer(
-                step.output, step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
-            )
+        answer = Answer(
+            step.output, step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
         )
+        answer.kept = True
+        self.steps.append(step)
+        self.answers.append(answer)
+
+    def once_more(self, at: int) -> Answer:
+        """The answer of a place, or the last, for a call that is made more often than it was recorded; says so."""
+        at = min(at, len(self.answers) - 1)
+        if at not in self._again:
+            answer = self.answers[at]
+            again = replace(answer, attributes={**answer.attributes, ANSWERED_AGAIN: True})
+            again.kept = True
+            self._again[at] = again
+        return self._again[at]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spelling:
+    """A call as it is written, to the letter, and the answers that it gets.
+
+    Attributes:
+        has_null: whether ``null`` stands in it, which is how NaN is written, too.
+    """
+
+    queue: Queue
+    has_null: bool
 
 
 class FixtureIndex:
@@ -79,7 +106,7 @@ class FixtureIndex:
                     self._by_query.setdefault((step.name, query), self.queues[key])
             self._shapes.add(unknown_parts(step))
         self._shapes.discard(frozenset())
-        self._by_text: dict[tuple[str, str, str | None, bytes], Queue] = {}
+        self._by_text: dict[tuple[str, str, str | None, bytes], Spelling] = {}
 
     def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
         """The key under which a call is looked up.
@@ -90,23 +117,32 @@ class FixtureIndex:
         return call_key(kind, name, arguments, self.volatile.get(name, ()) if self.volatile else (), model)
 
     def by_text(self, call: Call) -> Queue | None:
-        """The queue of a call that was found before, by how its arguments are written; None where none is known."""
+        """The queue of a call that is written as one that was found before, to the letter; None where none was.
+
+        The call is known by that from then on (`Call.known`).
+        """
         try:
             text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
         except TypeError:
             return None
-        return self._by_text.get((call.kind, call.name, call.model, text))
+        spelling = self._by_text.get((call.kind, call.name, call.model, text))
+        if spelling is None or (spelling.has_null and _has_nan(call.arguments)):
+            return None
+        call.known = spelling
+        return spelling.queue
 
     def remember(self, call: Call, queue: Queue) -> None:
-        """Notes the queue of a call for `by_text`. Only spellings of recorded calls are, so that they stay few."""
+        """Notes how a call is written, for `by_text`. Only spellings of recorded calls are, so that they stay few."""
         if call.name in self.volatile:
             return
         try:
             text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
         except TypeError:
             return
-        if b"null" not in text:  # which is how NaN is written, too
-            self._by_text[call.kind, call.name, call.model, text] = queue
+        has_null = b"null" in text
+        if not (has_null and _has_nan(call.arguments)):
+            place = (call.kind, call.name, call.model, text)
+            call.known = self._by_text.setdefault(place, Spelling(queue, has_null))
 
     def by_what_is_known(self, call: Call) -> Queue | None:
         """The queue of a recorded call of which less is known than the agent asks, and all that is known agrees."""
@@ -156,6 +192,23 @@ def is_unanswered(step: Step) -> bool:
     missing = step.attributes.get("missing")
     unknown = isinstance(missing, list) and "output" in missing
     return bool(step.attributes.get("unfinished")) or (unknown and step.error is None)
+
+
+def _has_nan(value: Json) -> bool:
+    """Whether there is a number in it that is none, which is written ``null`` as nothing is."""
+    level: list[Any] = [value]
+    while level:
+        inner: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is dict:
+                inner += item.values()
+            elif kind is list:
+                inner += item
+            elif kind is float and not math.isfinite(item):
+                return True
+        level = inner
+    return False
 
 
 def _tells_the_query_only(step: Step) -> bool:

@@ -7,7 +7,7 @@ thousand equal replays are kept once.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -16,7 +16,16 @@ from evalkit.canonical import exact_text, parse_exact
 from evalkit.trace.file import error_json, step_from_json
 from evalkit.trace.model import StepError, Trace
 
-__all__ = ["trace_digest", "trace_from_json", "trace_text"]
+__all__ = ["Kept", "trace_digest", "trace_from_json", "trace_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A replay's trace as it may be kept, with its text and digest."""
+
+    trace: Trace
+    text: bytes
+    digest: str
 
 
 def trace_text(trace: Trace) -> bytes:

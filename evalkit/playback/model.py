@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from evalkit.canonical import Json
 from evalkit.capture.seam import Counts
 from evalkit.check.model import CheckResult
+from evalkit.playback.kept import Kept
 from evalkit.trace.model import Trace
 
 __all__ = [
@@ -100,23 +101,23 @@ def in_words(differences: Sequence[Difference]) -> str:
     return "; ".join(f"{d.path or '/'}: recorded {_short(d.recorded)}, got {_short(d.actual)}" for d in differences)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: every sample makes one, and freezing triples the time of that
 class Replay:
-    """One execution of a target in a case's frozen world.
+    """One execution of a target in a case's frozen world; nobody changes it.
 
     Attributes:
-        trace: what happened, in the same model as production.
+        id: of its trace.
+        kept: what is kept of it: its own trace, or an equal replay's.
         status: `missed` and `errored` say nothing about the agent.
         results: the case's checks on `trace`; empty where the replay did not come to its end. Those of a missed one
             that did (its misses were answered by a policy) say nothing: the run was distorted.
         recorded: dependency calls that the case holds.
         reason: why it did not pass.
-        text: the trace as one JSON text, see `playback.kept`.
-        digest: of `text`; equal replays have equal ones.
         stopped: why the budget ended it; it is no sample then.
     """
 
-    trace: Trace
+    id: str
+    kept: Kept
     status: ReplayStatus
     results: tuple[CheckResult, ...]
     counts: Counts
@@ -124,9 +125,22 @@ class Replay:
     reason: str = ""
     misses: tuple[Miss, ...] = ()
     duration_s: float = 0.0
-    text: bytes = b""
-    digest: str = ""
     stopped: str = ""
+
+    @property
+    def trace(self) -> Trace:
+        """What happened, in the same model as production."""
+        return self.kept.trace if self.kept.trace.id == self.id else replace(self.kept.trace, id=self.id)
+
+    @property
+    def text(self) -> bytes:
+        """The trace as one JSON text, see `playback.kept`."""
+        return self.kept.text
+
+    @property
+    def digest(self) -> str:
+        """Of `text`; equal replays have equal ones."""
+        return self.kept.digest
 
 
 def _short(value: Json) -> str:

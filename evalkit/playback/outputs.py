@@ -9,27 +9,17 @@ they are, which is how the recording came to its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.playback.kept import trace_digest, trace_text
+from evalkit.playback.kept import Kept, trace_digest, trace_text
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.trace.model import StepError, Trace
 
-__all__ = ["Kept", "MakeSanitizer", "Outputs"]
+__all__ = ["MakeSanitizer", "Outputs"]
 
 MakeSanitizer = Callable[[], Sanitizer]
 """Makes the project's sanitizer; called once, when something has to be sanitized."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A replay's trace as it may be kept: sanitized, with its text and digest."""
-
-    trace: Trace
-    text: bytes
-    digest: str
 
 
 class Outputs:
@@ -66,16 +56,14 @@ class Outputs:
         return arguments if self._make is None else self._sanitizer().value(arguments)
 
     def kept(self, trace: Trace) -> Kept:
-        """The trace as it may be kept."""
+        """The trace as it may be kept; that of an equal one where there was one."""
         text = trace_text(trace)
         known = self._kept.get(text)
         if known is None:
             digest = trace_digest(text)
             known = Kept(trace, text, digest) if self._make is None else self._clean(trace, text, digest)
             self._kept[text] = known
-        if known.text is text or known.text == text:
-            return Kept(trace, known.text, known.digest)
-        return Kept(replace(known.trace, id=trace.id), known.text, known.digest)
+        return known
 
     def _clean(self, trace: Trace, text: bytes, digest: str) -> Kept:
         if self._texts_known().issuperset(_texts_of(trace)):

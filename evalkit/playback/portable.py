@@ -11,7 +11,7 @@ from evalkit.capture.seam import Counts
 from evalkit.case.model import Case
 from evalkit.check.model import CheckResult
 from evalkit.errors import InputError
-from evalkit.playback.kept import trace_digest, trace_from_json
+from evalkit.playback.kept import Kept, trace_digest, trace_from_json
 from evalkit.playback.model import Difference, Miss, Replay, ReplayStatus
 
 __all__ = ["replays_from_bytes", "replays_to_bytes"]
@@ -37,7 +37,7 @@ def replays_from_bytes(data: bytes, case: Case) -> list[Replay]:
 
 def _told(replay: Replay) -> dict[str, Any]:
     return {
-        "id": replay.trace.id,
+        "id": replay.id,
         "status": replay.status,
         "results": [[result.passed, result.reason, list(result.steps)] for result in replay.results],
         "counts": asdict(replay.counts),
@@ -58,7 +58,8 @@ def _replay(body: dict[str, Any], case: Case) -> Replay:
     if len(found) not in (0, len(case.checks)):
         raise ValueError("other checks than the case's")
     return Replay(
-        trace=trace_from_json(text, str(body["id"])),
+        id=str(body["id"]),
+        kept=Kept(trace_from_json(text, str(body["id"])), text, trace_digest(text)),
         status=body["status"],
         results=tuple(
             CheckResult(check, bool(passed), str(reason), tuple(map(int, steps)))
@@ -69,8 +70,6 @@ def _replay(body: dict[str, Any], case: Case) -> Replay:
         reason=str(body["reason"]),
         misses=tuple(_miss(miss) for miss in body["misses"]),
         duration_s=float(body["duration_s"]),
-        text=text,
-        digest=trace_digest(text),
         stopped=str(body["stopped"]),
     )
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeAlias
 
-from evalkit.canonical import Json, exact_text, parse_exact
+from evalkit.canonical import Json, exact_text
 from evalkit.capture.caller import Caller
+from evalkit.capture.copies import copies
 from evalkit.capture.http import http_capture
 from evalkit.capture.seam import Answerer, Session, current_position, error_of
 from evalkit.capture.threads import carry_context
@@ -19,6 +20,7 @@ from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.errors import EvalkitError
 from evalkit.playback.admission import check_open
+from evalkit.playback.collected import Collected, Outline
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
@@ -27,6 +29,7 @@ from evalkit.playback.endpoint.watched import WatchedCaller
 from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.kept import Kept
 from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
 from evalkit.playback.missing import Missing
 from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
@@ -39,12 +42,15 @@ from evalkit.playback.targets.protocol import AnyTarget, Target, TargetUnavailab
 from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.workplace import workplace
 from evalkit.playback.world import Guard, World
-from evalkit.trace.model import Kind, Step, StepError, Trace
+from evalkit.trace.model import Kind, StepError, Trace
 
 __all__ = ["Day", "PreparedCase", "prepare"]
 
 _TOOLS: frozenset[Kind] = frozenset({"tool", "retrieval", "policy", "approval"})
 _WITH_MODEL: frozenset[Kind] = _TOOLS | frozenset[Kind]({"model"})
+
+Judgement: TypeAlias = "tuple[ReplayStatus, tuple[CheckResult, ...], str]"
+"""What a replay came to, its checks' results, and why it did not pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +118,19 @@ class Day:
         self._caller = caller
         self._world = world
         self._deadline = deadline
-        self._incident = prepared.case.trace.trace
-        self._input = exact_text(self._incident.input)
-        self._judged: dict[str, tuple[ReplayStatus, tuple[CheckResult, ...], str]] = {}
+        self._incident = incident = prepared.case.trace.trace
+        self._input = copies(incident.input)
+        self._before = [step for step in incident.steps if step.seq < (prepared.from_step or 0)]
+        self._rewrite = prepared.overrides.applied if prepared.overrides.json() else None
+        self._seeds = hashlib.sha256(f"{prepared.seed}/{prepared.case.id}/".encode())
+        self._name = f"{prepared.case.id}@{prepared.case.version}#"
+        self._sanitize = prepared.outputs.arguments if prepared.outputs.active else None
+        self._bodies: Collection[int] = ()
+        ours: Callable[[], bool] = getattr(caller, "owns_thread", lambda: False)
+        world.guard.excused = lambda: current_position().parent in self._bodies or ours()
+        self._known: dict[tuple[Outline, bytes], Kept] = {}
+        self._judged: dict[str, Judgement] = {}
+        self._checked: dict[str, tuple[CheckResult, ...]] = {}
 
     def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay.
@@ -124,10 +140,10 @@ class Day:
         """
         began = time.perf_counter()
         prepared, world = self._prepared, self._world
-        outputs = prepared.outputs
-        outputs.start()
-        sanitize = outputs.arguments if outputs.active else None
-        frozen = Frozen(prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=sanitize)
+        prepared.outputs.start()
+        frozen = Frozen(
+            prepared.index, strict=prepared.strict, on_answer=world.clock.advance, sanitize=self._sanitize
+        )  # fmt: skip
         answerer: Answerer = frozen
         if prepared.on_miss:
             answerer = Missing(frozen, prepared.on_miss, self._incident.steps)
@@ -139,94 +155,77 @@ class Day:
             name = f"{prepared.case.id}/{sample}"
             answerer = faulty = Faulty(answerer, prepared.faults, name, world.clock.read, world.clock.advance)
         caller = None if self._caller is None else WatchedCaller(self._caller, self._deadline)
-        session, raw, fault = self._execute(target, sample, frozen, answerer, caller)
-        kept = outputs.kept(frozen.ids.told_by_recorded(raw))
-        trace, text, digest = kept.trace, kept.text, kept.digest
-        if digest not in self._judged:  # checks are functions of the trace: equal replays are judged once
-            self._judged[digest] = self._judge(trace, frozen.misses)
-        status, results, reason = self._judged[digest]
+        done = self._execute(target, sample, frozen, answerer, caller)
+        trace_id = f"{self._name}{sample}"
+        kept = self._kept(done, frozen, trace_id)
+        done.collected.forget()
+        status, results, reason = self._judge(kept, frozen.misses)
         halt = None if caller is None else caller.halt
         if halt is not None and (halt.kind == "budget" or not frozen.misses):
             status, results, reason = "errored", (), halt.reason
-        elif fault and status != "missed":
-            status, results, reason = "errored", (), fault
+        elif done.fault and status != "missed":
+            status, results, reason = "errored", (), done.fault
         if faulty is not None and faulty.met and status != "passed":
             reason = f"{reason}; met {', '.join(faulty.met)}"
         if supposing is not None:
             told = ", ".join(f"{one} (x{count})" for one, count in supposing.met.items()) or "never asked"
             reason = f"{reason}; what if: {told}".removeprefix("; ")
         return Replay(
-            trace=trace,
+            id=trace_id,
+            kept=kept,
             status=status,
             results=results,
-            counts=session.counts,
+            counts=done.session.counts,
             recorded=len(prepared.index.recorded),
             reason=reason,
             misses=tuple(frozen.misses),
             duration_s=time.perf_counter() - began,
-            text=text,
-            digest=digest,
             stopped=halt.reason if halt is not None and halt.kind == "budget" else "",
         )
 
     def _execute(
         self, target: AnyTarget, sample: int, frozen: Frozen, answerer: Answerer, caller: WatchedCaller | None
-    ) -> tuple[Session, Trace, str]:
-        """Session and trace, and what failed that is not the agent's doing; empty for nothing."""
+    ) -> _Done:
+        """The replay itself."""
         world, incident = self._world, self._incident
         prepared = self._prepared
-        first = prepared.from_step or 0
-        before = [step for step in incident.steps if step.seq < first]
-        collector = _Collector(before)
-        rewrite = prepared.overrides.applied if prepared.overrides.json() else None
-        session = Session(answerer, collector, world.clock.read, first=first, rewrite=rewrite, caller=caller)
-        ours: Callable[[], bool] = getattr(self._caller, "owns_thread", lambda: False)
-        world.guard.excused = lambda: current_position().parent in session.bodies or ours()
-        output: Json = None
-        error: StepError | None = None
-        fault = ""
+        collected = Collected(self._before)
+        session = Session(
+            answerer, collected, world.clock.read, first=prepared.from_step or 0, took=collected.took,
+            rewrite=self._rewrite, caller=caller,
+        )  # fmt: skip
+        self._bodies = session.bodies
         seed = self._seed(sample)
         outside = outside_of(target)
         if outside is None:
             world.restart(seed)
         else:
             world.clock.restart()
-        frozen.spend(before)
-        if before:
-            world.clock.advance(incident.step(first).started_at or 0.0)
-        given = parse_exact(self._input)
+        if self._before:
+            frozen.spend(self._before)
+            world.clock.advance(incident.step(prepared.from_step or 0).started_at or 0.0)
+        given = self._input()
+        done = _Done(session, collected)
         try:
             if outside is not None:
-                output = run_outside(
+                done.output = run_outside(
                     outside, given, session, frozen, incident,
                     endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
                     timeout_s=prepared.timeout_s, seed=seed,
                 )  # fmt: skip
             else:
-                output = self._inside(cast(Target, target), given, session)
+                done.output = self._inside(target, given, session)  # type: ignore[arg-type]  # one that runs in here
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # whatever the agent raises is its outcome
-            error = error_of(raised)
+            done.error = error_of(raised)
             if outside is not None:
                 if isinstance(raised, EvalkitError):
                     raise  # evalkit's own, as its stack is: neither says anything of the agent
-                error = replace(error, stack=None)
-                fault = error.message if isinstance(raised, TargetUnavailable) else ""
-        case = self._prepared.case
-        trace = Trace(
-            id=f"{case.id}@{case.version}#{sample}",
-            name=incident.name,
-            dialect="evalkit",
-            steps=collector.steps(),
-            input=incident.input,
-            output=output,
-            error=error,
-            status="completed" if error is None else "failed",
-            started_at=incident.started_at,
-            ended_at=world.clock.now,
-        )
-        return session, trace, fault
+                done.error = replace(done.error, stack=None)
+                done.fault = done.error.message if isinstance(raised, TargetUnavailable) else ""
+        done.ended_at = world.clock.read()
+        return done
 
     def _inside(self, target: Target, given: Json, session: Session) -> Json:
         with session.active():
@@ -236,25 +235,81 @@ class Day:
             finally:
                 self._deadline.stop()
 
-    def _judge(self, trace: Trace, misses: list[Miss]) -> tuple[ReplayStatus, tuple[CheckResult, ...], str]:
+    def _kept(self, done: _Done, frozen: Frozen, trace_id: str) -> Kept:
+        """What may be kept of a replay; of an equal one where there was one."""
+        outline = None if done.error is not None or frozen.misses or frozen.ids else done.collected.outline()
+        found = None if outline is None else ((*outline, (done.ended_at,)), exact_text(done.output))
+        known = None if found is None else self._known.get(found)
+        if known is not None:
+            return known
+        incident = self._incident
+        trace = Trace(
+            id=trace_id,
+            name=incident.name,
+            dialect="evalkit",
+            steps=done.collected.steps(),
+            input=incident.input,
+            output=done.output,
+            error=done.error,
+            status="completed" if done.error is None else "failed",
+            started_at=incident.started_at,
+            ended_at=done.ended_at,
+        )
+        kept = self._prepared.outputs.kept(frozen.ids.told_by_recorded(trace))
+        if found is not None:
+            self._known[found] = kept
+        return kept
+
+    def _judge(self, kept: Kept, misses: Sequence[Miss]) -> Judgement:
         if misses:
             distorted = all(miss.answered_by for miss in misses)
-            return "missed", tuple(self._prepared.judge(trace)) if distorted else (), misses[0].sentence()
+            return "missed", self._results(kept) if distorted else (), misses[0].sentence()
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
-        asked_otherwise = self._prepared.mode == "fork" or bool(self._prepared.overrides.json())
+        judged = self._judged.get(kept.digest)
+        if judged is None:
+            judged = self._judged[kept.digest] = self._judged_anew(kept)
+        return judged
+
+    def _judged_anew(self, kept: Kept) -> Judgement:
+        trace = kept.trace
+        asked_otherwise = self._prepared.mode == "fork" or self._rewrite is not None
         fault = "" if self._prepared.endpoint is None else infrastructure_fault(trace, strict=asked_otherwise)
         if fault:
             return "errored", (), fault
-        results = tuple(self._prepared.judge(trace))
+        results = self._results(kept)
         if trace.error is not None:
             return "failed", results, f"the agent raised {trace.error.type}: {trace.error.message}"
         failed = next((result for result in results if result.gating and not result.passed), None)
         return ("passed", results, "") if failed is None else ("failed", results, failed.reason)
 
+    def _results(self, kept: Kept) -> tuple[CheckResult, ...]:
+        """Checks are functions of the trace: equal replays are judged once."""
+        if kept.digest not in self._checked:
+            self._checked[kept.digest] = tuple(self._prepared.judge(kept.trace))
+        return self._checked[kept.digest]
+
     def _seed(self, sample: int) -> int:
-        text = f"{self._prepared.seed}/{self._prepared.case.id}/{sample}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        drawn = self._seeds.copy()
+        drawn.update(b"%d" % sample)
+        return int.from_bytes(drawn.digest()[:8], "big")
+
+
+@dataclass(slots=True)
+class _Done:
+    """What one execution came to.
+
+    Attributes:
+        fault: what failed that is not the agent's doing; empty for nothing.
+        ended_at: logical time.
+    """
+
+    session: Session
+    collected: Collected
+    output: Json = None
+    error: StepError | None = None
+    fault: str = ""
+    ended_at: float = 0.0
 
 
 def prepare(
@@ -325,19 +380,3 @@ def prepare(
         what_if=tuple(what_if),
         options=options,
     )
-
-
-class _Collector:
-    """Keeps the steps of a replay in memory."""
-
-    def __init__(self, before: Iterable[Step] = ()) -> None:
-        self._steps: dict[int, Step] = {step.seq: step for step in before}
-
-    def started(self, step: Step) -> None:
-        self._steps[step.seq] = step
-
-    def ended(self, step: Step) -> None:
-        self._steps[step.seq] = step
-
-    def steps(self) -> tuple[Step, ...]:
-        return tuple(self._steps[seq] for seq in sorted(self._steps))

@@ -45,6 +45,7 @@ class Clock:
         self._now = self._now_ns / _NS
         self._moving = moving
         self._traveller: Any = None
+        self._is_asked = False
 
     @property
     def now(self) -> float:
@@ -76,13 +77,25 @@ class Clock:
     def frozen(self) -> Iterator[None]:
         """`time` and `datetime` show this clock."""
         with _time_machine().travel(self._now, tick=self._moving) as self._traveller:
+            self._is_asked = not self._moving and self._can_be_asked()
             try:
                 yield
             finally:
                 self._traveller = None
 
+    def _can_be_asked(self) -> bool:
+        """Lets time-machine ask this clock, where it can: telling it of each move takes as long as answering a call."""
+        vars(self._traveller)["time_ns"] = lambda: self._now_ns
+        before = self._now_ns
+        self._now_ns += _NS
+        asked = time.time_ns() == self._now_ns
+        self._now_ns = before
+        if not asked:  # another version of it
+            del vars(self._traveller)["time_ns"]
+        return asked
+
     def _set(self, to_ns: int) -> None:
-        if self._traveller is not None and to_ns != self._now_ns:
+        if not self._is_asked and self._traveller is not None and to_ns != self._now_ns:
             self._traveller.shift((to_ns - self._now_ns) / _NS)  # exact up to 104 days, and far cheaper than `move_to`
         self._now_ns, self._now = to_ns, to_ns / _NS
 

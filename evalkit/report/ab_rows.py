@@ -9,7 +9,7 @@ from evalkit.report.text import p_text, percent
 from evalkit.verdict.ab import ABVerdict, ArmOfCase, CasePair, Metric
 from evalkit.verdict.ab_words import change_text, metric_name, points_between, signed_points
 
-__all__ = ["CASE_HEAD", "METRIC_HEAD", "CaseRow", "MetricRow", "case_rows", "metric_rows"]
+__all__ = ["CASE_HEAD", "METRIC_HEAD", "CaseRow", "MetricRow", "case_row", "case_rows", "metric_rows"]
 
 METRIC_HEAD = ("", "A", "B", "change", "adjusted p")
 CASE_HEAD = ("case", "A", "B", "change", "adjusted p", "")
@@ -65,10 +65,11 @@ def case_rows(found: ABVerdict, *, every: bool = False) -> list[CaseRow]:
     """
     order = {"a": 0, "b": 0, "not compared": 1, "neither shown": 2}
     pairs = sorted(found.pairs, key=lambda pair: (order[pair.better], -abs(pair.difference or 0.0), pair.case_id))
-    return [_case_row(pair) for pair in pairs if every or pair.better != "neither shown"]
+    return [case_row(pair) for pair in pairs if every or pair.better != "neither shown"]
 
 
-def _case_row(pair: CasePair) -> CaseRow:
+def case_row(pair: CasePair) -> CaseRow:
+    """One case."""
     change = ""
     if pair.difference is not None and pair.low is not None and pair.high is not None:
         between = "" if pair.deterministic else f", {points_between(pair.low, pair.high)}"

@@ -18,6 +18,8 @@ MOST_NIGHTS = 60
 CHART_WIDTH, CHART_HEIGHT = 1000, 190
 _LEFT, _RIGHT, _TOP, _BOTTOM = 44, 985, 12, 116
 _COST_TOP, _COST_BOTTOM = 134, 176
+_MOST_CASES = 60
+"""Cases with varying rates beyond which changes of single ones are left to `evalkit trend`."""
 _MOST_SHIFTS = 20
 _MOST_TOLD = 3
 _LOWS = (0.95, 0.9, 0.8, 0.5, 0.0)
@@ -106,7 +108,7 @@ def build_history(
     baselines = tuple(_baselines(baseline))
     if not before:
         return History(baselines=baselines)
-    trend = trend_of([*before, _now(manifest, verdicts, decision)][-MOST_NIGHTS:])
+    trend = trend_of([*before, _now(manifest, verdicts, decision)][-MOST_NIGHTS:], most_cases=_MOST_CASES)
     return History(
         sentences=tuple(_told(trend)),
         nights=tuple(_lines(trend))[::-1],

@@ -1,121 +1,45 @@
-"""The page: one HTML file without network, whose content can neither run nor style anything.
-
-Three walls stand between a trace's text and the reader: Jinja2's autoescape; `finalize`, which cuts every expression
-and turns its control, bidi and invisible characters into visible escapes; and a content security policy that allows
-only the page's own script and style, by digest.
-"""
+"""A run's page."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from functools import cache
-from importlib.resources import files
-from typing import Any
+from collections.abc import Iterator
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
-
-from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
 from evalkit.report.model import ReportModel
-from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, first_anchors, pack_rows
-from evalkit.report.picture import TRACK
+from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, Packed, entry, pack
+from evalkit.report.page import Rows, render_page
 from evalkit.report.row import Row
-from evalkit.report.text import MAX_TEXT, cut
-from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
-from evalkit.trace.visible import visible
 
-__all__ = ["render_html", "shown"]
-
-_UNUSUAL = re.compile(r"[^\x20-\x7e]")
+__all__ = ["render_html"]
 
 
 def render_html(model: ReportModel) -> str:
     """The whole file's text."""
-    style, script = _asset("report.css"), _asset("report.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+    anchors = [row.anchor for row, _ in zip(model.rows, range(STATIC_ROWS), strict=False)]
+    static, told = frozenset(anchors), frozenset(anchors[:STATIC_DETAILS])
+    packed = pack(_packed(model, static, told))
+    return render_page("page.html", packed=packed, report=model, static=static, told=told)
+
+
+def _packed(model: ReportModel, static: frozenset[str], told: frozenset[str]) -> Iterator[Packed]:
+    draw = Rows("macros/row.html")
+    for section in model.sections:
+        for folded, rows in ((False, section.rows), (True, section.folded)):
+            for row in rows:
+                yield Packed(
+                    _entry(row, section.key, folded),
+                    "" if row.anchor in static else draw.row(row),
+                    "" if row.anchor in told else draw.below(row),
+                )
+
+
+def _entry(row: Row, section: str, folded: bool) -> dict[str, object]:
+    own = row.verdict
+    return entry(
+        own.case_id,
+        section=section,
+        folded=folded,
+        keys=row.keys,
+        numbers={"rate": own.rate, "p": own.p_adjusted, "lost": -row.lost, "cost": -own.cost_usd},
+        chosen={"tag": own.tags, "signature": [own.signature], "owner": [own.owner]},
+        text=row.search_text,
     )
-    static, told = first_anchors(model, STATIC_ROWS), first_anchors(model, STATIC_DETAILS)
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            report=model,
-            policy=policy,
-            style=Markup(style),  # our own files, no part of any trace
-            script=Markup(script),
-            static=static,
-            told=told,
-            packed=Markup(pack_rows(model, static, told, _Templates())),
-        )
-    )
-
-
-def shown(text: str) -> Markup:
-    """A trace's text as HTML: cut, escaped, and each hidden character as a marked code such as ``U+202E``.
-
-    For element content; in attributes `visible` text is written by `finalize`.
-    """
-    text = cut(text, MAX_TEXT)
-    if visible(text) == text:
-        return escape(text)
-    return Markup(_UNUSUAL.sub(_marked, str(escape(text))))
-
-
-def _marked(match: re.Match[str]) -> str:
-    character = match[0]
-    if visible(character) == character:
-        return character
-    return f'<span class="u">{_CODES.get(character) or f"U+{ord(character):04X}"}</span>'
-
-
-_CODES = {"\n": "⏎", "\t": "⇥"}
-
-
-class _Templates:
-    """Rows as the page itself writes them."""
-
-    def __init__(self) -> None:
-        module: Any = _environment().get_template("macros/row.html").module
-        self._row, self._below = module.row, module.below
-
-    def row(self, row: Row) -> str:
-        return str(self._row(row, False))
-
-    def below(self, row: Row) -> str:
-        return str(self._below(row))
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("evalkit.report", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_final,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["shown"] = shown
-    environment.globals |= {
-        "track": TRACK,
-        "trend_size": (TREND_WIDTH, TREND_HEIGHT),
-        "chart": (CHART_WIDTH, CHART_HEIGHT),
-    }
-    return environment
-
-
-def _final(value: object) -> object:
-    return visible(cut(value, MAX_TEXT)) if type(value) is str else value
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("evalkit.report").joinpath("templates", name).read_text("utf-8")
-
-
-def _digest(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.distil.coverage import Coverage
 from evalkit.report.coverage_view import CoverageView, view_coverage
@@ -330,10 +331,19 @@ def _conditions(manifest: Manifest) -> Iterator[tuple[str, str]]:
         if value:
             yield label, value
     for key, setting in manifest.suite.items():
-        if setting not in (None, "", [], {}):
-            yield f"suite {key}", cut(json_text(setting), 300)
+        if text := _setting(setting):
+            yield f"suite {key}", cut(text, 300)
     facts: Mapping[str, Any] = manifest.environment
     for key, fact in facts.items():
         yield key, cut(json_text(fact), 300)
     if manifest.layers:
         yield "kept from the world by", ", ".join(manifest.layers)
+
+
+def _setting(value: Json) -> str:
+    """A setting as text; empty for one that says nothing. Of a table what it sets."""
+    if value in (None, "", [], {}) or value is False:
+        return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {text}" for key, item in value.items() if (text := _setting(item)))
+    return json_text(value)

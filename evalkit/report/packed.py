@@ -9,77 +9,75 @@ from __future__ import annotations
 
 import base64
 import zlib
-from typing import Any, Protocol
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
-from evalkit.report.model import ReportModel
-from evalkit.report.row import Row
 from evalkit.report.text import MAX_TEXT, cut
 from evalkit.trace.visible import visible
 
-__all__ = ["STATIC_DETAILS", "STATIC_ROWS", "Draw", "first_anchors", "pack_rows"]
+__all__ = ["STATIC_DETAILS", "STATIC_ROWS", "Packed", "entry", "pack"]
 
 STATIC_ROWS = 100
 """Rows that stand in the document itself, and are read without any script."""
 STATIC_DETAILS = 20
-"""Rows whose drill-down does, too."""
+"""Rows below which the drill-down does, too."""
 _LEVEL = 6
 
 
-class Draw(Protocol):
-    """The templates' part: a row's HTML, and that of what is told below it."""
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """One row.
 
-    def row(self, row: Row) -> str:
-        """The row, with an empty place for what is below it."""
-        ...
+    Attributes:
+        entry: see `entry`.
+        row, below: the HTML of the row and of what is below it; empty for what stands in the document.
+    """
 
-    def below(self, row: Row) -> str:
-        """What is below it."""
-        ...
-
-
-def first_anchors(model: ReportModel, count: int) -> frozenset[str]:
-    """The anchors of the most urgent rows."""
-    return frozenset(row.anchor for row, _ in zip(model.rows, range(count), strict=False))
+    entry: dict[str, Any]
+    row: str = ""
+    below: str = ""
 
 
-def pack_rows(model: ReportModel, static: frozenset[str], told: frozenset[str], draw: Draw) -> str:
-    """The rows: deflated (zlib), base64; parts between NUL characters, which no page holds.
-
-    First the entries of all rows as JSON, the most urgent first; then for each entry the HTML of the row and that of
-    what is below it, empty for what stands in the document.
+def entry(
+    case_id: str,
+    *,
+    section: str,
+    folded: bool,
+    keys: Iterable[str],
+    numbers: dict[str, float | None],
+    chosen: dict[str, Iterable[str]],
+    text: str,
+) -> dict[str, Any]:
+    """What the page's script knows of a row.
 
     Args:
-        static: anchors of the rows that stand in the document.
-        told: those whose drill-down does.
+        section: the group that it stands in; `folded`: and whether it is folded there.
+        keys: what chips filter by.
+        numbers: what columns sort by; None comes last.
+        chosen: what lists filter by.
+        text: what the text filter looks through, in lower case.
+    """
+    lists = {key: [_plain(value) for value in values] for key, values in chosen.items()}
+    return {
+        "id": case_id, "section": section, "folded": folded, "keys": [*keys], **numbers, **lists, "text": _plain(text)
+    }  # fmt: skip
+
+
+def pack(rows: Iterable[Packed]) -> str:
+    """The rows, the most urgent first: deflated (zlib), base64; parts between NUL characters, which no page holds.
+
+    First the entries of all rows as JSON; then for each the HTML of the row and that of what is below it.
     """
     entries: list[dict[str, Any]] = []
     parts: list[str] = []
-    for section in model.sections:
-        for folded, rows in ((False, section.rows), (True, section.folded)):
-            for row in rows:
-                entries.append({"section": section.key, "folded": folded, **_entry(row)})
-                parts.append("" if row.anchor in static else draw.row(row))
-                parts.append("" if row.anchor in told else draw.below(row))
+    for row in rows:
+        entries.append(row.entry)
+        parts += [row.row, row.below]
     text = "\0".join([orjson.dumps(entries).decode(), *parts])
     return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
-
-
-def _entry(row: Row) -> dict[str, Any]:
-    own = row.verdict
-    return {
-        "id": own.case_id,
-        "keys": row.keys,
-        "rate": own.rate,
-        "p": own.p_adjusted,
-        "lost": row.lost,
-        "cost": own.cost_usd,
-        "tag": [_plain(tag) for tag in own.tags],
-        "signature": [_plain(own.signature)],
-        "owner": [_plain(own.owner)],
-        "text": _plain(row.search_text),
-    }
 
 
 def _plain(text: str) -> str:

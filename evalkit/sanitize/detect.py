@@ -15,7 +15,8 @@ from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from evalkit.sanitize.claim import Claim, Span
-from evalkit.sanitize.forms import by_hint, judged, looks_like_a_name
+from evalkit.sanitize.form_names import looks_like_a_name
+from evalkit.sanitize.forms import by_hint, judged
 from evalkit.sanitize.keywords import keywords_of
 from evalkit.sanitize.ner import Recogniser, recognised
 from evalkit.sanitize.policy import Kind, Policy, precedence
@@ -27,7 +28,7 @@ from evalkit.sanitize.ruleset import compiled
 from evalkit.sanitize.screen import worth_looking
 from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
-__all__ = ["ASK", "Claim", "Detector", "Hint", "Span", "child_scope"]
+__all__ = ["ASK", "PAIR", "Claim", "Detector", "Hint", "Span", "child_scope"]
 
 _SHORT = 64
 _PLAIN = re.compile(r"[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
@@ -49,7 +50,9 @@ _CONTEXT_KEYS = _NEUTRAL_KEYS | {"value"}
 """Keys whose values are a person's or not by what stands around them."""
 ASK: Literal["ask"] = "ask"
 """In place of a hint: it depends on the object."""
-Hint: TypeAlias = "Kind | Literal['ask'] | None"
+PAIR: Literal["pair"] = "pair"
+"""In place of a hint: key and value together may be a secret (see `Detector.is_secret_pair`)."""
+Hint: TypeAlias = "Kind | Literal['ask', 'pair'] | None"
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
 
@@ -90,7 +93,7 @@ class Detector:
         self._keywords = keywords_of(known.keywords, known.shortest) if known else keywords_of((), ())
 
     def hints(self, keys: tuple[str, ...], scope: str) -> tuple[Hint, ...]:
-        """What the keys of an object say by themselves, one by one; `ASK` where `hint` has to see the object."""
+        """What the keys of an object say by themselves, one by one; `ASK` and `PAIR` where it depends."""
         known = self._hints_of.get((keys, scope))
         if known is None:
             if len(self._hints_of) > 10_000:
@@ -103,11 +106,11 @@ class Detector:
         kind = self._key_hint(key)
         if kind is not None:
             return ASK if kind == "secret" else kind
-        if self._tells_secret(key):
+        # `name` and `id`: nobody's, and no means of payment, in an object that speaks of neither
+        depends = (scope == "payment" if key == "id" else person) if key in _NEUTRAL_KEYS else _depends(key)
+        if depends:
             return ASK
-        if key in _NEUTRAL_KEYS:  # nobody's, and no means of payment, in an object that speaks of neither
-            return ASK if (scope == "payment" if key == "id" else person) else None
-        return ASK if _depends(key) else None
+        return PAIR if self._tells_secret(key) else None
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
@@ -123,7 +126,7 @@ class Detector:
         kind = self._hints[key]
         if kind is None:
             kind = self._context_hint(key, node, scope) if _depends(key) else None
-            return kind or ("secret" if self._is_secret_pair(key, node.get(key)) else None)
+            return kind or ("secret" if self.is_secret_pair(key, node.get(key)) else None)
         if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
             return None  # a token of a model's output
         return kind
@@ -147,7 +150,7 @@ class Detector:
             found = None
         return None if found is None or self._policy.action(found) == "keep" else found
 
-    def _is_secret_pair(self, key: str, value: object) -> bool:
+    def is_secret_pair(self, key: str, value: object) -> bool:
         """Whether key and value together are what a rule of gitleaks looks for in ``KEY = "value"``."""
         if self._gitleaks is None or type(value) is not str or not 10 <= len(value) <= 300:
             return False

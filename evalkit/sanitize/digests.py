@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
-from evalkit.canonical import digest
+from evalkit.canonical import digest, exact_text, parse_exact
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.rules.hints import HINTS
 from evalkit.sanitize.rules.patterns import RULES
@@ -24,10 +25,15 @@ _RULES_VERSION = 3
 
 def rules_digest(policy: Policy) -> str:
     """Hex SHA-256 over a policy and the built-in rules: two traces with the same were sanitized alike."""
+    return _rules_digest(exact_text(policy.as_json()))
+
+
+@lru_cache(maxsize=16)
+def _rules_digest(policy: bytes) -> str:
     return digest(
         {
             "version": _RULES_VERSION,
-            "policy": policy.as_json(),
+            "policy": parse_exact(policy),
             "patterns": [[rule.name, rule.kind, rule.pattern] for rule in RULES],
             "gitleaks": gitleaks_rules().sha256,
             "hints": {str(kind): list(keys) for kind, keys in HINTS.items()},

@@ -10,7 +10,7 @@ from typing import Any
 from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.derived import named_by
-from evalkit.sanitize.detect import ASK, Detector, child_scope
+from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.origins import Origins
@@ -163,7 +163,7 @@ class Harvester:
             self._read_keys.add(keys)
         names = 0
         for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys, scope), strict=True):
-            hint = self._detector.hint(key, node, scope) if plain_hint == ASK else plain_hint
+            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
             names += hint == "name"
             kind = type(item)
             if kind is str:

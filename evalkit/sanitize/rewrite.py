@@ -11,7 +11,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.detect import ASK, Detector, child_scope
+from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
@@ -48,8 +48,8 @@ class Rewriter:
         self._labels: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._keys: dict[tuple[str, ...], tuple[tuple[str, ...], frozenset[Entity]]] = {}
         self._clean: set[str] = set()
-        self._clean_values: set[bytes] = set()
-        self._silent: dict[tuple[tuple[str, ...], str], bool] = {}
+        self._values: dict[bytes | None, Json] = {}
+        self._pairs: dict[tuple[tuple[str, ...], str], tuple[str, ...] | None] = {}
         self._found: set[Entity] | None = None
         self._memo: dict[tuple[int, Kind | None, str], tuple[Any, Json]] | None = None
         self._lists: Prefixes[list[Json]] = Prefixes()
@@ -62,8 +62,8 @@ class Rewriter:
         self._labels.clear()
         self._keys.clear()
         self._clean.clear()
-        self._clean_values.clear()
-        self._silent.clear()
+        self._values.clear()
+        self._pairs.clear()
 
     def expect(self, texts: Iterable[str]) -> None:
         """Look through many texts at once, so that those in which nothing is known needn't be looked at one by one."""
@@ -75,6 +75,7 @@ class Rewriter:
         """Gather what is replaced meanwhile. Objects that values share are rewritten once and stay shared."""
         self._bound()
         self._found, self._memo, self._lists = set(), {}, Prefixes()
+        self._values.clear()
         try:
             yield self._found
         finally:
@@ -117,8 +118,9 @@ class Rewriter:
         if self._memo is None:
             self._bound()
         made = self._node(node, None, "", 0)
-        if again and made is node and (key := content_key(node)) is not None:
-            self._clean_values.add(key)
+        key = content_key(node) if again else None
+        if key is not None:
+            self._values[key] = made
         return made
 
     def _bound(self) -> None:
@@ -157,8 +159,11 @@ class Rewriter:
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
         keys = tuple(node)
-        if self._is_silent(keys, scope) and self._are_clean(node.values()):
-            return node
+        pairs = self._pairs_of(keys, scope)
+        if pairs is not None and self._are_clean(node.values()):
+            secret = self._detector.is_secret_pair
+            if not pairs or not any(secret(key, node[key]) for key in pairs):
+                return node
         made: dict[str, Json] = {}
         labels = self._labelled(keys)
         last_four, clean = self._lexicon.last_four, self._clean
@@ -166,7 +171,7 @@ class Rewriter:
         for key, label, item, plain_hint in zip(
             keys, labels, node.values(), self._detector.hints(keys, scope), strict=True
         ):
-            hint = self._detector.hint(key, node, scope) if plain_hint == ASK else plain_hint
+            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
             kind = type(item)
             if kind is str:
                 form = last_four(key, item) if hint is None and len(item) == 4 else None
@@ -188,13 +193,17 @@ class Rewriter:
             raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
         return node if same else made
 
-    def _is_silent(self, keys: tuple[str, ...], scope: str) -> bool:
-        """Whether the keys of an object stay as they are, and say nothing of their values."""
-        silent = self._silent.get((keys, scope))
-        if silent is None:
-            hinted = any(self._detector.hints(keys, scope))
-            silent = self._silent[keys, scope] = not hinted and self._labelled(keys) == keys
-        return silent
+    def _pairs_of(self, keys: tuple[str, ...], scope: str) -> tuple[str, ...] | None:
+        """The keys of an object that may make a secret of their values.
+
+        None where its keys don't stay as they are, or say more of their values.
+        """
+        if (keys, scope) not in self._pairs:
+            hints = self._detector.hints(keys, scope)
+            silent = all(hint is None or hint == PAIR for hint in hints) and self._labelled(keys) == keys
+            pairs = tuple(key for key, hint in zip(keys, hints, strict=True) if hint)
+            self._pairs[keys, scope] = pairs if silent else None
+        return self._pairs[keys, scope]
 
     def _are_clean(self, values: Iterable[Any]) -> bool:
         """Whether values that nothing is said of stay as they are; none of them is an object or a list."""
@@ -311,11 +320,13 @@ class Rewriter:
         return text
 
     def _nested(self, text: str, nested: Any) -> str:
-        if content_key(nested) in self._clean_values:
-            return text
+        key = content_key(nested)
         memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share
         try:
-            clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)
+            if key in self._values:
+                clean = self._values[key]  # what is in it was told when it was rewritten
+            else:
+                clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)
             unchanged = clean is nested or clean == nested
             return text if unchanged else serialize_like(clean, nested, text)
         except ValueError:  # an infinity: such a text is not taken apart

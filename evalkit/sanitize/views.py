@@ -106,7 +106,8 @@ def views_together(texts: Iterable[str], budget: Budget, where: str = "") -> Ite
 
 def readings(texts: Sequence[str]) -> list[str]:
     """How some texts read otherwise as they stand: in plain letters, with plus signs for spaces, digits together."""
-    found = [_plain(text) for text in texts if not text.isascii() or "\0" in text]
+    found = [text.replace('\\"', '"') for text in texts if "\\" in text and _quotes_only(text)]
+    found += [_plain(text) for text in (*texts, *found) if not text.isascii() or "\0" in text]
     found += [text.replace("+", " ") for text in (*texts, *found) if "+" in text]
     if _may(_MAYBE_DIGITS, _utf_8(BETWEEN.join((*texts, *found)))):
         found += [_DIGITS.sub(_joined, text) for text in (*texts, *found) if _may(_MAYBE_DIGITS, _utf_8(text))]
@@ -116,7 +117,7 @@ def readings(texts: Sequence[str]) -> list[str]:
 def _decoded(texts: list[str], joined: str, data: bytes, found: Level, budget: Budget, where: str) -> Iterator[str]:
     """What some texts spell, given them as one text and as one in UTF-8, and what their base64 and hex hold."""
     if "\\" in joined:
-        yield from (_unescaped(text) for text in texts if "\\" in text)
+        yield from (_unescaped(text) for text in texts if "\\" in text and not _quotes_only(text))
     if _may(_SPELLED, data):
         for text in texts:
             if _may(_SPELLED, _utf_8(text)):
@@ -157,6 +158,11 @@ def _runs(data: bytes) -> set[bytes]:
     runs = {run for run in set(data.translate(_ALL_ELSE_BLANK).split(b" ")) if len(run) >= _SHORTEST_RUN}
     broken = {run for run in runs if b"\n" in run or b"\r" in run}
     return (runs - broken).union(*map(_RUN.findall, broken))
+
+
+def _quotes_only(text: str) -> bool:
+    """Whether all that is escaped in a text are quotation marks, which no code goes on over: there is none behind."""
+    return text.count("\\") == text.count('\\"')
 
 
 def _unescaped(text: str) -> str:

@@ -8,6 +8,7 @@ binomials afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +35,11 @@ def first_entries(sizes: Sizes, regions: Sequence[NDArray[np.bool_]]) -> list[Fl
     outside = np.ones((sizes[0][0] + 1, sizes[0][1] + 1))
     before = sizes[0]
     for runs, region in zip(sizes, regions, strict=True):
-        reached = _earlier(before[0], runs[0]) @ outside @ _earlier(before[1], runs[1]).T
+        reached = outside
+        if before[0] != runs[0]:  # a baseline that exists doesn't grow
+            reached = _earlier(before[0], runs[0]) @ reached
+        if before[1] != runs[1]:
+            reached = reached @ _earlier(before[1], runs[1]).T
         entries.append(np.where(region, reached, 0.0))
         outside, before = np.where(region, 0.0, reached), runs
     return entries
@@ -44,14 +49,19 @@ def probability(sizes: Sizes, shares: Sequence[Floats], rates1: Floats, rates2: 
     """The probability of what makes up these shares of the ways to each table, over all looks, per pair of rates."""
     total = np.zeros(len(rates1))
     for (n1, n2), share in zip(sizes, shares, strict=True):
-        total += np.einsum("pi,pi->p", binomial_pmf(n1, rates1) @ share, binomial_pmf(n2, rates2))
+        total += np.einsum("pi,pi->p", _mass(n1, rates1.tobytes()) @ share, _mass(n2, rates2.tobytes()))
     return total
 
 
+@lru_cache(maxsize=128)
+def _mass(n: int, rates: bytes) -> Floats:
+    """`binomial_pmf`, once for the many regions that are tried at the same rates."""
+    return binomial_pmf(n, np.frombuffer(rates))
+
+
+@lru_cache(maxsize=256)
 def _earlier(before: int, now: int) -> Floats:
     """P(j passes in the first `before` runs, given x in all `now`); row x, column j."""
-    if before == now:
-        return np.eye(now + 1)
     x, j = np.arange(now + 1)[:, None], np.arange(before + 1)
     possible = (j <= x) & (x - j <= now - before)
     later = np.where(possible, x - j, 0)

@@ -34,7 +34,7 @@ ComparisonStep = Literal["PASS", "FAIL", "WITHIN_MARGIN", "RUN_ON"]
 
 _POINTS = 257
 _HALVINGS = 14
-_MOST_RUNS = 200
+_MOST_RUNS = 1000
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,8 +89,11 @@ _LINE_SCHEMA = pa.schema(
     ]
 )
 _SCHEMAS = {SAMPLES_NAME: _SAMPLE_SCHEMA, ATTEMPTS_NAME: _SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
+_TEXTS = ("case_id", "outcome", "reason", "trace")
+_SHARED = {*_TEXTS, "checks"}
 _CHUNK_BYTES = 16_000_000
 _LINE_ROWS = 500
+_READ_ROWS = 5_000
 
 
 def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
@@ -196,18 +199,24 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
 
 
 def _read_rows(path: Path) -> list[Sample]:
+    """All samples of a table, some at a time: as Arrow's columns and plain lists they take several times the memory."""
+    found: list[Sample] = []
     try:
-        return _samples_of(_read(path))
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_READ_ROWS, use_threads=False):
+                found += _samples_of(pa.Table.from_batches([batch]), first=len(found))
+        return found
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
 
 
-def _samples_of(table: pa.Table) -> list[Sample]:
-    columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name != "checks"}
+def _samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
+    columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name not in _SHARED}
+    columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
     columns["checks"] = _checks_of(table.column("checks").combine_chunks())
     columns["misses"] = [tuple(misses) for misses in columns["misses"]]
     columns["served"] = [_served(served) for served in columns["served"]]
-    columns["order"] = list(range(table.num_rows))
+    columns["order"] = list(range(first, first + table.num_rows))
     names = (*_SAMPLE_SCHEMA.names, "order")
     return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
 
@@ -233,14 +242,34 @@ def _served(body: dict[str, Any] | None) -> Served | None:
 
 
 def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:
-    """The checks of each sample: fields taken column by column, which is many times faster than row by row."""
+    """The checks of each sample: fields taken column by column, which is many times faster than row by row.
+
+    Equal results are one object: samples of a case mostly have the same.
+    """
     flat = column.flatten()
     fields = [flat.field(name).to_pylist() for name in ("check", "gating", "passed", "reason")]
     steps = [tuple(one) for one in flat.field("steps").to_pylist()]
-    checks = [SampleCheck(*values) for values in zip(*fields, steps, strict=True)]
+    known: dict[tuple[Any, ...], SampleCheck] = {}
+    checks: list[SampleCheck] = []
+    for values in zip(*fields, steps, strict=True):
+        check = known.get(values)
+        if check is None:
+            check = known[values] = SampleCheck(*values)
+        checks.append(check)
     ends = column.offsets.to_pylist()
     first = ends[0]
-    return [tuple(checks[start - first : end - first]) for start, end in itertools.pairwise(ends)]
+    of_sample: dict[tuple[int, ...], tuple[SampleCheck, ...]] = {}
+    found: list[tuple[SampleCheck, ...]] = []
+    for start, end in itertools.pairwise(ends):
+        part = checks[start - first : end - first]
+        found.append(of_sample.setdefault(tuple(map(id, part)), tuple(part)))
+    return found
+
+
+def _texts_of(column: pa.ChunkedArray) -> list[Any]:
+    """A column's values, equal ones as one object."""
+    known: dict[Any, Any] = {}
+    return [known.setdefault(value, value) for value in column.to_pylist()]
 
 
 def _chunks(journal: Path) -> Iterator[bytes]:

@@ -53,6 +53,8 @@ class Repeats:
         Raises:
             InputError: `value` is no JSON.
         """
+        if not _repeats(value):
+            return hashlib.sha256(before + self._write(value) + after).hexdigest()
         rest = iter((before, *self._parts(value), after))
         head = b""
         for part in rest:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InBatches"]
 
-_LONGER = 1.3  # as `stats.sprt` truncates
+_LONGER, _LONGEST = 1.3, 3000  # as `stats.sprt` truncates
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,16 @@ class InBatches:
 
     @property
     def underpowered(self) -> str:
-        """Why so few samples may leave a case open, and how many do not; empty where they are enough."""
+        """Why so few samples may leave a case open, and how many do not; empty where they are enough.
+
+        Raises:
+            InputError: the rates are so close that thousands of samples were needed.
+        """
         n, _ = acceptance_plan(*self._asked)
         batch = self.policy.batch
         longest = int(max(_LONGER * n, batch * ceil(n / batch)) // batch) * batch
+        if longest > _LONGEST:
+            _ = self._stopping  # says so, before anything is run
         if self.cap is None or self.cap >= longest or (self.cap >= n and self.most == self._stopping.looks[-1]):
             return ""
         rates = f"{self.policy.p_good:.1%} from {self.policy.p_bad:.1%}"

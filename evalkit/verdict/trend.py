@@ -67,11 +67,15 @@ class Trend:
     cases: tuple[Shift, ...]
 
 
-def trend_of(nights: Sequence[Night]) -> Trend:
+def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend:
     """The trend of nights that are in order.
 
     Changes are looked for by `stats.change_point`, with random series from a fixed seed: the same history has the same
     trend. It takes independent samples for granted; a provider whose bad days come in bursts shows more changes.
+
+    Args:
+        most_cases: where the rates of more cases vary, changes of single cases are not looked for, which takes about a
+            millisecond for each.
     """
     every = list(nights)
     shared = set.intersection(*(set(night.cases) for night in every)) if every else set()
@@ -80,7 +84,7 @@ def trend_of(nights: Sequence[Night]) -> Trend:
         rates=tuple(_rate(night) for night in every),
         shared=len(shared),
         suite=_suite_shifts(every, shared),
-        cases=_case_shifts(every),
+        cases=_case_shifts(every, most_cases),
     )
 
 
@@ -119,12 +123,12 @@ def _suite_shifts(nights: Sequence[Night], shared: set[str]) -> tuple[Shift, ...
     return _shifts("", series, nights, None) if _varies(series) else ()
 
 
-def _case_shifts(nights: Sequence[Night]) -> tuple[Shift, ...]:
+def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]:
     """The changes of single cases, of which one in twenty is none."""
     ids = sorted(set().union(*(night.cases for night in nights))) if nights else []
     every = {case_id: [night.cases.get(case_id, (0, 0)) for night in nights] for case_id in ids}
     series = {case_id: counts for case_id, counts in every.items() if _varies(counts)}
-    if not series:
+    if not series or (most is not None and len(series) > most):
         return ()
     from evalkit.stats.change_point import change_p_many
     from evalkit.stats.multiplicity import benjamini_hochberg

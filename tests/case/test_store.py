@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -10,14 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from evalkit.canonical import exact_text
+from evalkit.canonical import Json, exact_text
+from evalkit.case.begun import BegunHashes
 from evalkit.case.header import header_json
 from evalkit.case.model import FIXTURE_OF, Case, LifeEvent
 from evalkit.case.rows import STEP_SCHEMA
 from evalkit.case.store import METADATA_KEY, case_digest, case_versions, find_case, read_case, write_case
 from evalkit.errors import InputError, IntegrityError
-from evalkit.trace.model import Trace
+from evalkit.trace.model import Step, Trace
 from tests.build import a_case, a_trace, sanitized, tool_step
 from tests.strategies import traces
 
@@ -162,3 +165,44 @@ def test_key_order_and_number_forms_are_kept(tmp_path: Path) -> None:
     back = read_case(write_case(case, tmp_path))
     assert exact_text(back.incident.steps[0].output) == exact_text(output)
     assert exact_text(back.incident.input) == b'{"q":1,"p":2.0}'
+
+
+def a_chat(turns: int = 30) -> Trace:
+    """Each request holds all messages before it."""
+    messages: list[Json] = [{"role": "user", "content": f"turn {n}: {'well ' * 60}"} for n in range(turns)]
+    return a_trace(
+        *(Step(n, "model", "chat", {"messages": messages[: n + 1]}, {"content": "ok"}) for n in range(turns))
+    )
+
+
+def test_a_rows_hash_is_what_the_documents_say(tmp_path: Path) -> None:
+    """SHA-256 over the hash before and the row as a JSON list, `input` in it by its own SHA-256."""
+    path = write_case(replace(a_case(), trace=sanitized(a_chat()), kept=(0,)), tmp_path)
+    before = ""
+    for row in pq.read_table(path).to_pylist():
+        times = {name: None if row[name] is None else row[name].value // 1000 for name in ("started_at", "ended_at")}
+        given = hashlib.sha256(row["input"].encode()).hexdigest()
+        values = [({**row, **times, "input": given})[name] for name in STEP_SCHEMA.names if name != "hash"]
+        assert row["hash"] == hashlib.sha256(before.encode() + exact_text(values)).hexdigest()
+        before = row["hash"]
+
+
+def test_a_word_changed_in_a_long_request_is_an_integrity_error(tmp_path: Path) -> None:
+    """In any of the requests that repeat it, though the others are as they were."""
+    path = write_case(replace(a_case(), trace=sanitized(a_chat()), kept=(0,)), tmp_path)
+    table = pq.read_table(path)
+    inputs = table.column("input").to_pylist()
+    for at in (12, 20, 29):
+        changed = [*inputs[:at], inputs[at].replace("turn 7", "turn 8"), *inputs[at + 1 :]]
+        column = STEP_SCHEMA.get_field_index("input")
+        pq.write_table(table.set_column(column, "input", pa.array(changed)), path, use_dictionary=False)
+        with pytest.raises(IntegrityError, match=f"row {at} was changed"):
+            read_case(path)
+
+
+@given(st.lists(st.lists(st.sampled_from(["a" * 3000, "b" * 1500, "é" * 2000, "x", "yz"]), max_size=8), max_size=8))
+def test_texts_that_begin_alike_have_the_usual_hashes(texts: list[list[str]]) -> None:
+    """What was read before is left out of the reading, not of the hash."""
+    hashes = BegunHashes()
+    for text in map("".join, texts):
+        assert hashes.sha256(text) == hashlib.sha256(text.encode()).hexdigest()

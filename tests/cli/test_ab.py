@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+import evalkit
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.store import read_case, write_case
 from evalkit.check.model import Check
+from evalkit.errors import ConfigError
 from evalkit.suite.results import read_samples
 from tests.cli.test_replay_modes import TARGET, case_id, server
 from tests.project import REPOSITORY, Outcome, Project
@@ -209,6 +211,16 @@ def test_an_interrupted_comparison_goes_on(project: Project) -> None:
     before = [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"]
     assert project.run("ab", "--resume", "r", *SERIAL).code == 0
     assert [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"] == before
+
+
+def test_python_has_the_same_comparison(project: Project) -> None:
+    """With the command's keys; what it gives is what the command writes."""
+    done = evalkit.ab(suite(project), b={"target": f"{AGENTS}:twice"}, workers=1)
+    assert done.verdict.better == "a"
+    assert done.folder is not None
+    assert json.loads((done.folder / "ab.json").read_bytes())["sentence"] == done.verdict.sentence
+    with pytest.raises(ConfigError, match="an arm has no 'colour'"):
+        evalkit.ab("suites/s.toml", {"colour": "red"})
 
 
 def test_two_runs_that_there_were_are_compared_without_a_call(project: Project) -> None:

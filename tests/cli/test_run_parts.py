@@ -13,7 +13,7 @@ from evalkit.suite.results import read_samples
 from tests.project import Project
 from tests.suite.runs import library
 
-SUITE = 'target = "tests.suite.agents:{target}"\nsamples = 2\n'
+SUITE = 'target = "tests.suite.agents:{target}"\nsamples = 2\nsequential = false\n'
 
 
 def cases_of(folder: str) -> list[str]:

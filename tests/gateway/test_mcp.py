@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from evalkit.case.model import Case
 from evalkit.check.model import Check
 from evalkit.playback.faults import Fault
+from evalkit.playback.gateway.gateway import Gateway
+from evalkit.playback.gateway.http_server import Request, Response
 from evalkit.trace.model import Trace
 from tests.build import a_case, a_trace, tool_step
 from tests.gateway.conversations import model_step
@@ -169,6 +172,38 @@ def test_a_client_of_a_later_revision_falls_back() -> None:
     with serving(shop_case()) as served:
         assert served.around is not None
         assert asyncio.run(asked(served.around.address.mcp)) == ORDER
+
+
+def test_the_real_client_gets_405_for_a_stream_of_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server says nothing by itself; the specification has it answer 405 then, and the client goes on.
+
+    It asks for a stream only where it was given a session, which the gateway does not do; here it is.
+    """
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamable_http_client
+
+    seen: list[tuple[str, int]] = []
+    answer = Gateway.answer
+
+    def noted(self: Gateway, request: Request) -> Response:
+        response = answer(self, request)
+        seen.append((request.method, response.status))
+        return replace(response, headers={**response.headers, "mcp-session-id": "s-1"})
+
+    monkeypatch.setattr(Gateway, "answer", noted)
+
+    async def asked(url: str) -> Any:
+        async with streamable_http_client(url) as (read, write, *_), ClientSession(read, write) as session:
+            await session.initialize()
+            while ("GET", 405) not in seen:  # which the client opens beside its requests
+                await asyncio.sleep(0.01)
+            return (await session.call_tool("lookup", {"order": 7})).model_dump(by_alias=True)["structuredContent"]
+
+    with serving(shop_case()) as served:
+        assert served.around is not None
+        assert asyncio.run(asyncio.wait_for(asked(served.around.address.mcp), 30)) == ORDER
+    assert served.done.status == "passed"
+    assert ("DELETE", 405) in seen
 
 
 def test_the_real_client_is_answered_as_it_was_recorded(shop_trace: Trace) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from evalkit.case.model import Case
 from evalkit.check.model import Check
+from evalkit.playback.miss_rules import parse_rule
 from evalkit.playback.overrides import Overrides
 from tests.build import a_case, a_trace
 from tests.capture.scripted_apis import message
@@ -271,3 +272,45 @@ def test_the_answer_is_told_or_the_last_text(project: Any) -> None:
         assert served.caller.ask("/output", {"done": True})[0] == 204
     assert served.done.trace.output == {"done": True}
     assert json.loads(served.done.text)["output"] == {"done": True}
+
+
+def test_the_models_are_those_of_the_recording() -> None:
+    """Some agents look for theirs before they ask it; both SDKs read the list, and one of them by its name."""
+    with serving(case_of("openai_chat")) as served, openai_client(served) as gpt, anthropic_client(served) as claude:
+        (name,) = [model.id for model in gpt.models.list()]
+        assert name == ASKED["openai_chat"]["model"]
+        assert [model.id for model in claude.models.list()] == [name]
+        assert gpt.models.retrieve(name).object == "model"
+        assert claude.models.retrieve(name).display_name == name
+        with pytest.raises(openai.NotFoundError, match="recorded no call of model 'other'"):
+            gpt.models.retrieve("other")
+        assert served.caller.ask("/v1/models", {})[0] == 405
+        assert chat(served, False) == "Hi there."
+    assert (served.done.status, served.done.counts.substituted) == ("passed", 1)
+
+
+def test_embeddings_are_a_miss_that_says_so() -> None:
+    """No recording holds them: the SDK raises at once, and the replay is missed, not failed."""
+    with (
+        serving(case_of("openai_chat")) as served,
+        openai_client(served) as client,
+        pytest.raises(openai.BadRequestError, match="embeddings are not recorded") as raised,
+    ):
+        client.embeddings.create(model="e-1", input="hello", encoding_format="float")
+    assert raised.value.code == "embeddings_not_recorded"
+    assert served.done.status == "missed"
+    assert "retrieval embeddings has no recorded answer" in served.done.reason
+
+
+def test_embeddings_may_be_stubbed_by_a_rule() -> None:
+    """A whole response, for an agent that goes on only with vectors; the sample is missed all the same."""
+    body = {"object": "list", "model": "e-1", "data": [{"object": "embedding", "index": 0, "embedding": [0.5, 1.0]}]}
+    rule = parse_rule(f"embeddings=stub:{json.dumps(body)}")
+    with serving(case_of("openai_chat"), on_miss=[rule]) as served, openai_client(served) as client:
+        found = client.embeddings.create(model="e-1", input="hello", encoding_format="float")
+        assert found.data[0].embedding == [0.5, 1.0]
+        assert served.caller.ask("/v1/embeddings", b"{")[0] == 400
+    assert served.done.status == "missed"
+    with serving(case_of("openai_chat"), on_miss=[parse_rule("embeddings=error")]) as served:
+        status, said = served.caller.ask("/v1/embeddings", {"model": "e-1", "input": "hello"})
+    assert (status, said["error"]["code"]) == (400, "embeddings_not_recorded")

@@ -26,6 +26,7 @@ def loaded_by(code: str) -> set[str]:
 def test_the_public_names_are_these() -> None:
     """A name is added or removed on purpose."""
     assert evalkit.__all__ == [
+        "ab",
         "action_hash",
         "approval",
         "compare",

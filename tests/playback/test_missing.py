@@ -287,7 +287,7 @@ def test_a_run_says_how_its_misses_were_answered(
         "run", cli_suite(project, suite), "--out", "reports/m", "--executor", executor, "-n", "2", *flags
     )
     assert done.code == 3, done.out + done.err
-    assert "INCONCLUSIVE refund-twice: no sample came to a result: call 1: tool lookup" in done.out
+    assert "INCONCLUSIVE refund-twice: 2 missed and 0 errored of 2 samples: call 1: tool lookup" in done.out
     found = read_samples(Path("reports/m"))["refund-twice"]
     assert {sample.outcome for sample in found} == {"missed"}
     assert found[0].misses[0].endswith(f"; answered by policy {policy}") is bool(policy)

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from evalkit.report.ab_page import render_ab_html
 from evalkit.report.html import render_html
 from tests.report.browser import NEEDS_CHROMIUM, accessibility, chromium, complaints, emulate, open_page
 from tests.report.build import background, blocked_run, large_run
+from tests.report.test_ab_page import verdict
 from tests.report.test_html import HOSTILE, full_of
 
 pytestmark = NEEDS_CHROMIUM
@@ -32,6 +34,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     blocked, large, hostile = blocked_run(), large_run(420, 4), full_of(HOSTILE + "x" * 1_000_000)
     blocked.background = background(blocked)
     folder = tmp_path_factory.mktemp("pages")
+    (folder / "ab.html").write_text(render_ab_html(verdict()), "utf-8")
     for name, parts in (("blocked", blocked), ("large", large), ("hostile", hostile)):
         (folder / f"{name}.html").write_text(render_html(parts.model()), "utf-8", errors="strict")
     return {path.stem: path for path in folder.iterdir()}
@@ -228,6 +231,19 @@ def test_the_important_part_is_read_without_script(browser: Any, pages: dict[str
     assert "Blocked: this release must not go" in source
     assert "case-00000" in source
     assert "more are drawn by the page's script" in source
+
+
+def test_the_page_of_two_arms(browser: Any, pages: dict[str, Path]) -> None:
+    """Its cases are filtered, sorted and linked to like a run's; nothing serious is found by axe."""
+    open_page(browser, pages["ab"], "#case=c1")
+    assert browser.find_element("id", "case=c1").is_displayed()
+    click(browser, "[data-chip=fail]")
+    assert rows(browser) == ["c0"]
+    click(browser, "[data-chip=fail]")
+    click(browser, "[data-sort=rate]")
+    assert [rows(browser)[0], rows(browser)[-2]] == ["c0", "c1"]
+    assert accessibility(browser) == []
+    assert complaints(browser) == []
 
 
 def test_hostile_content_does_nothing(browser: Any, pages: dict[str, Path]) -> None:

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.report.html import render_html, shown
+from evalkit.report.html import render_html
+from evalkit.report.page import shown
 from evalkit.suite.model import SampleCheck
 from evalkit.trace.model import Step, StepError, Trace
 from evalkit.verdict.model import Decision

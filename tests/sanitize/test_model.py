@@ -7,7 +7,9 @@ import pickle
 
 import pytest
 
+from evalkit.canonical import Json
 from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.digests import trace_digest
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -68,3 +70,18 @@ def test_the_hashes_tell_traces_apart() -> None:
     assert record == again
     assert record.raw_hash != other.raw_hash
     assert record.sanitized_hash != other.sanitized_hash
+
+
+def test_a_word_anywhere_in_a_chat_changes_both_hashes() -> None:
+    """In a request that goes on from another, in an answer, in the order of the steps."""
+    messages: list[Json] = [{"role": "user", "content": f"turn {n}"} for n in range(6)]
+
+    def chat(first: int, word: str, answer: str) -> Trace:
+        said: list[Json] = [*messages[:3], {"role": "user", "content": word}, *messages[4:]]
+        steps = [Step(n, "model", "chat", {"messages": said[: n + 1]}, {"content": answer}) for n in range(6)]
+        return dataclasses.replace(TRACE, steps=(*steps[first:], *steps[:first]))
+
+    traces = [chat(0, "one", "yes"), chat(0, "two", "yes"), chat(0, "one", "no"), chat(1, "one", "yes")]
+    records = [Sanitizer(Policy(), b"k" * 32).sanitize([trace])[0].record for trace in traces]
+    assert len({record.raw_hash for record in records}) == len({record.sanitized_hash for record in records}) == 4
+    assert trace_digest(traces[0]) == records[0].sanitized_hash

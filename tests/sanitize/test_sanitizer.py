@@ -214,3 +214,34 @@ def test_what_is_no_json_is_refused(value: Any) -> None:
 def test_hostile_values_pass_through(value: Any) -> None:
     """Bombs of nesting, numbers and escapes come out unchanged, without an error."""
     assert clean(value) == value
+
+
+def test_a_result_that_comes_back_as_json_meets_in_the_same_surrogates() -> None:
+    """A tool's result is replaced in the next request's text as in the step, counted once, and of every trace."""
+
+    def trace(name: str) -> Trace:
+        result: Any = {"customer": {"email": "mia@acme.com"}, "items": [{"id": 1, "name": "a lamp"}], "zip": "97205"}
+        told: Any = [{"role": "tool", "content": json.dumps(result, indent=2)}]
+        return Trace(
+            name, "a", "evalkit", (Step(0, "tool", "find", {}, result), Step(1, "model", "m", {"messages": told}, {}))
+        )
+
+    first, second = Sanitizer(Policy(), KEY).sanitize([trace("one"), trace("two")])
+    for made in (first, second):
+        found, asked = made.trace.steps[0].output, json.dumps(made.trace.steps[1].input)
+        assert json.loads(json.loads(asked)["messages"][0]["content"]) == found
+        assert "mia@acme" not in json.dumps(found) + asked
+        assert "97205" not in json.dumps(found) + asked
+    assert first.record.counts == second.record.counts == {"email": 1, "postcode": 1}
+
+
+@pytest.mark.parametrize("key", ["auth_value", "task_code"])
+def test_a_key_and_its_value_are_looked_at_together_in_every_row(key: str) -> None:
+    """Where the rows of a list say nothing else, and only one of them holds a secret."""
+    rows: Any = [{"sku": f"SKU{n}", key: f"part {n}"} for n in range(8)]
+    rows[5] = {"sku": "SKU5", "auth_value": "A8f3kLm29QxT7vZ1"}
+    rows.append({"sku": "SKU9", "auth_value": "A8f3kLm29QxT7vZ1"})
+    step = Step(0, "tool", "list", {}, {"rows": rows})
+    made = Sanitizer(Policy(), KEY).sanitize([Trace("t", "a", "evalkit", (step,))])[0].trace.steps[0].output
+    assert "A8f3kLm29QxT7vZ1" not in json.dumps(made)
+    assert made["rows"][:5] == rows[:5]  # type: ignore[index, call-overload]

@@ -159,3 +159,28 @@ def test_an_encoded_original_is_found_over_the_seam(encoding: str) -> None:
     for known in (len(text) - 3, len(text) - 12, len(text) - 40):
         with pytest.raises(SanitizationFailed):
             verify_text(text, HARVESTED, known=known)
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        "f" + EMAIL.encode().hex(),
+        base64.b64encode(bytes(range(128, 200)) + EMAIL.encode() + bytes(range(200, 250))).decode(),
+        base64.b64encode(SECRET.encode()[:8]).decode().rstrip("="),
+        EMAIL.replace("@", "\\u0040").replace("/", "+"),
+        json.dumps(json.dumps({"to": EMAIL})),
+    ],
+)
+def test_a_text_among_many_is_decoded(packed: str) -> None:
+    """Hex behind another digit, base64 of what is mostly no text, the shortest base64: the message says which text."""
+    harvested = Harvested([(EMAIL, "email"), (SECRET[:8], "secret")])
+    with pytest.raises(SanitizationFailed, match="text 40") as caught:
+        verify_strings([f"clean {n}" for n in range(40)] + [f"see {packed} there"], harvested)
+    assert EMAIL not in str(caught.value)
+
+
+def test_two_texts_are_not_read_as_one() -> None:
+    """What only their meeting spells is no find, whatever the encoding."""
+    for whole in (EMAIL, EMAIL.encode().hex(), base64.b64encode(EMAIL.encode()).decode(), quote(EMAIL, safe="")):
+        for at in range(1, len(whole) - 1):
+            verify_strings([whole[:at], whole[at:]], Harvested([(EMAIL, "email")]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from typing import Any
@@ -89,6 +90,17 @@ def slow(order: int) -> dict[str, Any]:
     """Takes a moment, so that a kill finds it at work."""
     time.sleep(0.03)
     return once(order)
+
+
+def never_alike(order: int) -> dict[str, Any]:
+    """Healthy, and says something else in each replay."""
+    return {**once(order), "drawn": random.random()}
+
+
+def unsteady(order: int) -> dict[str, Any]:
+    """The incident again in a quarter of the replays; which, follows from the frozen world's randomness."""
+    drawn = random.random()
+    return {**(once(order) if drawn < 0.75 else twice(order)), "drawn": drawn}
 
 
 def raises_on_13(order: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
 from evalkit.errors import InputError
 from evalkit.suite.model import Sample
@@ -15,7 +16,7 @@ from evalkit.verdict.baseline import BaselineInfo, checks_digest, make_baseline,
 
 INFO = BaselineInfo("run-1", "release", "ann", "the first healthy night", "2026-11-29T00:00:00Z")
 CHECK = Check("called", {"name": "refund"})
-CASE = CaseRef("/p", "c", 3, "d", "permanent", "t", "s", "", (), check_bodies=(check_json(CHECK),))
+CASE = CaseRef("/p", "c", 3, "d", "permanent", "t", "s", "", (), check_text=exact_text([check_json(CHECK)]).decode())
 SAMPLES = {"c": [Sample("c", 3, 0, "passed", cost_usd=0.5), Sample("c", 3, 1, "failed"), Sample("c", 3, 2, "missed")]}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
 from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
 from evalkit.suite.select import CaseRef
@@ -19,7 +20,9 @@ CHECK = Check("called", {"name": "refund", "max": 1})
 
 def ref(case_id: str = "c", state: str = "permanent") -> CaseRef:
     """A case's reference."""
-    return CaseRef("/p", case_id, 1, "digest", state, "title", "SIG", "", (), check_bodies=(check_json(CHECK),))
+    return CaseRef(
+        "/p", case_id, 1, "digest", state, "title", "SIG", "", (), check_text=exact_text([check_json(CHECK)]).decode()
+    )
 
 
 def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
 from evalkit.suite.model import Across, BaselineRules, Policy, PolicyKind, Sample, Served
 from evalkit.suite.select import CaseRef
@@ -15,7 +16,7 @@ from evalkit.verdict.staleness import differences_of_facts, fresh_part, stale_ca
 from tests.verdict.planned import plans_of
 
 CHECK = check_json(Check("called", {"name": "refund"}))
-CASE = CaseRef("/p", "c", 3, "d", "permanent", "t", "s", "", (), check_bodies=(CHECK,), replayed="r")
+CASE = CaseRef("/p", "c", 3, "d", "permanent", "t", "s", "", (), check_text=exact_text([CHECK]).decode(), replayed="r")
 INFO = BaselineInfo("run-1", "s", "ann", "why", "2026-02-02T00:00:00Z", measured_at="2026-02-01T00:00:00Z")
 SERVED = Served(("m",), ("fp_1", "fp_2"), ("p1",), ("t1",))
 NOW = "2026-03-01T00:00:00Z"
@@ -39,7 +40,7 @@ def why(
 @pytest.mark.parametrize(
     ("case", "served", "told"),
     [
-        (replace(CASE, version=4, check_bodies=()), SERVED, "version 4 has other gating checks than version 3"),
+        (replace(CASE, version=4, check_text="[]"), SERVED, "version 4 has other gating checks than version 3"),
         (replace(CASE, version=4, replayed="x"), SERVED, "version 4 replays another recording than version 3"),
         (CASE, replace(SERVED, models=("n",)), "m answered then, n now"),
         (CASE, replace(SERVED, models=("m", "n")), "m answered then, m, n now"),

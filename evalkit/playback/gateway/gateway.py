@@ -19,6 +19,7 @@ from evalkit.playback.gateway.http_server import Request, Response, json_respons
 from evalkit.playback.gateway.mcp_server import McpServer
 from evalkit.playback.gateway.model_calls import ModelCalls, api_error
 from evalkit.playback.gateway.self_run import SelfRun
+from evalkit.playback.gateway.side_requests import SideRequests
 from evalkit.playback.known_tools import KnownTools
 from evalkit.trace.model import Trace
 from evalkit.wire.body import dump_json
@@ -27,7 +28,7 @@ from evalkit.wire.registry import find_wire
 
 __all__ = ["Gateway"]
 
-_SERVED = "serves POST /v1/chat/completions, /v1/responses, /v1/messages and /mcp"
+_SERVED = "serves POST /v1/chat/completions, /v1/responses, /v1/messages and /mcp, and GET /v1/models"
 
 
 class Gateway:
@@ -57,6 +58,7 @@ class Gateway:
         self._self_run = SelfRun()
         tools = KnownTools(incident)
         self._model = ModelCalls(session, endpoint, tools, lock, self._self_run)
+        self._side = SideRequests(session, incident, lock)
         self._tools = McpServer(session, incident, tools, lock, self._self_run.served)
         self._give_up = give_up
         self._missed = missed
@@ -132,11 +134,15 @@ class Gateway:
         request = replace(request, path=path)
         if path == "/mcp":
             return self._mcp(request)
+        aside = self._side.serves(path)
+        if aside is not None:
+            method, answer = aside
+            return answer(request) if request.method == method else _other_method(request, method)
         wire = find_wire("POST", path)
         if wire is None and path != "/output":
             return json_response(404, _error(f"there is no {path[:200]!r}; the gateway {_SERVED}"))
         if request.method != "POST":
-            return json_response(405, _error(f"{path} takes POST, got {request.method}"), allow="POST")
+            return _other_method(request, "POST")
         if wire is None:
             return self._told(request)
         try:
@@ -167,6 +173,10 @@ class Gateway:
         except ValueError as error:
             return json_response(400, _error(f"the agent's answer is told as JSON: {error}"))
         return Response(204)
+
+
+def _other_method(request: Request, method: str) -> Response:
+    return json_response(405, _error(f"{request.path} takes {method}, got {request.method}"), allow=method)
 
 
 def _error(message: str) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.capture.plain import plain
+from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 
 __all__ = ["PythonTarget", "load_function"]
@@ -30,13 +30,14 @@ class PythonTarget:
     def __init__(self, reference: str | Callable[..., Any]) -> None:
         self._function = load_function(reference) if isinstance(reference, str) else reference
         self._parameters = inspect.signature(self._function).parameters
+        self._required = {name for name, p in self._parameters.items() if p.default is p.empty and p.kind in _BY_NAME}
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(self._function))
 
     def run(self, given: Json) -> Json:
         """Calls the function; its result as plain JSON."""
         args, kwargs = self._arguments(given)
         result = self._function(*args, **kwargs)
-        if self._is_async or inspect.isawaitable(result):
+        if self._is_async or (type(result) not in _NEVER_AWAITED and inspect.isawaitable(result)):
             import asyncio  # takes 20 ms to load, which agents without it need not wait for
 
             result = asyncio.run(_awaited(result))
@@ -45,14 +46,13 @@ class PythonTarget:
     def _arguments(self, given: Json) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if not self._parameters:
             return (), {}
-        if isinstance(given, dict):
-            names = set(self._parameters)
-            required = {name for name, p in self._parameters.items() if p.default is p.empty and p.kind in _BY_NAME}
-            if given and set(given) <= names and required <= set(given):
-                return (), dict(given)
+        named = isinstance(given, dict) and bool(given) and given.keys() <= self._parameters.keys()
+        if isinstance(given, dict) and named and self._required <= given.keys():
+            return (), dict(given)
         return (given,), {}
 
 
+_NEVER_AWAITED = AS_THEY_ARE | {dict, list}
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 

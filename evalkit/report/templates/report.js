@@ -105,17 +105,8 @@
       && words.every((word) => entry.text.includes(word));
   };
 
-  const last = 2;
-  const values = {
-    id: (entry) => entry.id,
-    rate: (entry) => entry.rate ?? last,
-    p: (entry) => entry.p ?? last,
-    lost: (entry) => -entry.lost,
-    cost: (entry) => -entry.cost,
-  };
-
   const sorted = (found) => {
-    const value = values[order];
+    const value = (entry) => entry[order] ?? Infinity;
     const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0) * (down ? -1 : 1);
     return found.map((entry) => [value(entry), entry]).sort(([a], [b]) => compare(a, b)).map(([, entry]) => entry);
   };

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from evalkit.sanitize.rules.numbers import NUMBER_RULES
 from evalkit.sanitize.rules.rule import Rule
-from evalkit.sanitize.rules.said import SAID_RULES
+from evalkit.sanitize.rules.said_names import NAME_RULES
+from evalkit.sanitize.rules.said_numbers import SAID_NUMBER_RULES
+from evalkit.sanitize.rules.said_places import PLACE_RULES
 from evalkit.sanitize.rules.secrets import SECRET_RULES
 
 __all__ = ["RULES", "Rule"]
 
-RULES: tuple[Rule, ...] = (*SECRET_RULES, *NUMBER_RULES, *SAID_RULES)
+RULES: tuple[Rule, ...] = (*SECRET_RULES, *NUMBER_RULES, *NAME_RULES, *PLACE_RULES, *SAID_NUMBER_RULES)

@@ -1,0 +1,117 @@
+"""What all pages are made with: one HTML file without network, whose content can neither run nor style anything.
+
+Three walls stand between a trace's text and the reader: Jinja2's autoescape; `finalize`, which cuts every expression
+and turns its control, bidi and invisible characters into visible escapes; and a content security policy that allows
+only the page's own script and style, by digest.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
+from evalkit.report.picture import TRACK
+from evalkit.report.text import MAX_TEXT, cut
+from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
+from evalkit.trace.visible import visible
+
+__all__ = ["Rows", "render_page", "shown"]
+
+_UNUSUAL = re.compile(r"[^\x20-\x7e]")
+
+
+def render_page(template: str, *, packed: str, **content: Any) -> str:
+    """The whole file's text.
+
+    Args:
+        packed: see `packed.pack`.
+    """
+    style, script = _asset("report.css"), _asset("report.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return _environment().get_template(template).render(
+        policy=policy,
+        style=Markup(style),  # our own files, no part of any trace
+        script=Markup(script),
+        packed=Markup(packed),
+        **content,
+    )  # fmt: skip
+
+
+class Rows:
+    """Rows as a page itself writes them, for what is drawn on demand: macros ``row`` and ``below`` of a template."""
+
+    def __init__(self, template: str) -> None:
+        module: Any = _environment().get_template(template).module
+        self._row, self._below = module.row, module.below
+
+    def row(self, row: Any) -> str:
+        """The row, with an empty place for what is below it."""
+        return str(self._row(row, False))
+
+    def below(self, row: Any) -> str:
+        """What is below it."""
+        return str(self._below(row))
+
+
+def shown(text: str) -> Markup:
+    """A trace's text as HTML: cut, escaped, and each hidden character as a marked code such as ``U+202E``.
+
+    For element content; in attributes `visible` text is written by `finalize`.
+    """
+    text = cut(text, MAX_TEXT)
+    if visible(text) == text:
+        return escape(text)
+    return Markup(_UNUSUAL.sub(_marked, str(escape(text))))
+
+
+def _marked(match: re.Match[str]) -> str:
+    character = match[0]
+    if visible(character) == character:
+        return character
+    return f'<span class="u">{_CODES.get(character) or f"U+{ord(character):04X}"}</span>'
+
+
+_CODES = {"\n": "⏎", "\t": "⇥"}
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("evalkit.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_final,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["shown"] = shown
+    environment.globals |= {
+        "track": TRACK,
+        "trend_size": (TREND_WIDTH, TREND_HEIGHT),
+        "chart": (CHART_WIDTH, CHART_HEIGHT),
+    }
+    return environment
+
+
+def _final(value: object) -> object:
+    return visible(cut(value, MAX_TEXT)) if type(value) is str else value
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("evalkit.report").joinpath("templates", name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,111 @@
+"""Whether words are somebody's name or address after all."""
+
+from __future__ import annotations
+
+import re
+
+from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.normal import has_cjk, is_cjk, name_words
+from evalkit.sanitize.ranges import is_name_surrogate
+from evalkit.sanitize.rules.given import NO_FAMILY, PLACE_WORDS, THING_WORDS
+from evalkit.sanitize.rules.said_names import PLAIN_SURNAMES
+from evalkit.sanitize.rules.words import COMMON, GENERIC, NAME_FRAMES, NO_NAMES, PLACEHOLDERS, TITLES
+
+__all__ = ["claim_of_address", "claim_of_name", "judge_address", "judge_name", "judge_name_of_two", "looks_like_a_name"]
+
+_MOST_WORDS = 4
+_NAME_LIKE = re.compile(r"[^\W\d_][\w\s.'’,·-]{0,79}")
+_FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
+_FULL_NAME_ZH = re.compile(rf"(?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}")
+_NO_PART = NO_FAMILY | NO_NAMES | GENERIC | PLACEHOLDERS | TITLES
+_IN_PLACE = re.compile(rf"(?:^|[^A-Za-z])(?:{'|'.join(map(re.escape, PLACE_WORDS))})[ -]$")
+_THINGS = tuple(f" {word}" for word in THING_WORDS)
+
+
+def judge_name(rule: str, value: str, before: str, after: str) -> Claim | None:
+    """The name without the words behind it that start a sentence or are none (`Dear Mia Please`)."""
+    if rule == "name_titled_zh":
+        if (
+            is_cjk(before[-1:] or " ")
+            and before[-1] not in "请叫给是和与及找问对向替为由让、，。：的"
+            and len(value) > 2
+        ):
+            return None
+        return claim_of_name(value) if len(value) > 1 and value not in COMMON else None
+    if is_cjk(value[0]):
+        return None if value in NO_NAMES or value in COMMON else claim_of_name(value)
+    kept: list[str] = []
+    for word in value.split(" "):
+        if is_name_surrogate(word):
+            return None
+        if word.lower().rstrip(".'’") in NO_NAMES or (not kept and not word[0].isupper()):
+            break
+        kept.append(word)
+    del kept[_MOST_WORDS:]
+    while kept and not kept[-1][0].isupper():
+        kept.pop()
+    name = re.sub(r"['’]s$", "", " ".join(kept)).rstrip("'’-.")
+    if " " not in name and (rule == "name_introduced" or not _is_telling(name, before)):
+        return None
+    return claim_of_name(name) if len(name) > 1 else None
+
+
+def judge_name_of_two(rule: str, value: str, before: str, after: str) -> Claim | None:
+    """Two or three words of which none is a usual one behind a word for a person, and not all are common words."""
+    if rule == "name_given" and (_IN_PLACE.search(before) or after.lower().startswith(_THINGS)):
+        return None
+    words = value.split(" ")
+    low = [word.lower().strip(".'’-") for word in words]
+    if rule == "name_before_contact" or len(words) > 2:
+        while words and (low[-1] in _NO_PART or not words[-1][:1].isupper()):
+            words.pop()
+            low.pop()
+    if len(words) < 2 or any(word in _NO_PART or is_name_surrogate(word) for word in low):
+        return None
+    if (
+        words[0] in PLACE_WORDS
+        or all(word in COMMON for word in low)
+        or any(word.isupper() and len(word) > 3 for word in words)
+    ):
+        return None
+    name = re.sub(r"['’]s$", "", " ".join(words)).rstrip("'’-.")
+    return claim_of_name(name)
+
+
+def looks_like_a_name(value: str) -> bool:
+    """Whether a whole text is two or three capitalised words, or a Chinese family name and one or two characters."""
+    if _FULL_NAME_ZH.fullmatch(value):
+        return value not in NO_NAMES and value not in COMMON
+    return _FULL_NAME.fullmatch(value) is not None and judge_name_of_two("", value, "", "") is not None
+
+
+def _is_telling(word: str, before: str) -> bool:
+    """Whether a single name can be looked for: it is no common word, or stands where such a one is looked for too."""
+    return before.endswith(NAME_FRAMES) or (len(word) > 2 and word.lower() not in COMMON)
+
+
+def claim_of_name(value: str) -> Claim | None:
+    """The claim for a whole name; None when it is none."""
+    if not _NAME_LIKE.fullmatch(value) or any(char.isdigit() for char in value) or "_" in value:
+        return None
+    words = [word for word in name_words(value) if word.lower() not in TITLES and not is_name_surrogate(word)]
+    if not words or len(words) > 6 or all(word.lower() in GENERIC | PLACEHOLDERS for word in words):
+        return None
+    return Claim("name", value.casefold(), value)
+
+
+def judge_address(rule: str, value: str, before: str, after: str) -> Claim | None:
+    """The claim for a match that may be a postal address; None when it is none."""
+    if rule == "street" and not (len(value.split()) <= 7 and re.match(r"\d{1,6}\b", value)):
+        return None
+    return claim_of_address(value.rstrip(" ,"))
+
+
+def claim_of_address(value: str) -> Claim | None:
+    """The claim for a whole postal address; None when it is none."""
+    if "@" in value or "://" in value or not 2 <= len(value) <= 200:
+        return None
+    if re.fullmatch(r"[0-9A-Fa-fx.:]+", value) and not value.isdigit():
+        return None  # an IP address, or one in a computer's memory
+    wordy = len(re.findall(r"\w+", value)) >= 2 or has_cjk(value) or len(value) >= 4
+    return Claim("address", re.sub(r"[\s,.]+", " ", value).strip().casefold(), value) if wordy else None

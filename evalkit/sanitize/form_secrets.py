@@ -1,0 +1,70 @@
+"""Whether a match of a secret's pattern is a secret after all."""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.rules.words import PLACEHOLDERS
+from evalkit.sanitize.secrets import entropy, gitleaks_rules
+
+__all__ = ["hinted_secret", "judge_secret"]
+
+_SHORTEST_SECRET = 5
+"""Shorter ones are not looked for in texts (`spellings.propagates`), so nothing would come of finding them."""
+_PLACEHOLDER = re.compile(
+    r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop"
+)
+
+
+def _is_secret(rule: str, value: str) -> bool:
+    if "EXAMPLE" in value or _PLACEHOLDER.search(value):
+        return False
+    if rule == "api_key" and value.startswith("sk-"):
+        longest = max((len(run) for run in re.findall(r"[A-Za-z0-9]+", value[3:])), default=0)
+        return longest >= 16 and any(char.isdigit() for char in value)
+    if rule in ("jwt", "private_key", "api_key"):
+        return True
+    if rule == "url_password":
+        return value.lower() not in PLACEHOLDERS and not value.startswith(("$", "{"))
+    mixed = any(char.isdigit() for char in value) and any(not char.isdigit() for char in value)
+    if rule in ("said", "assignment_zh"):
+        return mixed or value.isdigit() or (rule == "assignment_zh" and len(value) >= 8)
+    return mixed and entropy(value) >= 2.5 and not re.match(r"(?:0x|https?:|\d+(?:px|ms|s|kb|mb)?$)", value.lower())
+
+
+def judge_secret(rule: str, value: str, before: str, after: str) -> Claim | None:
+    """The claim for a match that may be a secret; None when it is none."""
+    if rule in ("said", "assignment_zh"):
+        value = value.rstrip(".,;:!?)'\"`")
+    if value.endswith("..") or after.startswith("##"):  # the rest was taken out already
+        return None
+    if len(value) < _SHORTEST_SECRET and rule != "url_password":
+        return None
+    framed = f":{value}@" if rule == "url_password" else value  # framed, a short one can be told from a word
+    if rule == "auth_header" and before[-12:].rstrip().lower().endswith("basic") and _is_login(value):
+        return Claim("secret", value, value)
+    if rule == "assignment" and gitleaks_rules().is_allowed_assignment(before[-40:] + value):
+        return None
+    return Claim("secret", value, framed) if _is_secret(rule, value) else None
+
+
+def _is_login(token: str) -> bool:
+    """Whether base64 spells a user and a password."""
+    try:
+        plain = base64.b64decode(token + "=" * (-len(token) % 4), validate=True).decode()
+    except ValueError:
+        return False
+    return ":" in plain and plain.isprintable()
+
+
+def hinted_secret(value: str) -> Claim | None:
+    """The claim for a whole value under a key for secrets; None when it is none."""
+    if not any(char.isalnum() for char in value) or re.fullmatch(r"[\$<{%\[].*[>}%\]]|\$\w+", value):
+        return None  # asterisks, or a variable's place
+    scheme = re.fullmatch(r"(?i:bearer|basic|token|digest)\s+(.+)", value)
+    token = scheme[1] if scheme else value
+    if " " in token and "=" not in token and len(token) > 64 and not token.startswith("-----"):
+        return None  # a sentence about the secret
+    return Claim("secret", token, token) if len(token) >= 4 else None
