@@ -26,6 +26,7 @@ from evalkit.app.run import (
     finish,
     layers_of,
     load_run,
+    measures_of,
 )
 from evalkit.app.settings import Settings
 from evalkit.app.show_ab import write_ab
@@ -88,23 +89,25 @@ def ab_suite(
     cases = select_cases(settings.cases, suites[0].select)
     for suite in suites:
         check_cost_budget(suite, cases)
-    layers = [layers_of(suite, cases) for suite in suites]
+    began = now_utc()
+    facts = [(suite, layers_of(suite, cases), measures_of(suite, cases, began)) for suite in suites]
     name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-ab-{suites[0].name}-{secrets.token_hex(2)}"
     folder = folder or settings.reports / name
     if folder.exists():
         raise InputError("there is a folder of this name already", str(folder), "pass --resume, or another name")
     found = environment(settings.root)
-    for arm, suite, held in zip(_ARMS, suites, layers, strict=True):
+    for arm, (suite, held, compared) in zip(_ARMS, facts, strict=True):
         manifest = Manifest(
             run_id=f"{name}-{arm}",
             suite=suite_json(suite),
             cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
-            started_at=now_utc(),
+            started_at=began,
             actor=actor or settings.actor,
             reason=reason,
             environment=found,
             layers=held,
             world=settings.world.json(),
+            measures=compared,
         )
         start_run(folder / arm, manifest)
     plan = ABPlan((a.name, b.name), suites[0].samples or _SAMPLES, blocks, primary, alpha, suites[0].budget)
@@ -135,10 +138,8 @@ def ab_resume(
         plan = replace(plan, budget=plan.budget.with_limits(budget))
         write_plan(folder, plan)
     manifests = [read_manifest(folder / arm) for arm in _ARMS]
-    suites = [
-        replace(suite_from_json(manifest.suite, str(folder)), budget=plan.budget, prices=settings.prices)
-        for manifest in manifests
-    ]
+    known = [suite_from_json(manifest.suite, str(folder)) for manifest in manifests]
+    suites = [replace(suite, budget=plan.budget, prices=settings.prices or suite.prices) for suite in known]
     cases = cases_of(manifests[0], settings.cases, folder)
     for suite in suites:
         check_cost_budget(suite, cases)

@@ -67,10 +67,10 @@ def change_text(change: MetricChange) -> str:
     """A relative change with its interval: ``+8 %, 3 to 13``."""
     if change.change is None:
         return "not compared"
-    told = f"{100 * change.change:+.3g} %"
+    told = f"{_percent(change.change):+.3g} %"
     if change.low is None or change.high is None:
         return told
-    return f"{told}, {100 * change.low:.3g} to {100 * change.high:.3g}"
+    return f"{told}, {_percent(change.low):.3g} to {_percent(change.high):.3g}"
 
 
 def points_between(low: float, high: float) -> str:
@@ -126,6 +126,11 @@ def _primary_sentence(found: ABVerdict) -> str:
     if change.better == "neither shown":
         return f"no difference of {name} shown: B {told}"
     return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
+
+
+def _percent(share: float) -> float:
+    """Without what rounding leaves of 0."""
+    return round(100 * share, 6) + 0.0
 
 
 def _number(share: float, sign: str = "") -> str:

@@ -213,6 +213,15 @@ def test_an_interrupted_comparison_goes_on(project: Project) -> None:
     assert [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"] == before
 
 
+def test_a_baseline_that_can_not_be_read_is_said_before_anything_is_run(project: Project) -> None:
+    """Not after the model was paid for."""
+    path = suite(project)
+    project.write("suites/s.baseline.parquet", b"no baseline")
+    done = project.run("ab", path, "--b", f"target={AGENTS}:twice", *SERIAL)
+    assert (done.code, "not a baseline" in done.err) == (2, True)
+    assert not (project.root / "reports").exists()
+
+
 def test_python_has_the_same_comparison(project: Project) -> None:
     """With the command's keys; what it gives is what the command writes."""
     done = evalkit.ab(suite(project), b={"target": f"{AGENTS}:twice"}, workers=1)

@@ -13,6 +13,7 @@ from evalkit.suite.model import Outcome, Sample
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import ABVerdict, CasePair, MetricChange
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
+from evalkit.verdict.ab_words import change_text
 
 LETTERS: dict[str, Outcome] = {"p": "passed", "f": "failed", "m": "missed", "e": "errored"}
 
@@ -228,6 +229,20 @@ def test_costs_are_compared_case_by_case() -> None:
     assert change.better == "a"
     assert found.sentence.endswith("; cost +8 %, 8 to 8")
     assert found.better == "neither shown"
+
+
+@pytest.mark.parametrize(
+    ("change", "low", "high", "said"),
+    [
+        (0.08, 0.031, 0.132, "+8 %, 3.1 to 13.2"),
+        (-0.5, -0.5, -0.5, "-50 %, -50 to -50"),
+        (8.9e-16, -8.9e-16, 0.0, "+0 %, 0 to 0"),
+        (0.1, None, None, "+10 %"),
+    ],
+)
+def test_a_change_is_told_as_people_read_it(change: float, low: float | None, high: float | None, said: str) -> None:
+    """Three digits; what rounding leaves of nothing is nothing."""
+    assert change_text(MetricChange("cost", "neither shown", change=change, low=low, high=high)) == said
 
 
 def test_the_primary_metric_decides_and_the_others_are_corrected() -> None:
