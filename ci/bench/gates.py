@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -234,7 +235,8 @@ def main() -> None:
     found = rows(given.suites, given.workers)
     seconds = round(time.monotonic() - began)
     print(json.dumps({"settings": found, "wall_s": seconds}, indent=2) if given.json else table(found))
-    print(f"{seconds} s, {given.workers} workers", file=sys.stderr)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{seconds} s, {given.workers} workers, {used.ru_utime + used.ru_stime:.0f} CPU s", file=sys.stderr)
     if any(row["rate"] > row["nominal"] + _WIDE * row["mc_error"] for row in found):
         raise SystemExit(1)
 

@@ -50,7 +50,7 @@ _TIMED = """
 _ACTIONS = {
     "filter_ms": """
         const box = document.getElementById("text");
-        box.value = "refund payments 7";
+        box.value = "customer 7";
         box.dispatchEvent(new Event("input", {bubbles: true}));
         after();
     """,

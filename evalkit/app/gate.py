@@ -27,6 +27,8 @@ from evalkit.verdict.notices import run_notices
 
 __all__ = ["gate_exit_code", "gate_run"]
 
+_TOLD = {"acceptance": ("p_good", "p_bad"), "min_rate": ("min_rate",), "not_worse": ("margin",)}
+"""What is told of a policy besides its kind."""
 _CODES = {"PASS": ExitCode.DONE, "BLOCKED": ExitCode.BLOCKED, "INCONCLUSIVE": ExitCode.INCONCLUSIVE}
 
 
@@ -98,9 +100,9 @@ def _another_policy(manifest: Manifest, policy: Mapping[str, Any] | None) -> Ite
 def _policy_words(suite: Mapping[str, Any]) -> str:
     table = suite.get("policy")
     others = suite.get("policies")
-    body = dict(table) if isinstance(table, Mapping) else {}
-    kind = str(body.pop("kind", "acceptance"))
-    told = ", ".join(f"{key} {value}" for key, value in body.items() if value is not None)
+    body = table if isinstance(table, Mapping) else {}
+    kind = str(body.get("kind", "acceptance"))
+    told = ", ".join(f"{key} {body[key]}" for key in _TOLD.get(kind, ()) if body.get(key) is not None)
     more = f" and {len(others)} for some cases" if isinstance(others, Sequence) and others else ""
     return (f"{kind} ({told})" if told else kind) + more
 

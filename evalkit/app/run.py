@@ -205,7 +205,7 @@ def resume_suite(
         ConfigError: a cost budget is set, and a model has no price.
     """
     if samples is not None:
-        cases_of(read_manifest(folder), settings.cases, folder)  # refused before anything changes
+        _check_raised(read_manifest(folder), samples, settings, folder)  # refused before anything changes
         raise_samples(folder, samples, at=now_utc(), actor=actor or settings.actor)
     manifest = read_manifest(folder)
     suite = suite_from_json(manifest.suite, str(folder))
@@ -303,7 +303,7 @@ def judged(
         alpha=suite.policy.alpha,
         stopped=account.stopped,
         pass_k=suite.pass_k,
-        underpowered=manifest.underpowered,
+        underpowered={case_id: plans[case_id].underpowered for case_id in manifest.underpowered if case_id in plans},
     )
     return with_staleness(verdicts, stale)
 
@@ -357,6 +357,18 @@ def _kept(run: Run) -> Run:
         return run
     fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
     return replace(run, notices=(*run.notices, fault)) if fault else run
+
+
+def _check_raised(manifest: Manifest, samples: int, settings: Settings, folder: Path) -> None:
+    """Refuses a number below what a policy plans by itself: it would take samples away."""
+    suite, cases = suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder)
+    if suite.samples is None:
+        most = max(plan.most for plan in make_plans(suite, cases, manifest.measures).values())
+        if samples <= most:
+            cure = f"pass more than {most}, or run the suite again with --samples"
+            raise InputError(
+                f"the run's policies plan up to {most} samples a case, wanted {samples}", str(folder), cure
+            )
 
 
 def _take_samples(run: OpenRun, plans: Plans, *, twice: bool) -> None:

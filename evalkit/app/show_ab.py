@@ -14,7 +14,7 @@ from evalkit.app.ab_report import ab_html
 from evalkit.report.ab_data import ab_json
 from evalkit.report.ab_markdown import render_ab_markdown
 from evalkit.report.ab_rows import METRIC_HEAD, case_rows, metric_rows
-from evalkit.trace.visible import visible
+from evalkit.trace.visible import one_line, visible
 
 __all__ = ["ab_lines", "ab_run_json", "write_ab"]
 
@@ -47,18 +47,22 @@ def write_ab(run: ABRun, folder: Path) -> None:
         os.replace(temporary, folder / name)
 
 
-def ab_lines(run: ABRun) -> Iterator[str]:
-    """The verdict first, the metrics, the cases that differ, what one must know, where the runs are."""
+def ab_lines(run: ABRun, width: int = 80) -> Iterator[str]:
+    """The verdict first, the metrics, the cases that differ, what one must know, where the runs are.
+
+    Args:
+        width: cells of a line; tables fit it.
+    """
     found = run.verdict
     yield visible(found.sentence)
     yield f"A  {visible(found.a)}"
     yield f"B  {visible(found.b)}"
-    yield from _table([METRIC_HEAD, *metric_rows(found)])
+    yield from _table([METRIC_HEAD, *metric_rows(found)], width)
     cases = case_rows(found)
     compared = sum(pair.better != "not compared" for pair in found.pairs)
     differ = sum(pair.better in ("a", "b") for pair in found.pairs)
     yield f"{differ} of {compared} compared cases are shown to differ"
-    yield from (f"  {line}" for line in _table([tuple(row) for row in cases[:_MAX_CASES]]))
+    yield from (f"  {line}" for line in _table([tuple(row) for row in cases[:_MAX_CASES]], width - 2))
     if len(cases) > _MAX_CASES:
         yield f"  and {len(cases) - _MAX_CASES} more"
     yield from (f"note: {visible(note)}" for note in found.notes)
@@ -69,8 +73,14 @@ def ab_lines(run: ABRun) -> Iterator[str]:
         yield f"report {run.folder / 'report.html'}"
 
 
-def _table(rows: list[tuple[str, ...]]) -> Iterator[str]:
-    safe = [[visible(cell) for cell in row] for row in rows]
+def _table(rows: list[tuple[str, ...]], width: int) -> Iterator[str]:
+    """Columns side by side; where they don't fit, the widest ones give way."""
+    if not rows:
+        return
+    safe = [[one_line(cell, width) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
+    while sum(widths) + 2 * (len(widths) - 1) > width:
+        widths[widths.index(max(widths))] -= 1
     for row in safe:
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        cells = (one_line(cell, most).ljust(most) for cell, most in zip(row, widths, strict=True))
+        yield "  ".join(cells).rstrip()

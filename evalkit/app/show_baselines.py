@@ -89,11 +89,9 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
     )
     if found.p is not None:
         low, high = (f"{100 * bound:+.1f}" for bound in (found.low, found.high))
-        word = "worse" if found.difference < 0 else "better"
-        yield (
-            f"this suite is {word} by {points(abs(found.difference))} (95 %: {low} to {high}), "
-            f'exact p of "worse" {p_text(found.p)}'
-        )
+        word = f"{'worse' if found.difference < 0 else 'better'} by {points(abs(found.difference))}"
+        told = word if found.difference else "as good as it was"
+        yield f'this suite is {told} (95 %: {low} to {high} points), exact p of "worse" {p_text(found.p)}'
     for verdict in found.verdicts:
         if verdict.stale:
             yield visible(f"{verdict.case_id}: {verdict.stale}")

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evalkit.errors import InputError
-from evalkit.report.text import interval_text, p_text, percent
+from evalkit.report.text import counted, interval_text, p_text, percent
 from evalkit.stats.interval import midp
 from evalkit.trace.visible import visible
 from evalkit.verdict.history import Night
@@ -58,7 +58,7 @@ def shift_lines(trend: Trend, case_id: str = "") -> Iterator[str]:
         )
         yield visible(line)
     if not shifts:
-        yield f"no change of the pass rate shown in {len(trend.nights)} nights"
+        yield f"no change of the pass rate shown in {counted(len(trend.nights), 'night')}"
     if len(trend.nights) > 1 and not trend.shared and not case_id:
         yield "no case is in every night, so nothing is said of the suite as a whole"
 

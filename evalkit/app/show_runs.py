@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 from evalkit.app.run import Run
-from evalkit.app.volatile import volatile_hint
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, UNSAFE, Replay
 from evalkit.report.data import savings
 from evalkit.suite.account import Account
+from evalkit.suite.model import Manifest
 from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.effect import effect_sentence
@@ -87,6 +87,8 @@ def replay_lines(replay: Replay) -> Iterator[str]:
     for miss in replay.misses:
         yield f"  missed: {visible(miss.sentence())}"
     manifest = replay.trace.attributes.get("replay")
+    from evalkit.app.volatile import volatile_hint  # loads all that makes cases, which most commands don't need
+
     for line in volatile_hint(replay.misses, manifest["case"]["id"]) if manifest else ():
         yield f"  {visible(line)}"
 
@@ -172,10 +174,19 @@ def run_lines(run: Run) -> Iterator[str]:
     yield from notice_lines(run)
     if run.account.stopped:
         yield f"go on with evalkit run --resume {run.folder} --budget ..."
+    yield from _part_lines(run.manifest)
     yield f"run {run.folder}"
     if run.manifest.history and not run.account.stopped:
         yield f"history {run.manifest.history}"
     yield f"report {run.folder / 'report.html'}"
+
+
+def _part_lines(manifest: Manifest) -> Iterator[str]:
+    """What the run was limited to."""
+    if manifest.part:
+        limits = [f"--{key.replace('_', '-')} {value}" for key, value in manifest.part.items() if key != "of"]
+        of = f"{len(manifest.cases):,} of {manifest.part['of']:,} cases"
+        yield visible(f"a part of the suite: {of} ({', '.join(limits)})")
 
 
 def _repeated(verdict: CaseVerdict) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.cli.common import as_json, echo_json, project, say, terminal_width
 from evalkit.cli.model_options import BUDGET
 from evalkit.cli.progress import ProgressLine
 from evalkit.cli.runs import worker_count
@@ -62,7 +62,7 @@ def ab(
     done = _compared(context, runs, wanted) if runs else _run(context, suite, resume, wanted)
     if as_json:
         echo_json(ab_run_json(done))
-    for line in ab_lines(done):
+    for line in ab_lines(done, terminal_width()):
         say(line, err=as_json)
     context.exit(int(ab_exit_code(done, fail_if_worse=fail_if_worse)))
 

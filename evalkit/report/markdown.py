@@ -30,6 +30,9 @@ def _head(model: ReportModel) -> Iterator[str]:
     )
     yield f"{model.summary}: {found}." if found else f"{model.summary}."
     yield ""
+    yield from (f"- ⚠️ {escaped(note)}" for note in model.notes)
+    if model.notes:
+        yield ""
     notices = [*model.blocking, *model.inconclusive]
     for notice in notices[:_MAX_ROWS] if len(notices) > 1 else ():
         yield f"- {code(notice.case_id)}: {escaped(notice.sentence)}"

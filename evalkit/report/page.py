@@ -69,6 +69,8 @@ def shown(text: str) -> Markup:
 
     For element content; in attributes `visible` text is written by `finalize`.
     """
+    if _is_plain(text):
+        return escape(text)
     text = cut(text, MAX_TEXT)
     if visible(text) == text:
         return escape(text)
@@ -105,7 +107,14 @@ def _environment() -> Environment:
 
 
 def _final(value: object) -> object:
-    return visible(cut(value, MAX_TEXT)) if type(value) is str else value
+    if type(value) is not str or _is_plain(value):
+        return value
+    return visible(cut(value, MAX_TEXT))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is short and holds nothing that would have to be made visible: most are, and this is quick."""
+    return len(text) <= MAX_TEXT and text.isascii() and text.isprintable()
 
 
 @cache

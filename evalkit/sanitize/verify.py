@@ -1,8 +1,11 @@
 """The last look before anything is kept: no original may be found in what was written, in any usual encoding.
 
-Every spelling that was replaced is looked for as it is, in lower and upper case, as JSON escapes once and twice,
-percent-encoded, in base64 at its three offsets, in hex, and in UTF-16; and in plain letters in everything that the text
-can be decoded to (`views`). What can't be decoded within the budget counts as a find.
+Every spelling that was replaced is looked for as it is, in lower and in upper case: in the text and in everything that it
+can be decoded to (`views`), bytes in base64 and hex that are no text included. Bytes, and texts as they stand, are also
+searched for its JSON escapes once and twice, percent-encoding, base64 at three offsets, hex and UTF-16 (`encodings`).
+What can't be decoded within the budget counts as a find.
+
+Many texts are looked at together; only where something seems to be in them, one by one, to say where.
 
 Left out is what turns up by chance: values under five bytes in UTF-8 (two Chinese characters are six), common words
 (they are not looked for in texts in the first place), numbers of fewer than seven digits, encoded patterns under six

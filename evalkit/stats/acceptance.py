@@ -6,12 +6,15 @@ Without NumPy: a run asks for it at its start, and most of them need nothing els
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, fsum, lgamma, log, log1p
+from math import exp, fsum, lgamma, log, log1p, sqrt
+from statistics import NormalDist
 
 from evalkit.errors import InputError
 from evalkit.stats.arguments import check_share
 
 __all__ = ["acceptance_plan"]
+
+_MOST = 4000
 
 
 @lru_cache(maxsize=1024)
@@ -28,17 +31,30 @@ def acceptance_plan(p_good: float, p_bad: float, alpha: float = 0.05, beta: floa
         (n, c).
 
     Raises:
-        InputError: an argument is no share, or `p_bad` is not below `p_good`.
+        InputError: an argument is no share, `p_bad` is not below `p_good`, or they are so close that thousands of runs
+            were needed.
     """
     for name, value in (("p_good", p_good), ("p_bad", p_bad), ("alpha", alpha), ("beta", beta)):
         check_share(name, value)
     if p_bad >= p_good:
         raise InputError(f"p_bad {p_bad} is not below p_good {p_good}", cure="give two rates that can be told apart")
+    if (about := _about(p_good, p_bad, alpha, beta)) > _MOST:
+        raise InputError(
+            f"telling {p_good} from {p_bad} takes about {about:.0f} runs, too many to plan",
+            cure="give rates that are further apart, or larger errors",
+        )
     c = 0
     # more runs only refuse more: for each c the fewest that refuse the bad rate are the ones that best accept the good
     while _accepted(n := _fewest_refusing(c, p_bad, beta), c, p_good) < 1 - alpha:
         c += 1
     return n, c
+
+
+def _about(p_good: float, p_bad: float, alpha: float, beta: float) -> float:
+    """The runs by the normal formula."""
+    z = NormalDist().inv_cdf
+    spread = z(1 - alpha) * sqrt(p_good * (1 - p_good)) + z(1 - beta) * sqrt(p_bad * (1 - p_bad))
+    return (spread / (p_good - p_bad)) ** 2
 
 
 def _accepted(n: int, c: int, rate: float) -> float:

@@ -7,11 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlogy
+from scipy.special import gammaln, xlogy
 
 from evalkit.errors import InputError
+from evalkit.stats.distinct import distinct_rows
 
-__all__ = ["ChangePoint", "change_point", "change_points"]
+__all__ = ["ChangePoint", "change_p_many", "change_point", "change_points"]
 
 Floats = NDArray[np.float64]
 
@@ -67,6 +68,63 @@ def change_point(
     as_large = np.count_nonzero(_gains(series, n).max(axis=1) >= gain.max() - _SAME)
     before, after = x[:at].sum() / n[:at].sum(), x[at:].sum() / n[at:].sum()
     return ChangePoint(at, float(before), float(after), (1 + int(as_large)) / (1 + draws))
+
+
+def change_p_many(passed: ArrayLike, runs: ArrayLike) -> Floats:
+    """A p-value of "the rate was the same all the time" for many series of one length, without random draws.
+
+    For each place the exact chance of a likelihood ratio as large as the largest one seen, given the total of passes;
+    the sum over the places is never below the p-value of `change_point` (Bonferroni's bound; Worsley 1983 for this
+    use), and small ones are exact enough to be corrected over thousands of series, where random draws are too coarse.
+
+    Args:
+        passed: passes, a row a series.
+        runs: runs, likewise.
+
+    Returns:
+        1 for a series that can show nothing: fewer than two entries with runs, or all runs alike.
+
+    Raises:
+        InputError: counts can't be, or are of other shapes.
+    """
+    x, n = (np.asarray(values, dtype=np.int64) for values in (passed, runs))
+    if x.ndim != 2 or x.shape != n.shape or (x < 0).any() or (x > n).any():
+        raise InputError("counts that can't be", cure="give passes and runs of each entry, a row a series")
+    p = np.ones(len(x))
+    totals = x.sum(axis=1)
+    rows = np.flatnonzero((totals > 0) & (totals < n.sum(axis=1)) & (np.count_nonzero(n, axis=1) > 1))
+    if not len(rows):
+        return p
+    groups, group_of, _ = distinct_rows(np.column_stack([n[rows], totals[rows]]))
+    for number, group in enumerate(groups):
+        members = rows[group_of == number]
+        gains, chances = _places(group[:-1], int(group[-1]))
+        best = _gains(x[members], group[:-1]).max(axis=1)
+        p[members] = np.append(np.cumsum(chances[::-1])[::-1], 0.0)[np.searchsorted(gains, best - _SAME)]
+    return np.minimum(p, 1.0)
+
+
+def _places(n: NDArray[np.int64], total: int) -> tuple[Floats, Floats]:
+    """Every gain that one place can show, rising, with its chance given the total of passes."""
+    every = int(n.sum())
+    rarer = min(total, every - total)  # passes and failures have the same gains
+    before = np.unique(np.cumsum(n)[:-1])
+    before = before[(before > 0) & (before < every)][:, None]
+    x = np.arange(rarer + 1)[None, :]
+    possible = (x <= before) & (rarer - x <= every - before)
+    early, late = np.where(possible, x, 0), np.where(possible, rarer - x, 0)
+    log_ways = _log_ways(before, early) + _log_ways(every - before, late) - _log_ways(np.array(every), np.array(rarer))
+    gained = _log_likelihood(early, before) + _log_likelihood(late, every - before)
+    gained = gained - _log_likelihood(np.array(rarer), every)
+    gains, chances = gained[possible], np.exp(log_ways[possible])
+    order = np.argsort(gains, kind="stable")
+    return gains[order], chances[order]
+
+
+def _log_ways(n: NDArray[np.int64], x: NDArray[np.int64]) -> Floats:
+    """The logarithm of the number of ways to choose `x` of `n`."""
+    found: Floats = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
+    return found
 
 
 def change_points(

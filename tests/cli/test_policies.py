@@ -73,7 +73,7 @@ def test_too_few_samples_are_said_to_be_so_before_and_after(gated: Project) -> N
     assert warning.startswith("UNDERPOWERED: refund-twice: 20 samples are too few to tell a pass rate of 99.0% from")
     assert "75 are needed; only cases whose replays are all equal need fewer" in warning
     assert any("15 more would tell, if they pass" in line for line in rest)
-    assert (case["more_samples"], round(case["detectable_drop"], 3)) == (15, 0.133)
+    assert (case["more_samples"], round(case["detectable_drop"], 3)) == (15, 0.132)
     assert "75 are needed" in case["underpowered"]
     manifest = json.loads((Path(done.json()["run"]) / "run.json").read_bytes())
     assert "75 are needed" in manifest["underpowered"]["refund-twice"]
@@ -176,7 +176,7 @@ def test_a_large_suite_is_screened(project: Project) -> None:
     done, case = ran(project, "never_alike", f"screening = true\n{everything}")
     assert (done.code, case["verdict"], case["samples"], case["screened"]) == (0, "INCONCLUSIVE", 5, True)
     assert "0 inconclusive, 1 screened without suspicion" in done.err
-    done, case = ran(project, "unsteady", f"screening = true\nseed = 3\n{everything}")
+    done, case = ran(project, "unsteady", f"screening = true\nseed = 6\n{everything}")
     assert (done.code, case["verdict"], case["samples"], case["screened"]) == (1, "FAIL", 35, False)
     assert case["reason"].startswith("suspected, then ")
     assert ran(project, "never_alike", f"screening = true\n{everything}", "--fixed")[1]["samples"] == 61
@@ -194,7 +194,7 @@ def test_a_large_suite_is_screened(project: Project) -> None:
         ('[[policies]]\nselect = {}\nkind = "zero_failures"', "policies.0: select is empty"),
         ('[[policies]]\nselect = { id = ["a"] }', "policies.0.select.id"),
         ("pass_k = [0]", "pass_k.0"),
-        ("[policy]\np_good = 0.9\np_bad = 0.899", "too many to look at in turn"),
+        ("[policy]\np_good = 0.9\np_bad = 0.899", "too many to plan"),
     ],
 )
 def test_a_policy_without_sense_is_refused(gated: Project, text: str, said: str) -> None:

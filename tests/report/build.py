@@ -36,6 +36,7 @@ class RunParts:
     decision: Decision = field(default_factory=lambda: Decision("PASS", "all 1 permanent cases passed"))
     asked: list[list[str]] = field(default_factory=list)
     background: Background = field(default_factory=Background)
+    notices: tuple[str, ...] = ()
 
     def add(
         self,
@@ -86,7 +87,14 @@ class RunParts:
             return {found: self.traces[found] for found in digests if found in self.traces}
 
         return build_report(
-            MANIFEST, self.verdicts, self.decision, self.samples, self.cases, traces, background=self.background
+            MANIFEST,
+            self.verdicts,
+            self.decision,
+            self.samples,
+            self.cases,
+            traces,
+            background=self.background,
+            notices=self.notices,
         )
 
 

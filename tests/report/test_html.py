@@ -198,6 +198,23 @@ def test_everything_is_reachable_without_script() -> None:
     assert "case=refund-twice&sample=10" in ids
 
 
+def test_notices_stand_in_the_banner() -> None:
+    """What a reader of the numbers should know, before the cases, as text."""
+    parts = RunParts().add("a", "p")
+    parts.notices = ("the model changed during the run: <b>old</b>, then new",)
+    text = Page(render_html(parts.model())).text
+    assert text.index("the model changed during the run: <b>old</b>, then new") < text.index("Samples")
+
+
+def test_a_case_degraded_within_its_margin_has_its_words() -> None:
+    """Its own section, sign and filter; neither a failure nor quiet."""
+    parts = RunParts().add("a", "ppppf", word="DEGRADED_WITHIN_MARGIN", reason="worse, but by less than 10 points")
+    page = Page(render_html(parts.model()))
+    assert "Degraded within margin" in page.text
+    assert "worse, but by less than 10 points" in page.text
+    assert ("button", "data-chip", "degraded") in page.attributes
+
+
 def test_identifiers_are_unique() -> None:
     """An anchor leads to one place."""
     page = Page(render_html(blocked_run().model()))

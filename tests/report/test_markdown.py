@@ -47,3 +47,11 @@ def test_hostile_text_is_no_markup() -> None:
 def test_the_summary_of_a_large_run_stays_short() -> None:
     """GitHub refuses comments beyond 65,536 characters."""
     assert len(render_markdown(large_run(1_000, 4, failing_every=1).model())) < 65_536
+
+
+def test_what_a_reader_should_know_is_told() -> None:
+    """A notice stands above the table, as text."""
+    parts = RunParts().add("a", "p")
+    parts.notices = ("the model changed during the run: <b>old</b>, then new",)
+    text = render_markdown(parts.model())
+    assert "- ⚠️ the model changed during the run: &#60;b&#62;old" in text

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evalkit.errors import InputError
-from evalkit.stats.change_point import change_point, change_points
+from evalkit.stats.change_point import change_p_many, change_point, change_points
 from evalkit.stats.two_sample import fisher_p
 
 
@@ -93,3 +93,41 @@ def test_several_changes_are_found_in_order() -> None:
     found = change_points([20] * 8 + [8] * 8 + [20] * 8, [20] * 24, rng())
     assert [(one.at, one.before, one.after) for one in found] == [(8, 1.0, 0.4), (16, 0.4, 1.0)]
     assert change_points([19, 20, 20, 19, 20, 20], [20] * 6, rng()) == []
+
+
+def test_many_series_are_bounded_exactly() -> None:
+    """Never below the p-value of all series, and equal to it where there is one place."""
+    seen = [(3, 3, 1), (1, 3, 3), (3, 2, 2)]
+    found = change_p_many(seen, [[3] * 3] * 3)
+    for one, p in zip(seen, found, strict=True):
+        total = exact = 0.0
+        for series in product(range(4), repeat=3):
+            if sum(series) == 7:
+                ways = float(np.prod([comb(3, x) for x in series]))
+                total += ways
+                exact += ways * (best_gain(series) >= best_gain(one) - 1e-9)
+        assert exact / total <= p + 1e-12
+    two = change_p_many([[10, 4]], [[10, 10]])[0]
+    assert two == pytest.approx(2 * fisher_p(10, 10, 4, 10))
+
+
+def test_a_broken_case_among_thousands_is_seen() -> None:
+    """Its p-value survives a correction over all of them; steady series seldom have small ones."""
+    source = rng()
+    runs = np.full((2000, 20), 20)
+    passed = source.binomial(20, 0.98, runs.shape)
+    passed[7, 10:] = 13
+    p = change_p_many(passed, runs)
+    assert p[7] * len(p) < 1e-6
+    assert np.delete(p, 7).min() * len(p) > 0.05
+    assert (np.delete(p, 7) <= 0.05).mean() <= 0.05
+
+
+def test_series_that_can_show_nothing_have_p_one() -> None:
+    """All passed, none did, or one night only; other shapes and impossible counts are refused."""
+    found = change_p_many([[5, 5], [0, 0], [3, 0], [0, 3]], [[5, 5], [5, 5], [5, 0], [0, 5]])
+    assert found.tolist() == [1.0] * 4
+    assert change_p_many(np.zeros((0, 3)), np.zeros((0, 3))).shape == (0,)
+    for passed, runs in (([[6]], [[5]]), ([[1, 2]], [[3]]), ([1], [2])):
+        with pytest.raises(InputError):
+            change_p_many(passed, runs)

@@ -125,3 +125,10 @@ def test_questions_without_sense_are_refused() -> None:
         regression_power(95, 10, 70, 10)
     with pytest.raises(InputError, match="power"):
         detectable_drop(0.9, 10, 10, power=80)
+
+
+@pytest.mark.parametrize(("p_good", "p_bad"), [(0.9, 0.899), (0.9999, 0.9998)])
+def test_rates_that_are_too_close_are_refused_at_once(p_good: float, p_bad: float) -> None:
+    """Instead of counting for minutes."""
+    with pytest.raises(InputError, match="too many to plan"):
+        acceptance_plan(p_good, p_bad)

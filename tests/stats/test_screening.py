@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from evalkit.errors import InputError
+from evalkit.stats.binomial import binomial_pmf
 from evalkit.stats.multiplicity import step_down
-from evalkit.stats.screening import confirmed_p, suspects
+from evalkit.stats.screening import confirmed_p, put_aside, suspects
 from evalkit.stats.two_sample import fisher_p_many
 
 
@@ -46,3 +47,26 @@ def test_columns_that_do_not_fit_are_refused() -> None:
         confirmed_p([True], [1, 1], [1, 1], [1, 1], [1, 1])
     with pytest.raises(InputError, match="level"):
         suspects([5], [5], [3], [5], 30)
+
+
+@pytest.mark.parametrize(("n", "aside", "rate"), [(20, 6, 0.9), (100, 20, 0.97)])
+def test_the_parts_of_a_split_baseline_are_independent(n: int, aside: int, rate: float) -> None:
+    """Counted out over all totals and draws: each part is binomial, whatever the other came to."""
+    joint = np.zeros((aside + 1, n - aside + 1))
+    draws = (np.arange(4000) + 0.5) / 4000
+    for x, weight in enumerate(binomial_pmf(n, np.array([rate]))[0]):
+        if weight < 1e-9:
+            continue
+        for drawn in draws:
+            (passed, runs), (rest, left) = put_aside(x, n, aside, float(drawn))
+            assert (passed + rest, runs + left) == (x, n)
+            joint[passed, rest] += weight / len(draws)
+    expected = np.outer(binomial_pmf(aside, np.array([rate]))[0], binomial_pmf(n - aside, np.array([rate]))[0])
+    assert np.abs(joint - expected).max() < 1e-3
+
+
+def test_more_than_there_is_can_not_be_put_aside() -> None:
+    """Nor can more pass than ran."""
+    for arguments in ((5, 4, 2, 0.5), (3, 4, 5, 0.5)):
+        with pytest.raises(InputError):
+            put_aside(*arguments)
