@@ -33,5 +33,5 @@ def test_the_suites_gate_the_demo_agent(suite: str, target: str, outcome: str, t
     )
     with serving(ScriptedModel(0.35, seed=5)) as base_url:
         overrides = {"model": {"base_url": base_url}, "target": f"evalkit.app.demo.agent:{target}"}
-        run = run_suite(REPOSITORY / "suites" / f"{suite}.toml", settings, overrides=overrides)
+        run = run_suite(REPOSITORY / "suites" / f"{suite}.toml", settings, executor="serial", overrides=overrides)
     assert gate_run(run.folder, settings).decision.outcome == outcome

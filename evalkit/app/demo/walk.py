@@ -77,10 +77,11 @@ def walk(folder: Path | None, *, say: Callable[[str], Any]) -> tuple[Run, Run]:
     with serving(ScriptedModel(ERROR_RATE, seed=7)) as base_url:
         suite = work / "suites" / "release.toml"
         suite.write_text(_SUITE.format(target=f"{_AGENT}:run_buggy", base_url=base_url), "utf-8")
-        buggy = run_suite(suite, settings)
+        # the model's server is a thread of this process, which can't be forked then
+        buggy = run_suite(suite, settings, executor="serial")
         _gate(buggy, settings, say)
         say("5. run the agent with the mended prompt, likewise")
-        fixed = run_suite(suite, settings, overrides={"target": f"{_AGENT}:run_fixed"})
+        fixed = run_suite(suite, settings, executor="serial", overrides={"target": f"{_AGENT}:run_fixed"})
         fixed = _gate(fixed, settings, say)
     set_baseline([fixed.folder], settings, actor="demo", reason="the mended agent")
     say(f"the blocked release: {buggy.folder / 'report.html'}")

@@ -38,8 +38,9 @@ def _do(work: Round, job: Job) -> None:
     plan.write_bytes(orjson.dumps({"suite": dict(job.suite), "items": work.items}))
     (job.scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
     controller = _Controller(work)
+    workers = str(min(job.workers, len(work.items)))  # a round of few items needs no more, and each takes long to start
     arguments = [
-        *_QUIET, "-p", "xdist.plugin", "-n", str(job.workers), "--dist", "load", "--maxprocesses", str(job.workers),
+        *_QUIET, "-p", "xdist.plugin", "-n", workers, "--dist", "load", "--maxprocesses", workers,
         "--max-worker-restart", str(len(work.items)), "-p", "evalkit.suite.executors.xdist_worker",
         "-c", str(job.scratch / "pytest.ini"), "--rootdir", str(job.scratch), str(plan),
     ]  # fmt: skip
