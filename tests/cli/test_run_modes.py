@@ -30,9 +30,10 @@ def test_a_suite_with_faults_says_which_sample_met_which(project: Project) -> No
     """Some of the samples; the same ones when it is run again, in one process or several."""
     project.ingested()
     reasons: list[list[str]] = []
-    for at, more in enumerate((["--fixed", "-n", "1"], ["--fixed", "-n", "2", "--executor", "fork"])):
+    for at, more in enumerate((["-n", "1"], ["-n", "2", "--executor", "fork"])):
         folder = project.root / "reports" / str(at)
-        done = project.run("run", suite(project, 'mode = "simulation"\n' + FAULTS), "--out", str(folder), *more)
+        path = suite(project, 'mode = "simulation"\nsequential = false\n' + FAULTS)
+        done = project.run("run", path, "--out", str(folder), *more)
         assert done.code == 1, done.err
         reasons.append([sample.reason for sample in read_samples(folder)["refund-twice"]])
     assert reasons[0] == reasons[1]
@@ -68,7 +69,7 @@ def supposed(project: Project, table: str, *flags: str) -> list[Any]:
         evalkit.write_case(the_case(), project.root / "cases")
     text = f'mode = "simulation"\nkeep_traces = "all"\n{table}'
     done = project.run("run", suite(project, text, SUPPOSER), "--samples", "2", *flags, "--out", "r")
-    assert done.code in (0, 1, 3), done.err  # two samples tell little
+    assert done.code in (0, 1, 3), done.err  # two samples are too few to pass by
     folder = project.root / "r"
     ((first, second),) = read_samples(folder).values()
     assert first.trace == second.trace
