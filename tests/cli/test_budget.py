@@ -42,9 +42,14 @@ def a_model() -> Iterator[tuple[Counting, str]]:
         yield model, url
 
 
+POLICY = '[policy]\nkind = "zero_failures"\n'
+
+
 def suite(project: Project, url: str, more: str = "", samples: int = 5) -> str:
     """A suite with a live model that never errs."""
-    text = f'target = "{TARGET}"\nsamples = {samples}\nmode = "live-model"\n{more}\n[model]\nbase_url = "{url}"\n'
+    text = (
+        f'target = "{TARGET}"\nsamples = {samples}\nmode = "live-model"\n{more}\n[model]\nbase_url = "{url}"\n{POLICY}'
+    )
     project.write("suites/b.toml", text)
     return "suites/b.toml"
 
@@ -168,7 +173,7 @@ def test_the_endpoint_may_stand_in_the_settings(
     assert body["status"] == "passed", done.out
     assert [request["headers"]["x-team"] for request in server.requests] == ["tok-very-secret"] * 2
     assert server.requests[0]["body"]["top_k"] == 7
-    project.write("suites/s.toml", f'target = "{TARGET}"\nsamples = 1\nmode = "live-model"\n')
+    project.write("suites/s.toml", f'target = "{TARGET}"\nsamples = 1\nmode = "live-model"\n{POLICY}')
     done = run(project, "suites/s.toml", "--out", "reports/s")
     assert done.code == 0, done.out + done.err
     assert server.requests[2]["headers"]["x-team"] == "tok-very-secret"
@@ -233,5 +238,5 @@ def test_a_stopped_permanent_case_blocks_the_gate_as_unmeasured(project: Project
     gated = project.run("gate", "reports/g", "--json")
     assert gated.code == 3
     (entry,) = gated.json()["inconclusive"]
-    assert entry == {"case": case_id, "what": "only 2 of 5 samples: budget reached: 9 of 9 model calls"}
+    assert entry == {"case": case_id, "what": "only 2 of up to 5 samples: budget reached: 9 of 9 model calls"}
     assert json.loads(Path("reports/g/verdicts.json").read_text())

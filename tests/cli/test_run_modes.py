@@ -30,7 +30,7 @@ def test_a_suite_with_faults_says_which_sample_met_which(project: Project) -> No
     """Some of the samples; the same ones when it is run again, in one process or several."""
     project.ingested()
     reasons: list[list[str]] = []
-    for at, more in enumerate((["--fixed", "-n", "1"], ["--fixed", "-n", "2", "--executor", "fork"])):
+    for at, more in enumerate((["-n", "1"], ["-n", "2", "--executor", "fork"])):
         folder = project.root / "reports" / str(at)
         path = suite(project, 'mode = "simulation"\nsequential = false\n' + FAULTS)
         done = project.run("run", path, "--out", str(folder), *more)
