@@ -1,8 +1,8 @@
 """The last look before anything is kept: no original may be found in what was written, in any usual encoding.
 
 Every spelling that was replaced is looked for as it is, in lower and in upper case: in the text, and in everything
-that it can be decoded to (`views`), bytes in base64 and hex that are no text included. Bytes, and texts as they are, are
-also searched for JSON escapes once and twice, percent-encoding, base64 at three offsets, hex and UTF-16 (`encodings`).
+that it can be decoded to (`views`), bytes in base64 and hex that are no text included. Bytes, and texts as they are,
+are searched for JSON escapes once and twice, percent-encoding, base64 at three offsets, hex and UTF-16, too.
 What can't be decoded within the budget counts as a find.
 
 Many texts are looked at together; only where something seems to be in them, one by one, to say where.
