@@ -19,15 +19,8 @@ from evalkit.app.ab_model import ABRun
 from evalkit.app.ab_plan import ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
 from evalkit.app.environment import environment, now_utc
-from evalkit.app.run import (
-    baseline_beside,
-    cases_of,
-    check_cost_budget,
-    finish,
-    layers_of,
-    load_run,
-    measures_of,
-)
+from evalkit.app.run_end import cases_of, finish, load_run
+from evalkit.app.run_plan import baseline_beside, check_cost_budget, layers_of, measures_of
 from evalkit.app.settings import Settings
 from evalkit.app.show_ab import write_ab
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted

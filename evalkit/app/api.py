@@ -16,7 +16,7 @@ from evalkit.app.ab_model import ABRun
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.keys import output_sanitizer
 from evalkit.app.replay_plan import check_together, endpoint_of
-from evalkit.app.run import Run
+from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings, load_settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case

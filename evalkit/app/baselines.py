@@ -8,7 +8,8 @@ from pathlib import Path
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.nights import suite_file
-from evalkit.app.run import baseline_path, judged, load_run
+from evalkit.app.run_end import judged, load_run
+from evalkit.app.run_plan import baseline_path
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
 from evalkit.suite.account import read_account

@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
-from evalkit.app.run import baseline_beside, check_cost_budget, judged, measures_of, runs_twice
+from evalkit.app.run_end import judged
+from evalkit.app.run_plan import baseline_beside, check_cost_budget, measures_of, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError

@@ -10,7 +10,8 @@ from typing import Any
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import base_lock_problems
 from evalkit.app.locks import current_lock_problems
-from evalkit.app.run import Run, judged, load_run
+from evalkit.app.run_end import judged, load_run
+from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
 from evalkit.case.store import read_case

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import now_utc
-from evalkit.app.run import baseline_beside, measures_of, underpowered_lines
+from evalkit.app.run_plan import baseline_beside, measures_of, underpowered_lines
 from evalkit.app.settings import Settings
 from evalkit.errors import ConfigError, InputError
 from evalkit.stats.acceptance import acceptance_plan

@@ -1,115 +1,47 @@
-"""`evalkit run`: load -> select -> manifest -> execute -> judge the samples -> decide -> report."""
+"""`evalkit run`: load -> select -> plan -> manifest -> take samples -> judge, decide, report -> keep the night."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
-from evalkit.app.locks import current_lock_problems
 from evalkit.app.narrow import narrowed
 from evalkit.app.nights import chosen_history, keep_night, night_of
+from evalkit.app.run_end import cases_of, finish
+from evalkit.app.run_model import Run
+from evalkit.app.run_plan import (
+    baseline_beside,
+    check_cost_budget,
+    layers_of,
+    measures_of,
+    most_samples,
+    runs_twice,
+    underpowered_lines,
+)
 from evalkit.app.settings import Settings
-from evalkit.case.lock import LockLine, read_lock
-from evalkit.case.model import Case
-from evalkit.case.store import case_versions, read_case
-from evalkit.distil.coverage import coverage
-from evalkit.errors import ExitCode, InputError, IntegrityError, Interrupted, ReplayRefused
-from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
-from evalkit.playback.keys import requested_model
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
-from evalkit.playback.targets.reference import is_outside
-from evalkit.suite.account import NOTHING_SPENT, Account, read_account
+from evalkit.errors import ExitCode, InputError, Interrupted
+from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
+from evalkit.suite.account import read_account
 from evalkit.suite.choose import choose
 from evalkit.suite.config import load_suite, suite_from_json
-from evalkit.suite.disk import on_disk
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
-from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import raise_samples
-from evalkit.suite.results import SAMPLES_NAME, read_samples, read_traces
+from evalkit.suite.results import SAMPLES_NAME
 from evalkit.suite.run import OpenRun
-from evalkit.suite.select import CaseRef, reference, select_cases
-from evalkit.verdict.baseline import Baseline, read_baseline
-from evalkit.verdict.compare import baseline_rows, case_verdicts
-from evalkit.verdict.effect import suite_effect
-from evalkit.verdict.gate import decide
-from evalkit.verdict.history import Night, read_history
-from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
-from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import Plans, make_plans, taken_of
+from evalkit.suite.select import CaseRef, select_cases
+from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
-from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
-if TYPE_CHECKING:
-    from evalkit.report.model import Background
-
-__all__ = [
-    "Run",
-    "baseline_beside",
-    "baseline_path",
-    "cases_of",
-    "check_cost_budget",
-    "exit_code",
-    "finish",
-    "judged",
-    "layers_of",
-    "load_run",
-    "measures_of",
-    "most_samples",
-    "resume_suite",
-    "run_suite",
-    "runs_twice",
-    "suite_baseline",
-    "underpowered_lines",
-]
-
-_MOST_COVERED = 1_000
-"""Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A finished run: what was replayed, what it came to, and the decision.
-
-    Attributes:
-        folder: where its files are.
-        samples: by case id, in index order.
-        account: what it spent, and whether its budget stopped it.
-        effect: the suite against its baseline; None without one.
-        notices: what a reader of its numbers should know, a sentence each.
-    """
-
-    folder: Path
-    manifest: Manifest
-    samples: Mapping[str, list[Sample]]
-    cases: tuple[CaseRef, ...]
-    verdicts: tuple[CaseVerdict, ...]
-    decision: Decision
-    account: Account = NOTHING_SPENT
-    effect: SuiteEffect | None = None
-    notices: tuple[str, ...] = ()
-
-    @property
-    def samples_taken(self) -> int:
-        """Samples of all cases."""
-        return sum(verdict.samples for verdict in self.verdicts)
-
-    @property
-    def samples_fixed(self) -> int:
-        """Samples that the policies take where none are saved by stopping early."""
-        return sum(verdict.samples_fixed for verdict in self.verdicts)
-
-    @property
-    def calls_saved(self) -> int:
-        """Live model calls that the samples not taken would have made."""
-        return sum(verdict.calls_saved for verdict in self.verdicts)
+__all__ = ["exit_code", "resume_suite", "run_suite"]
 
 
 def run_suite(
@@ -222,17 +154,6 @@ def resume_suite(
     return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], dict[str, list[Sample]]]:
-    """A finished run's parts.
-
-    Raises:
-        InputError: there is none, it is not finished, or a case of it is gone.
-    """
-    manifest = read_manifest(folder)
-    samples = read_samples(folder)
-    return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
-
-
 def exit_code(run: Run) -> ExitCode:
     """What `evalkit run` ends with: 1 when a case fails, 3 when one can't be told, else 0.
 
@@ -242,81 +163,6 @@ def exit_code(run: Run) -> ExitCode:
     if "blocks" in effects:
         return ExitCode.BLOCKED
     return ExitCode.INCONCLUSIVE if "unmeasured" in effects else ExitCode.DONE
-
-
-def underpowered_lines(underpowered: Mapping[str, str], *, frozen: bool) -> Iterator[str]:
-    """What is said before a run whose samples are too few; cases of one sentence share a line."""
-    unless = "; only cases whose replays are all equal need fewer" if frozen else ""
-    for said in dict.fromkeys(underpowered.values()):
-        cases = [case_id for case_id, one in underpowered.items() if one == said]
-        others = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
-        yield f"UNDERPOWERED: {cases[0]}{others}: {said}{unless}"
-
-
-def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
-    """Judges a whole run's samples, decides, and writes verdicts and report."""
-    from evalkit.app.reporting import write_reports
-
-    samples, account = read_samples(folder), read_account(folder)
-    verdicts = judged(manifest, suite, cases, samples, account)
-    effect = suite_effect(verdicts)
-    locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
-    decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = run_notices(samples, verdicts)
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
-    by_need = _CasesByNeed(cases)
-    seen_against = _background(manifest, suite, by_need, settings)
-    whole = by_need, _traces(folder)
-    with on_disk(folder / "report.html"):
-        write_reports(folder, manifest, verdicts, decision, samples, *whole, account, effect, notices, seen_against)
-    return run
-
-
-def judged(
-    manifest: Manifest,
-    suite: Suite,
-    cases: list[CaseRef],
-    samples: Mapping[str, list[Sample]],
-    account: Account,
-    *,
-    baseline: Baseline | None = None,
-    planned: bool = True,
-    plans: Plans | None = None,
-) -> list[CaseVerdict]:
-    """The verdicts on a run's samples, by the plans that the run was made for.
-
-    Args:
-        planned: whether the suite's policies are the run's; by others all samples are judged that there are.
-        baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
-        plans: those of the whole suite, where `cases` are only some of it.
-    """
-    if plans is None:
-        plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
-    baseline = baseline or suite_baseline(suite)
-    stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
-    verdicts = case_verdicts(
-        cases,
-        samples,
-        plans,
-        fresh_part(baseline, stale),
-        frozen=suite.mode == "exact",
-        alpha=suite.policy.alpha,
-        stopped=account.stopped,
-        pass_k=suite.pass_k,
-        underpowered={case_id: plans[case_id].underpowered for case_id in manifest.underpowered if case_id in plans},
-    )
-    return with_staleness(verdicts, stale)
-
-
-def baseline_path(suite_path: Path) -> Path:
-    """Where a suite's baseline stands: beside it."""
-    return suite_path.with_name(f"{suite_path.stem}.baseline.parquet")
-
-
-def baseline_beside(path: str | Path) -> str:
-    """The baseline beside a suite, where there is one; empty otherwise."""
-    found = baseline_path(Path(path))
-    return str(found) if found.exists() else ""
 
 
 def _do(
@@ -375,120 +221,3 @@ def _take_samples(run: OpenRun, plans: Plans, *, twice: bool) -> None:
     """Look by look, what the undecided cases need; until all are decided, or the budget is spent."""
     while (lacking := wanted(plans, run.seen, frozen=twice)) and run.up_to(lacking):
         pass
-
-
-def runs_twice(suite: Suite) -> bool:
-    """Whether two equal replays are enough."""
-    return suite.mode == "exact" and suite.sequential
-
-
-def most_samples(suite: Suite, plans: Plans) -> int:
-    """How many samples a run may take."""
-    return sum(2 if runs_twice(suite) else plan.fixed for plan in plans.values())
-
-
-def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
-    """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
-    if suite.budget.cost_usd is None or suite.model is None or not suite.live:
-        return
-    if suite.model.name is not None:
-        check_prices(suite.budget, suite.prices, [suite.model.name])
-        return
-    for case in cases:
-        steps = read_case(case.path).trace.trace.of_kind("model")
-        check_prices(suite.budget, suite.prices, sorted({requested_model(step) or "" for step in steps}))
-
-
-def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
-    """Whether the agents that a suite starts are in other processes, case by case."""
-    return [is_outside(suite.target or case.target) for case in cases]
-
-
-def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
-    """What will keep the run's replays from the world; said in the manifest and the report.
-
-    Raises:
-        ReplayRefused: a sandbox is asked for, and Landlock or seccomp does not hold.
-    """
-    if not suite.sandbox:
-        outside = _outside(suite, cases)
-        return (*(() if outside and all(outside) else LAYERS), *(OUTSIDE_LAYERS if any(outside) else ()))
-    from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
-
-    held = probe_layers()
-    if not held.safe and not suite.unsafe_replay:
-        raise ReplayRefused(*held.refusal("sandbox"))
-    return held.told(live=suite.live)
-
-
-def suite_baseline(suite: Suite) -> Baseline | None:
-    """The baseline that a suite names, if it does."""
-    return read_baseline(Path(suite.baseline)) if suite.baseline else None
-
-
-def measures_of(suite: Suite, cases: list[CaseRef], at: str) -> dict[str, tuple[int, int]]:
-    """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
-    baseline = suite_baseline(suite)
-    rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
-    return {id: (row.passed, row.n) for id, row in rows.items() if row is not None and id not in stale}
-
-
-def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
-    """The run's cases as they were run; a version that is gone or is another one now is refused."""
-    found: list[CaseRef] = []
-    for case_id, version, digest, _ in manifest.cases:
-        path = dict(case_versions(root / case_id)).get(version)
-        if path is None:
-            raise InputError(
-                f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again"
-            )
-        case = reference(path)
-        if case.digest != digest:
-            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
-        found.append(case)
-    return found
-
-
-def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], settings: Settings) -> Background:
-    """What the report sees the run against: earlier nights, the baseline, and what its cases cover."""
-    from evalkit.report.model import Background
-
-    baseline = suite_baseline(suite)
-    return Background(
-        nights=_nights(manifest),
-        baseline=None if baseline is None else baseline.info,
-        coverage=coverage(cases.values(), [name for name, _ in settings.effects])
-        if len(cases) <= _MOST_COVERED
-        else None,
-    )
-
-
-def _nights(manifest: Manifest) -> tuple[Night, ...]:
-    """The suite's nights; a broken history stops no report: it is told of where this run can't be added to it."""
-    try:
-        return read_history(Path(manifest.history)) if manifest.history else ()
-    except InputError:
-        return ()
-
-
-class _CasesByNeed(Mapping[str, Case]):
-    """The run's cases by id, each read when it is asked for: a report shows few of them in full."""
-
-    def __init__(self, cases: list[CaseRef]) -> None:
-        self._paths = {case.id: case.path for case in cases}
-        self._read: dict[str, Case] = {}
-
-    def __getitem__(self, case_id: str) -> Case:
-        if case_id not in self._read:
-            self._read[case_id] = read_case(self._paths[case_id])
-        return self._read[case_id]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
-
-
-def _traces(folder: Path) -> Callable[[list[str]], Mapping[str, Any]]:
-    return lambda digests: read_traces(folder, digests)

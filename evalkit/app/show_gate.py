@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from evalkit.app.run import Run
+from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.app.show_runs import decision_json, decision_lines, notice_lines, unsafe_lines
 from evalkit.report.escapes import code, escaped, github_command, github_line

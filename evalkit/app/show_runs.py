@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalkit.app.run import Run
+from evalkit.app.run_model import Run
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, UNSAFE, Replay

@@ -15,7 +15,8 @@ from evalkit.app.ingest import ingest_trace, load_one
 from evalkit.app.init import init_project
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.life import Replays, promote_case, review_case
-from evalkit.app.run import Run, run_suite
+from evalkit.app.run import run_suite
+from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.app.show_cases import ingested_lines
 from evalkit.app.show_runs import decision_lines, saving_lines

@@ -1,0 +1,168 @@
+"""After a run: its samples are judged, the release is decided, the reports are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalkit.app.locks import current_lock_problems
+from evalkit.app.run_model import Run
+from evalkit.app.run_plan import suite_baseline
+from evalkit.app.settings import Settings
+from evalkit.case.lock import LockLine, read_lock
+from evalkit.case.model import Case
+from evalkit.case.store import case_versions, read_case
+from evalkit.distil.coverage import coverage
+from evalkit.errors import InputError, IntegrityError
+from evalkit.suite.account import Account, read_account
+from evalkit.suite.config import suite_from_json
+from evalkit.suite.disk import on_disk
+from evalkit.suite.manifest import read_manifest
+from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.results import read_samples, read_traces
+from evalkit.suite.select import CaseRef, reference
+from evalkit.verdict.baseline import Baseline
+from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.effect import suite_effect
+from evalkit.verdict.gate import decide
+from evalkit.verdict.history import Night, read_history
+from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.notices import run_notices
+from evalkit.verdict.plans import Plans, make_plans, taken_of
+from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
+
+if TYPE_CHECKING:
+    from evalkit.report.model import Background
+
+__all__ = ["cases_of", "finish", "judged", "load_run"]
+
+_MOST_COVERED = 1_000
+"""Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
+
+
+def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
+    """Judges a whole run's samples, decides, and writes verdicts and report."""
+    from evalkit.app.reporting import write_reports
+
+    samples, account = read_samples(folder), read_account(folder)
+    verdicts = judged(manifest, suite, cases, samples, account)
+    effect = suite_effect(verdicts)
+    locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
+    decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
+    notices = run_notices(samples, verdicts)
+    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
+    by_need = _CasesByNeed(cases)
+    seen_against = _background(manifest, suite, by_need, settings)
+    whole = by_need, _traces(folder)
+    with on_disk(folder / "report.html"):
+        write_reports(folder, manifest, verdicts, decision, samples, *whole, account, effect, notices, seen_against)
+    return run
+
+
+def judged(
+    manifest: Manifest,
+    suite: Suite,
+    cases: list[CaseRef],
+    samples: Mapping[str, list[Sample]],
+    account: Account,
+    *,
+    baseline: Baseline | None = None,
+    planned: bool = True,
+    plans: Plans | None = None,
+) -> list[CaseVerdict]:
+    """The verdicts on a run's samples, by the plans that the run was made for.
+
+    Args:
+        planned: whether the suite's policies are the run's; by others all samples are judged that there are.
+        baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
+        plans: those of the whole suite, where `cases` are only some of it.
+    """
+    if plans is None:
+        plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
+    baseline = baseline or suite_baseline(suite)
+    stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
+    verdicts = case_verdicts(
+        cases,
+        samples,
+        plans,
+        fresh_part(baseline, stale),
+        frozen=suite.mode == "exact",
+        alpha=suite.policy.alpha,
+        stopped=account.stopped,
+        pass_k=suite.pass_k,
+        underpowered={case_id: plans[case_id].underpowered for case_id in manifest.underpowered if case_id in plans},
+    )
+    return with_staleness(verdicts, stale)
+
+
+def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], dict[str, list[Sample]]]:
+    """A finished run's parts.
+
+    Raises:
+        InputError: there is none, it is not finished, or a case of it is gone.
+    """
+    manifest = read_manifest(folder)
+    samples = read_samples(folder)
+    return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
+
+
+def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
+    """The run's cases as they were run; a version that is gone or is another one now is refused."""
+    found: list[CaseRef] = []
+    for case_id, version, digest, _ in manifest.cases:
+        path = dict(case_versions(root / case_id)).get(version)
+        if path is None:
+            raise InputError(
+                f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again"
+            )
+        case = reference(path)
+        if case.digest != digest:
+            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+        found.append(case)
+    return found
+
+
+def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], settings: Settings) -> Background:
+    """What the report sees the run against: earlier nights, the baseline, and what its cases cover."""
+    from evalkit.report.model import Background
+
+    baseline = suite_baseline(suite)
+    return Background(
+        nights=_nights(manifest),
+        baseline=None if baseline is None else baseline.info,
+        coverage=coverage(cases.values(), [name for name, _ in settings.effects])
+        if len(cases) <= _MOST_COVERED
+        else None,
+    )
+
+
+def _nights(manifest: Manifest) -> tuple[Night, ...]:
+    """The suite's nights; a broken history stops no report: it is told of where this run can't be added to it."""
+    try:
+        return read_history(Path(manifest.history)) if manifest.history else ()
+    except InputError:
+        return ()
+
+
+class _CasesByNeed(Mapping[str, Case]):
+    """The run's cases by id, each read when it is asked for: a report shows few of them in full."""
+
+    def __init__(self, cases: list[CaseRef]) -> None:
+        self._paths = {case.id: case.path for case in cases}
+        self._read: dict[str, Case] = {}
+
+    def __getitem__(self, case_id: str) -> Case:
+        if case_id not in self._read:
+            self._read[case_id] = read_case(self._paths[case_id])
+        return self._read[case_id]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _traces(folder: Path) -> Callable[[list[str]], Mapping[str, Any]]:
+    return lambda digests: read_traces(folder, digests)

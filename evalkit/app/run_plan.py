@@ -1,0 +1,107 @@
+"""Before a run: what it is measured against, what keeps it in, and what it may cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from evalkit.case.store import read_case
+from evalkit.errors import ReplayRefused
+from evalkit.playback.endpoint.budget import check_prices
+from evalkit.playback.keys import requested_model
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
+from evalkit.playback.targets.reference import is_outside
+from evalkit.suite.model import Suite
+from evalkit.suite.select import CaseRef
+from evalkit.verdict.baseline import Baseline, read_baseline
+from evalkit.verdict.compare import baseline_rows
+from evalkit.verdict.plans import Plans
+from evalkit.verdict.staleness import stale_cases
+
+__all__ = [
+    "baseline_beside",
+    "baseline_path",
+    "check_cost_budget",
+    "layers_of",
+    "measures_of",
+    "most_samples",
+    "runs_twice",
+    "suite_baseline",
+    "underpowered_lines",
+]
+
+
+def baseline_path(suite_path: Path) -> Path:
+    """Where a suite's baseline stands: beside it."""
+    return suite_path.with_name(f"{suite_path.stem}.baseline.parquet")
+
+
+def baseline_beside(path: str | Path) -> str:
+    """The baseline beside a suite, where there is one; empty otherwise."""
+    found = baseline_path(Path(path))
+    return str(found) if found.exists() else ""
+
+
+def suite_baseline(suite: Suite) -> Baseline | None:
+    """The baseline that a suite names, if it does."""
+    return read_baseline(Path(suite.baseline)) if suite.baseline else None
+
+
+def measures_of(suite: Suite, cases: list[CaseRef], at: str) -> dict[str, tuple[int, int]]:
+    """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
+    baseline = suite_baseline(suite)
+    rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
+    return {id: (row.passed, row.n) for id, row in rows.items() if row is not None and id not in stale}
+
+
+def underpowered_lines(underpowered: Mapping[str, str], *, frozen: bool) -> Iterator[str]:
+    """What is said before a run whose samples are too few; cases of one sentence share a line."""
+    unless = "; only cases whose replays are all equal need fewer" if frozen else ""
+    for said in dict.fromkeys(underpowered.values()):
+        cases = [case_id for case_id, one in underpowered.items() if one == said]
+        others = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+        yield f"UNDERPOWERED: {cases[0]}{others}: {said}{unless}"
+
+
+def runs_twice(suite: Suite) -> bool:
+    """Whether two equal replays are enough."""
+    return suite.mode == "exact" and suite.sequential
+
+
+def most_samples(suite: Suite, plans: Plans) -> int:
+    """How many samples a run may take."""
+    return sum(2 if runs_twice(suite) else plan.fixed for plan in plans.values())
+
+
+def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
+    """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
+    if suite.budget.cost_usd is None or suite.model is None or not suite.live:
+        return
+    if suite.model.name is not None:
+        check_prices(suite.budget, suite.prices, [suite.model.name])
+        return
+    for case in cases:
+        steps = read_case(case.path).trace.trace.of_kind("model")
+        check_prices(suite.budget, suite.prices, sorted({requested_model(step) or "" for step in steps}))
+
+
+def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
+    """What will keep the run's replays from the world; said in the manifest and the report.
+
+    Raises:
+        ReplayRefused: a sandbox is asked for, and Landlock or seccomp does not hold.
+    """
+    if not suite.sandbox:
+        outside = _outside(suite, cases)
+        return (*(() if outside and all(outside) else LAYERS), *(OUTSIDE_LAYERS if any(outside) else ()))
+    from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
+
+    held = probe_layers()
+    if not held.safe and not suite.unsafe_replay:
+        raise ReplayRefused(*held.refusal("sandbox"))
+    return held.told(live=suite.live)
+
+
+def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
+    """Whether the agents that a suite starts are in other processes, case by case."""
+    return [is_outside(suite.target or case.target) for case in cases]
