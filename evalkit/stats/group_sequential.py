@@ -34,7 +34,8 @@ ComparisonStep = Literal["PASS", "FAIL", "WITHIN_MARGIN", "RUN_ON"]
 
 _POINTS = 257
 _HALVINGS = 14
-_MOST_RUNS = 1000
+_MOST_RUNS = 200
+_MOST_KNOWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def comparison_plan(
         alpha: the probability of ever saying FAIL where the candidate is no worse.
         beta: the probability of ever saying PASS where it is worse by `margin` or more.
         batch: runs between two looks.
-        baseline_runs: runs of a baseline that exists already; without it both arms run in step.
+        baseline_runs: runs of a baseline that exists already, at most 1000; without it both arms run in step.
 
     Raises:
         InputError: an argument is outside of its range.
@@ -112,10 +113,10 @@ def comparison_plan(
     for name, value in (("margin", margin), ("alpha", alpha), ("beta", beta)):
         check_share(name, value)
     known = runs_max if baseline_runs is None else baseline_runs
-    if not 1 <= batch <= runs_max <= _MOST_RUNS or not 1 <= known <= _MOST_RUNS:
+    if not 1 <= batch <= runs_max <= _MOST_RUNS or not 1 <= known <= _MOST_KNOWN:
         raise InputError(
             f"batches of {batch} up to {runs_max} runs, against {known} of the baseline",
-            cure=f"give 1 <= batch <= runs_max, and at most {_MOST_RUNS} runs an arm",
+            cure=f"give 1 <= batch <= runs_max <= {_MOST_RUNS}, and at most {_MOST_KNOWN} runs of a baseline",
         )
     return _calibrated(float(margin), runs_max // batch, float(alpha), float(beta), batch, baseline_runs)
 

@@ -19,7 +19,7 @@ from tests.suite.runs import library
 def test_an_interrupted_run_goes_on(project: Project, executor: str) -> None:
     """Exit code 130 with the command that continues; afterwards every sample is there once."""
     library(project.root, list(range(4)))
-    project.write("suites/s.toml", 'target = "tests.suite.agents:slow"\nsamples = 40\n')
+    project.write("suites/s.toml", 'target = "tests.suite.agents:slow"\nsamples = 40\nsequential = false\n')
     command = [sys.executable, "-m", "evalkit", "run", "suites/s.toml", "--executor", executor, "-n", "2", "--out", "r"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     child = subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True)

@@ -49,7 +49,7 @@ def test_a_sandboxed_run_asks_the_model_with_the_real_key(
     server.will(json_reply(completion("Your refund is on its way.")))
     suite = live_suite(project, server.url, samples=2)
     done = project.spawn("run", suite, "--out", "reports/l", "--reason", "a test")
-    assert done.code in (0, 1), done.out + done.err
+    assert done.code in (0, 1, 3), done.out + done.err  # two samples tell little
     samples = read_samples(project.root / "reports" / "l")["twice"]
     assert [(sample.outcome in ("passed", "failed"), sample.live_model) for sample in samples] == [(True, 1)] * 2
     assert [request["headers"]["authorization"] for request in server.requests] == [f"Bearer {KEY}"] * 2
@@ -61,7 +61,7 @@ def test_a_known_failure_rate_shows_in_the_sandbox_as_outside(project: Project, 
     """A model that errs always fails every sample, one that never errs none; a prompt swap mends the first."""
     for rate, passed in ((1.0, 0), (0.0, 6)):
         with serving(ScriptedModel(error_rate=rate)) as url:
-            suite = live_suite(project, url, samples=6)
+            suite = live_suite(project, url, samples=6, more="sequential = false\n")
             done = project.spawn("run", suite, "--json", "-n", "2", "--reason", "a test")
             (case,) = done.json()["cases"]
             assert (case["n"], case["passed"]) == (6, passed), case
@@ -98,7 +98,9 @@ def test_a_replay_in_the_sandbox(project: Project, case_id: str) -> None:
 def test_an_outage_is_errored_in_the_sandbox_too(project: Project, case_id: str, server: ScriptedServer) -> None:
     """With what the endpoint said."""
     server.will(json_reply({"error": {"message": "busy", "type": "overloaded"}}, status=503, retry_after="0"))
-    done = project.spawn("run", live_suite(project, server.url, samples=1), "--out", "reports/o", "--reason", "x")
+    done = project.spawn(
+        "run", live_suite(project, server.url, samples=1, more="retries = 0\n"), "--out", "reports/o", "--reason", "x"
+    )
     assert done.code == 3, done.out + done.err
     (sample,) = read_samples(project.root / "reports" / "o")["twice"]
     assert (sample.outcome, sample.reason) == (

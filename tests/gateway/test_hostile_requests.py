@@ -37,7 +37,7 @@ def assert_alive(served: Served) -> None:
         ("/v1/messages", b'{"messages": []}', "POST", 400, "no request of this API"),
         (CHAT, None, "GET", 405, "takes POST"),
         (CHAT, None, "DELETE", 405, "takes POST"),
-        ("/v1/embeddings", b"{}", "POST", 404, "there is no"),
+        ("/v1/images", b"{}", "POST", 404, "there is no"),
         ("/", None, "GET", 404, "there is no"),
         ("/../../etc/passwd", None, "GET", 404, "there is no"),
         ("/output", b"nothing", "POST", 400, "JSON"),

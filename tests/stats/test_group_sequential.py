@@ -113,7 +113,7 @@ def test_plans_travel_between_processes() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"margin": 25}, {"runs_max": 4}, {"runs_max": 500}, {"alpha": 5}, {"batch": 0}, {"baseline_runs": 1000}],
+    [{"margin": 25}, {"runs_max": 4}, {"runs_max": 500}, {"alpha": 5}, {"batch": 0}, {"baseline_runs": 1001}],
 )
 def test_plans_without_sense_are_refused(arguments: dict[str, int]) -> None:
     """Percent, less than a batch, more than can be worked out."""
