@@ -29,18 +29,6 @@ def test_the_loop_closes_and_opens_the_gate(tmp_path: Path) -> None:
     assert (tmp_path / "suites" / "release.baseline.parquet").exists()
 
 
-def test_nothing_personal_is_left_in_the_demos_files(tmp_path: Path) -> None:
-    """The customer of the incident appears in no file, the recording included."""
-    walk(tmp_path, say=lambda line: None)
-    for path in tmp_path.rglob("*"):
-        if path.is_file():
-            content = path.read_bytes()
-            assert b"posteo-mail" not in content, path
-            assert b"Vogt" not in content, path
-    case = read_case(tmp_path / "cases" / CASE_ID)
-    assert "Vogt" not in json.dumps([step.output for step in case.incident.steps])
-
-
 @pytest.mark.parametrize(("rate", "low", "high"), [(0.0, 0, 0), (1.0, 1, 1), (0.35, 0.30, 0.40)])
 def test_the_scripted_model_errs_at_its_rate(rate: float, low: float, high: float) -> None:
     """2,000 conversations at a known rate."""
@@ -57,11 +45,19 @@ def test_the_scripted_model_errs_at_its_rate(rate: float, low: float, high: floa
     assert low <= names.count("refund_order") / 2000 <= high
 
 
-def test_the_command_tells_the_story(project: Project) -> None:
-    """From the command line, in a folder of one's own."""
+def test_the_command_tells_the_story_without_the_customer(project: Project) -> None:
+    """In a folder of one's own; the customer of the incident appears in no file, the recording included."""
     done = project.run("demo", "--keep", "demo")
     assert done.code == 0
     assert "PASS: 1 permanent case passed" in done.out
+    left = [path for path in (project.root / "demo").rglob("*") if path.is_file()]
+    assert len(left) > 10
+    for path in left:
+        content = path.read_bytes()
+        assert b"posteo-mail" not in content, path
+        assert b"Vogt" not in content, path
+    case = read_case(project.root / "demo" / "cases" / CASE_ID)
+    assert "Vogt" not in json.dumps([step.output for step in case.incident.steps])
 
 
 def test_init_overwrites_nothing(project: Project) -> None:

@@ -59,12 +59,12 @@ def test_a_sandboxed_run_asks_the_model_with_the_real_key(
 
 def test_a_known_failure_rate_shows_in_the_sandbox_as_outside(project: Project, case_id: str) -> None:
     """A model that errs always fails every sample, one that never errs none; a prompt swap mends the first."""
-    for rate, passed in ((1.0, 0), (0.0, 6)):
+    for rate, passed in ((1.0, 0), (0.0, 3)):
         with serving(ScriptedModel(error_rate=rate)) as url:
-            suite = live_suite(project, url, samples=6, more="sequential = false\n")
+            suite = live_suite(project, url, samples=3, more="sequential = false\n")
             done = project.spawn("run", suite, "--json", "-n", "2", "--reason", "a test")
             (case,) = done.json()["cases"]
-            assert (case["n"], case["passed"]) == (6, passed), case
+            assert (case["n"], case["passed"]) == (3, passed), case
     with serving(ScriptedModel(error_rate=1.0)) as url:
         more = f"system_prompt = {json.dumps(PROMPT_FIXED)}\n"
         suite = live_suite(project, url, samples=3)
