@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cases_of", "finish", "judged", "load_run"]
 
-_MOST_COVERED = 1_000
+_MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
 
 
