@@ -103,7 +103,8 @@ class Lexicon:
             entity = entity_of(claim)
             for spelling in spellings(claim, self._vocabulary):
                 if spelling.text not in self._forms and spelling.text not in self._policy.allow:
-                    form = Form(entity, self.stand_in(claim, spelling.text), spelling.part)
+                    kept, own = spelling.text[: spelling.kept], spelling.text[spelling.kept :]
+                    form = Form(entity, kept + self.stand_in(claim, own), spelling.part)
                     if form.surrogate != spelling.text:
                         self._forms[spelling.text] = form
                         self._new.append(spelling.text)

@@ -27,6 +27,7 @@ from evalkit.sanitize.ranges import (
     words_of_account,
 )
 from evalkit.sanitize.render import cased, render
+from evalkit.sanitize.rules.words import TITLES
 
 __all__ = ["Draw", "Mint"]
 
@@ -115,7 +116,7 @@ class Mint:
         word = match[0]
         known = self._words.get(word)
         if known is None:
-            known = self._words[word] = self._name_word(word)
+            known = self._words[word] = word if word.lower() in TITLES else self._name_word(word)
         return known
 
     def _name_word(self, word: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -46,6 +47,17 @@ def test_short_and_common_names_go_only_with_their_owner() -> None:
     assert "Mia Li" not in text
     assert text.endswith("like brown bags from MIA; Li stands for lithium.")
     assert made["people"][1]["last_name"] not in ("Brown", "brown")
+
+
+def test_greetings_and_titles_before_a_name_stay() -> None:
+    """A surrogate stands for the name alone: a text reads on as it was written."""
+    people = [{"first_name": "Grace", "last_name": "Hall"}, {"full_name": "Dr. Mia Keller"}]
+    said = "Dear Grace, my name is Grace. Ask Mr. Hall or Dr. Mia Keller, MRS. MIA KELLER."
+    made = clean({"people": people, "text": said})
+    name = r"[A-Z][a-z]{11}"
+    text = rf"Dear {name}, my name is {name}\. Ask Mr\. {name} or Dr\. {name} {name}, MRS\. [A-Z]{{12}} [A-Z]{{12}}\."
+    assert re.fullmatch(text, made["text"])
+    assert made["people"][1]["full_name"].startswith("Dr. ")
 
 
 def test_a_tools_own_name_is_no_persons_name() -> None:
