@@ -10,10 +10,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from evalkit.canonical import Json
 from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import NUMBER_DIGITS
@@ -51,27 +52,9 @@ class Form(NamedTuple):
     kept: int = 0
 
 
-_Hit: TypeAlias = tuple[int, int, str]
-"""Start, end and text of a form."""
+_Hit: TypeAlias = tuple[int, str]
+"""Start and text of a form."""
 _Span: TypeAlias = tuple[int, int, Form]
-
-
-class _Automaton:
-    """The matcher of some forms."""
-
-    def __init__(self, texts: list[str]) -> None:
-        import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
-
-        self._texts = texts
-        self._matcher: Any = ahocorasick_rs.AhoCorasick(texts) if texts else None
-
-    def find(self, text: str) -> list[_Hit]:
-        """Every form in `text`, overlapping ones too."""
-        if self._matcher is None:
-            return []
-        texts = self._texts
-        found = self._matcher.find_matches_as_indexes(text, overlapping=True)
-        return [(start, end, texts[index]) for index, start, end in found]
 
 
 class Lexicon:
@@ -87,7 +70,7 @@ class Lexicon:
         self._vocabulary: set[str] = set()
         self._old: list[str] = []
         self._new: list[str] = []
-        self._automata: list[_Automaton] = []
+        self._needles: list[Needles[str]] = []
 
     @property
     def forms(self) -> dict[str, Form]:
@@ -203,11 +186,11 @@ class Lexicon:
             starts = [0, *accumulate(len(text) + 1 for text in some)]
             joined = "\n".join(some)
             met: dict[int, list[_Hit]] = {}
-            for automaton in self._automata:
-                for start, end, spelled in automaton.find(joined):
+            for needles in self._needles:
+                for start, spelled in needles.find(joined):
                     at = bisect_right(starts, start) - 1
-                    if end < starts[at + 1]:
-                        met.setdefault(at, []).append((start - starts[at], end - starts[at], spelled))
+                    if start + len(spelled) < starts[at + 1]:
+                        met.setdefault(at, []).append((start - starts[at], spelled))
             for at, text in enumerate(some):
                 hits = met.get(at)
                 if hits is None:
@@ -222,14 +205,14 @@ class Lexicon:
         return self._choose(text, False)
 
     def _choose(self, text: str, identifier: bool) -> list[_Span]:
-        hits = [hit for automaton in self._automata for hit in automaton.find(text)]
+        hits = [hit for needles in self._needles for hit in needles.find(text)]
         return self._alone(text, hits, identifier) if hits else []
 
     def _alone(self, text: str, hits: list[_Hit], identifier: bool) -> list[_Span]:
         """Those of some hits that are a value itself, no part of something longer; of overlapping ones the longest."""
         found = []
-        for start, end, spelled in hits:
-            form = self._forms[spelled]
+        for start, spelled in hits:
+            form, end = self._forms[spelled], start + len(spelled)
             if identifier and form.part:
                 continue
             before, after = text[max(0, start - 2) : start], text[end : end + 2]
@@ -245,9 +228,9 @@ class Lexicon:
     def _rebuild(self) -> None:
         if len(self._new) > _MERGE_AT or not self._old:  # few new forms don't rebuild a large matcher
             self._old, self._new = [*self._old, *self._new], []
-            self._automata = [_Automaton(self._old)]
+            self._needles = [Needles(self._old)]
         else:
-            self._automata = [self._automata[0], _Automaton(self._new)]
+            self._needles = [self._needles[0], Needles(self._new)]
 
 
 def entity_of(claim: Claim) -> Entity:
