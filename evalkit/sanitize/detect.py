@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from evalkit.sanitize.claim import Claim, Span
@@ -55,6 +56,7 @@ PAIR: Literal["pair"] = "pair"
 Hint: TypeAlias = "Kind | Literal['ask', 'pair'] | None"
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
+_place = itemgetter(0, 1)
 
 
 @lru_cache(maxsize=4096)
@@ -214,9 +216,12 @@ class Detector:
             return []
         plain = text.translate(_NARROW) if not text.isascii() and _WIDE.search(text) else text  # of the same length
         data = plain.encode()
+        found = self._found(plain, data)
+        if len(data) == len(text):
+            return [Span(start, end, claim, rule, sure) for start, end, claim, rule, sure in sorted(found, key=_place)]
         spans: list[Span] = []
         at = chars = 0
-        for start, end, claim, rule, sure in sorted(self._found(plain, data), key=lambda found: found[:2]):
+        for start, end, claim, rule, sure in sorted(found, key=_place):
             if start >= at:
                 chars, at = chars + len(data[at:start].decode("utf-8", "replace")), start
             else:  # an overlap
@@ -233,6 +238,10 @@ class Detector:
             candidates += self._recognised(text)
         if not candidates:
             return candidates
+        if len(candidates) == 1 and "某" not in text:
+            claim = candidates[0][2]
+            stays = is_surrogate(claim.kind, claim.text) or claim.text in self._policy.allow
+            return [] if stays else candidates
         candidates.sort(key=lambda found: (found[0] - found[1], precedence(found[2].kind), found[0], found[3]))
         surrogate, covered = bytearray(len(data)), bytearray(len(data))
         for start, end in han_surrogates(text):
@@ -273,7 +282,7 @@ class Detector:
 
     def _matches(self, index: int, data: bytes, at: int, stop: int) -> Iterator[_Found]:
         rule = self._rules.rules[index]
-        while (match := self._rules.matches(index, data, at, stop)) is not None:
+        while at < stop and (match := self._rules.matches(index, data, at, stop)) is not None:
             start, end = match.span(1)
             if start >= end:  # a pattern of the user's whose group took no part
                 at = max(match.end(), at + 1)

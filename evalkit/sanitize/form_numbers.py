@@ -103,9 +103,12 @@ def judge_iban(rule: str, value: str, before: str, after: str) -> Claim | None:
     size = IBAN_LENGTH.get(value[:2].upper())
     if size is None or before.endswith(("-", "_", ".")):  # the end of a longer id
         return None
-    end = next((i + 1 for i in range(len(value)) if len(re.sub(r"[ -]", "", value[: i + 1])) == size), None)
+    own = [at for at, char in enumerate(value) if char not in " -"]
+    if len(own) < size:
+        return None
+    end = own[size - 1] + 1
     compact = re.sub(r"[ -]", "", value[:end]).upper()
-    if end is None or joins(value[end : end + 1]):
+    if joins(value[end : end + 1]):
         return None
     valid = int("".join(str(int(char, 36)) for char in compact[4:] + compact[:4])) % 97 == 1
     # a country's own length and the word, or its groups of four, tell it too

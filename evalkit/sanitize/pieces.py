@@ -10,6 +10,7 @@ import base64
 import html
 import json
 import re
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -193,17 +194,19 @@ def _blobs(run: str, offset: int) -> Iterator[Piece]:
     blob = _decoded(run)
     if blob is not None:
         yield Piece(offset, offset + len(run), blob.value, partial(_as_base64, blob=blob, like=run))
-    else:  # a path, or a name with a blob behind it
-        form = next((form for form in _INNER if form.fullmatch(run) is None), None)
-        for match in () if form is None else form.finditer(run):
-            yield from _blobs(match[0], offset + match.start())
+        return
+    for form in _INNER:  # a path, or a name with a blob behind it
+        if form.fullmatch(run) is None:
+            for match in form.finditer(run):
+                yield from _blobs(match[0], offset + match.start())
+            return
 
 
 def _decoded(run: str) -> Blob | None:
     compact = run.translate(_STANDARD)
-    if len(compact) % 4 == 1 or not may_hold_text(base64.b64decode(compact[:_HEAD])):
+    if len(compact) % 4 == 1 or not may_hold_text(a2b_base64(compact[:_HEAD])):
         return None
-    return blob_of(base64.b64decode(compact + "=" * (-len(compact) % 4)))
+    return blob_of(a2b_base64(compact + "=" * (-len(compact) % 4)))
 
 
 def _as_hex(new: Any, blob: Blob, like: str) -> str:
