@@ -9,6 +9,7 @@ from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.normal import date_spellings, find_date, has_cjk, is_cjk, name_words
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.rules.words import COMMON, NAME_FRAMES, PLACEHOLDERS, TITLES
+from evalkit.sanitize.rules.words_zh import USUAL_WORDS
 
 __all__ = ["Spelling", "propagates", "spellings"]
 
@@ -145,7 +146,7 @@ def _single_names(word: str, vocabulary: frozenset[str] | set[str]) -> Iterator[
     """What stands before a single name, and the name."""
     low = word.lower()
     if is_cjk(word[0]):
-        if len(word) > 1 and word not in COMMON:
+        if len(word) > 1 and word not in COMMON and word not in USUAL_WORDS:
             yield "", word
     elif low in COMMON or low in vocabulary or low in PLACEHOLDERS or len(word) < 3:
         yield from ((frame, word.title()) for frame in NAME_FRAMES)

@@ -61,13 +61,16 @@ class Harvested:
             known: so many characters at its start were looked through before, in another text.
         """
         first = max(0, known - self._plain[2] - _AROUND)  # one that ends behind `known` may begin from here on
-        data = _utf_8(text[first:] if first else text)
-        found = self.plain_in(data)
-        return None if found is None else (first + _characters(data[: found[0]]), found[1])
+        seen = max(0, first - _AROUND)
+        data = _utf_8(text[seen:] if seen else text)
+        found = self.plain_in(data, len(_utf_8(text[seen:first])))
+        return None if found is None else (seen + _characters(data[: found[0]]), found[1])
 
-    def plain_in(self, data: bytes) -> tuple[int, Kind] | None:
-        """As `plain`, in UTF-8; where it stands is a number of bytes."""
+    def plain_in(self, data: bytes, first: int = 0) -> tuple[int, Kind] | None:
+        """As `plain`, in UTF-8, from a byte on; where it stands is a number of bytes."""
         for start, form, kind in self._met(data):
+            if start < first:
+                continue
             end = start + len(form)
             before = data[max(0, start - _AROUND * 4) : start].decode("utf-8", "ignore")[-_AROUND:]
             after = data[end : end + _AROUND * 4].decode("utf-8", "ignore")[:_AROUND]

@@ -111,6 +111,8 @@ def test_a_value_is_found_by_form_or_context(text: str, kind: str, value: str) -
         ("我叫欧阳娜娜，", "欧阳娜娜"),
         ("收货人：李小龙 电话", "李小龙"),
         ("我是王建国。", "王建国"),
+        ("其实张安惠女士在场", "张安惠"),
+        ("周永康总经理到了", "周永康"),
     ],
 )
 def test_a_name_is_known_by_what_stands_around_it(text: str, name: str) -> None:
@@ -122,7 +124,8 @@ def test_a_name_is_known_by_what_stands_around_it(text: str, name: str) -> None:
     "text",
     ["Dear Customer,", "Hello World!", "Hi there,", "Hi Team,", "Dear Sir or Madam,", "Thanks,\nThe Support Team",
      "the name is required", "This is Important News", "您好，请问有什么可以帮您？", "name: Water Bottle", "尊敬的先生",
-     "I am Sorry For the delay"],
+     "I am Sorry For the delay", "您好，费用。", "司机师傅很好", "客户关系经理", "谢谢李先生", "一个姓李的女士",
+     "感谢王先生", "公司总经理", "高级经理", "许多同学", "司机是找不到的。", "我和丁先生", "张老先生"],
 )  # fmt: skip
 def test_a_greeting_without_a_name_has_none(text: str) -> None:
     """Roles, exclamations and products are nobody's name."""

@@ -49,6 +49,13 @@ def test_short_and_common_names_go_only_with_their_owner() -> None:
     assert made["people"][1]["last_name"] not in ("Brown", "brown")
 
 
+def test_a_chinese_name_that_is_a_usual_word_goes_only_with_its_key() -> None:
+    """A person may be called as a peak is: peaks stay."""
+    made = clean({"收货人": "高峰", "联系人": "王建国", "text": "晚高峰，王建国不方便"})
+    assert made["收货人"] != "高峰"
+    assert made["text"] == f"晚高峰，{made['联系人']}不方便"
+
+
 def test_greetings_and_titles_before_a_name_stay() -> None:
     """A surrogate stands for the name alone: a text reads on as it was written."""
     people = [{"first_name": "Grace", "last_name": "Hall"}, {"full_name": "Dr. Mia Keller"}]
