@@ -158,15 +158,23 @@ class Harvester:
                 self._text(key, None, depth)
             self._read_keys.add(keys)
         names = 0
+        read, nesting = self._read, self._nesting
         for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys, scope), strict=True):
-            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
-            names += hint == "name"
+            hint: Kind | None = None
+            if plain_hint is not None:
+                ask = plain_hint in (ASK, PAIR)
+                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
+                names += hint == "name"
             kind = type(item)
             if kind is str:
-                if hint is not None or item not in self._read:
+                if hint is not None:
                     self._text(item, hint, depth)
+                elif item not in read:
+                    read.add(item)
+                    self._met.append((item, depth, nesting))
             elif kind is int:
-                self._number(item, hint)
+                if hint is not None or item >= LONG_NUMBER:
+                    self._number(item, hint)
             elif item is not None and kind is not float:
                 self._node(item, hint, child_scope(key, scope), depth + 1, visited)
         if names > 1:
@@ -211,7 +219,7 @@ class Harvester:
         if isinstance(nested, str):
             return self._taken_apart(nested, depth)
         if nested is not None:
-            if content_key(nested) not in self._read_values:
+            if not self._read_values or content_key(nested) not in self._read_values:
                 self._node(nested, None, "", depth + 1, None)
             return None
         folded = fold(text) if signs.folds else None

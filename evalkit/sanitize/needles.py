@@ -13,14 +13,18 @@ __all__ = ["Needles"]
 
 T = TypeVar("T", str, bytes)
 _BEGINNING = 6
-_TABLE = 6_000
-"""So many beginnings make a table of some ten megabytes; it takes some ten milliseconds."""
+_TABLE, _LARGE_TABLE = 300, 6_000
+"""So many beginnings make a table in a millisecond; in some ten milliseconds, and of ten megabytes."""
 
 
 class Needles(Generic[T]):
-    """Texts, or bytes, that are looked for."""
+    """Texts, or bytes, that are looked for.
 
-    def __init__(self, needles: Iterable[T]) -> None:
+    Args:
+        much: whether they will be looked for in megabytes.
+    """
+
+    def __init__(self, needles: Iterable[T], *, much: bool = False) -> None:
         import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
 
         alike: dict[T, list[T]] = {}
@@ -31,8 +35,8 @@ class Needles(Generic[T]):
         if alike:
             in_text = isinstance(next(iter(alike)), str)
             made: Any = ahocorasick_rs.AhoCorasick if in_text else ahocorasick_rs.BytesAhoCorasick
-            form = ahocorasick_rs.Implementation
-            self._matcher = made(list(alike), implementation=form.DFA if len(alike) < _TABLE else form.ContiguousNFA)
+            form, most = ahocorasick_rs.Implementation, _LARGE_TABLE if much else _TABLE
+            self._matcher = made(list(alike), implementation=form.DFA if len(alike) < most else form.ContiguousNFA)
 
     def find(self, hay: T) -> Iterator[tuple[int, T]]:
         """Where needles stand in `hay`, overlapping ones too: start and needle."""

@@ -177,7 +177,10 @@ class Rewriter:
         for key, label, item, plain_hint in zip(
             keys, labels, node.values(), self._detector.hints(keys, scope), strict=True
         ):
-            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
+            hint: Kind | None = None
+            if plain_hint is not None:
+                ask = plain_hint in (ASK, PAIR)
+                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
             kind = type(item)
             if kind is str:
                 form = last_four(key, item) if hint is None and len(item) == 4 else None
@@ -331,10 +334,10 @@ class Rewriter:
         return text
 
     def _nested(self, text: str, nested: Any) -> str:
-        key = content_key(nested)
+        key = content_key(nested) if self._values else None
         memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share
         try:
-            if key in self._values:
+            if key is not None and key in self._values:
                 clean = self._values[key]  # what is in it was told when it was rewritten
             else:
                 clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)

@@ -122,7 +122,7 @@ class Harvested:
         for form, kind in forms.items():
             data = form.encode()
             spelled.setdefault(data.lower(), []).append((data, kind))
-        return Needles(spelled), spelled, max(map(len, forms), default=0)
+        return Needles(spelled, much=True), spelled, max(map(len, forms), default=0)
 
     @cached_property
     def quoted(self) -> bool:
