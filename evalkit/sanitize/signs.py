@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
+from evalkit.sanitize.byte_escapes import FORMS
 from evalkit.sanitize.folding import ODD
 from evalkit.sanitize.pieces import (
     Codec,
@@ -26,11 +27,7 @@ __all__ = ["PLAIN", "Signs", "signs_of"]
 _CODECS: tuple[tuple[Codec, str], ...] = (
     (json_pieces, r'\{[ \t\n\r]*"|\[[ \t\n\r]*[\[{"]'),
     (escape_pieces, r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])'),
-    (
-        byte_pieces,
-        r"\\(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|u\{[0-9a-fA-F]{2}|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|\?[Qq]\?[^\s?]*=[0-9A-F]{2}|"
-        r"(?:=[89A-F][0-9A-F]){2}|=(?:20|3D|40)(?:\P{Nd}|$)",
-    ),
+    (byte_pieces, "|".join(form.telling for form in FORMS)),
     (percent_pieces, r"%[0-9A-Fa-f]{2}|[=?&][^\s\"'<>&=?/#;+]+\+"),
     (entity_pieces, r"&(?:#[xX]?[\p{Nd}a-fA-F]+|[A-Za-z]{2,8}\p{Nd}?);"),
     (blob_pieces, r"[A-Za-z0-9+/_-]{16}"),

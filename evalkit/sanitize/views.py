@@ -17,7 +17,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from evalkit.sanitize.byte_escapes import FORMS
@@ -25,6 +25,7 @@ from evalkit.sanitize.unpacked import Budget, texts_in
 
 __all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "views", "views_together"]
 
+T = TypeVar("T", str, bytes)
 MAX_DEPTH = 8
 BETWEEN = "\x1f"
 """Stands between texts that are looked at as one: no value, no code and no number goes on over it."""
@@ -42,6 +43,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))
 _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _AROUND = 160
 """So many characters before and behind a sign are read otherwise with it."""
+_FEW = 0.02
 _DIGITS = re.compile(r"\d(?:[ ._\u00b7-]\d){6,}")
 _INVISIBLE = re.compile("[\0\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
 _USUAL = {
@@ -62,10 +64,10 @@ _LETTERS = (
 """What NFKC leaves as it is, or as good as that: an ellipsis is in no value."""
 _STRANGE = re.compile(f"[^{_LETTERS}{''.join(_USUAL)}]+")
 _SIGNS_OF = {
-    "codes": r"\\(?:[xU][0-9a-fA-F]{2}|u\{|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}",
     "hex": r"[0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5}",
     "digits": r"\p{Nd}(?:[ ._\x{b7}-]\p{Nd}){6}",
     "letters": _STRANGE.pattern,
+    **{f"codes {at}": form.telling for at, form in enumerate(FORMS)},
 }
 """What there must be in a text for a decoding to be worth trying."""
 
@@ -154,7 +156,7 @@ def readings(lot: Lot, *, quoted: bool = True) -> list[str]:
             BETWEEN.join(text.replace('\\"', '"') for text in lot.texts if "\\" in text and _quotes_only(text))
         )
     if not lot.joined.isascii() or "\0" in lot.joined:
-        found += [plain for some in found if (plain := _plain(some, "letters" in lot.signs)) != some]
+        found += [plain for some in found if (plain := _plainly(some, "letters" in lot.signs)) != some]
     found += [BETWEEN.join(_around(some, _pluses(some))).replace("+", " ") for some in found if "+" in some]
     if "digits" in lot.signs or any("digits" in _signs(_utf_8(some)) for some in found[1:]):
         found += [
@@ -175,7 +177,7 @@ def _spread(text: str) -> Iterator[tuple[int, int]]:
     return (match.span() for match in _DIGITS.finditer(text))
 
 
-def _around(text: str, places: Iterable[tuple[int, int]]) -> Iterator[str]:
+def _around(text: T, places: Iterable[tuple[int, int]]) -> Iterator[T]:
     """The parts of a text that lie around some places, from left to right; none begins or ends within a word."""
     start = stop = 0
     for first, last in places:
@@ -188,14 +190,14 @@ def _around(text: str, places: Iterable[tuple[int, int]]) -> Iterator[str]:
         yield text[_back(text, start) : _on(text, stop)]
 
 
-def _back(text: str, at: int) -> int:
-    while at > 0 and text[at - 1].isalnum():
+def _back(text: str | bytes, at: int) -> int:
+    while at > 0 and text[at - 1 : at].isalnum():
         at -= 1
     return at
 
 
-def _on(text: str, at: int) -> int:
-    while at < len(text) and text[at].isalnum():
+def _on(text: str | bytes, at: int) -> int:
+    while at < len(text) and text[at : at + 1].isalnum():
         at += 1
     return at
 
@@ -205,8 +207,8 @@ def _decoded(lot: Lot, budget: Budget, where: str) -> Iterator[str]:
     texts, joined = lot.texts, lot.joined
     if "\\" in joined:
         yield from (_unescaped(text) for text in texts if "\\" in text and not _quotes_only(text))
-    for text in lot.with_sign("codes"):
-        yield from (view for form in FORMS if (view := form.decode(text)) != text)
+    for at, form in enumerate(FORMS):
+        yield from (view for text in lot.with_sign(f"codes {at}") if (view := form.decode(text)) != text)
     if "hex" in lot.signs:
         for match in _spaced_hex().finditer(lot.data):
             digits = match[1] if not lot.data[match.end() : match.end() + 1].isalnum() else match[1][:-3]
@@ -215,7 +217,7 @@ def _decoded(lot: Lot, budget: Budget, where: str) -> Iterator[str]:
         yield from (unquote(text) for text in texts if "%" in text)
     if "&" in joined:
         yield from (html.unescape(text) for text in texts if "&" in text)
-    yield from map(_plain, lot.with_sign("letters"))
+    yield from map(_plainly, lot.with_sign("letters"))
 
 
 def _unpacked(blobs: Iterable[bytes], budget: Budget, where: str) -> Iterator[str]:
@@ -261,12 +263,21 @@ def _unescaped(text: str) -> str:
     return plain if plain.isascii() else plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _plain(text: str, letters: bool = True) -> str:
-    """A text in NFKC, without invisible characters.
+def _plainly(text: str, letters: bool = True) -> str:
+    """A text as `_plain` gives it; of one that is nearly all ASCII, the parts around what is not.
 
     Args:
         letters: whether there are others in it than those which NFKC leaves and the usual punctuation.
     """
+    if letters and len(text) - len(text.encode("ascii", "ignore")) < len(text) * _FEW:
+        data = _utf_8(text)
+        parts = _around(data, (match.span() for match in _strange_bytes().finditer(data)))
+        text = BETWEEN.join(part.decode("utf-8", "ignore") for part in parts)
+    return _plain(text, letters)
+
+
+def _plain(text: str, letters: bool) -> str:
+    """A text in NFKC, without invisible characters."""
     if letters:
         parts: list[str] = []
         at = 0
@@ -299,6 +310,13 @@ def _matcher() -> tuple[Any, tuple[str, ...]]:
         matcher.Add(pattern)
     matcher.Compile()
     return matcher, tuple(_SIGNS_OF)
+
+
+@cache
+def _strange_bytes() -> Any:
+    import re2  # lazy: see above
+
+    return re2.compile(b"[^\\x01-\\x7f]+")
 
 
 @cache
