@@ -46,6 +46,8 @@ _NO_SECRET_KEY = re.compile(
     r"translation|issue|jira|group|map|hash|range|index|row|entity|trace|span|run|thread|page|continuation|next|cursor)"
     r"[_.-]?(?:key|token)|(?:task|crew|step|node|agent|tool|sub)[_.-]?key|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
 )
+_COUNTED = re.compile(r"[A-Za-z_-]{0,12}0?12345678?9?0?")
+"""What somebody writes who has no token at hand: ``xoxp-1234567890``."""
 _NEUTRAL_KEYS = frozenset({"name", "id", "名称"})
 _CONTEXT_KEYS = _NEUTRAL_KEYS | {"value"}
 """Keys whose values are a person's or not by what stands around them."""
@@ -276,7 +278,7 @@ class Detector:
         met = self._keywords.met(data.lower())
         for start, end, rule in self._gitleaks.find(data, met) if met else ():
             value = data[start:end].decode("utf-8", "replace")
-            if len(value) >= 6 and _is_own_secret(rule, data, start):
+            if len(value) >= 6 and _is_own_secret(rule, value, data, start):
                 found.append((start, end, Claim("secret", value, value), f"gitleaks:{rule}", True))
         return found
 
@@ -331,10 +333,12 @@ def _is_word(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"\W*[^\W\d_]{0,30}\W*", value) is not None
 
 
-def _is_own_secret(rule: str, data: bytes, start: int) -> bool:
-    """Whether the key in front of what the most general rule found doesn't say that it is another thing."""
+def _is_own_secret(rule: str, value: str, data: bytes, start: int) -> bool:
+    """Whether what the most general rule found is whole, no row of digits, and by its key no other thing."""
     if rule != GENERIC:
         return True
+    if value.endswith("...") or _COUNTED.fullmatch(value):
+        return False
     return not _NO_SECRET_KEY.search(data[max(0, start - 60) : start].decode("utf-8", "ignore"))
 
 

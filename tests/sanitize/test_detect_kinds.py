@@ -160,6 +160,10 @@ def test_a_greeting_without_a_name_has_none(text: str) -> None:
         '"task_key":"b465f86cdaeb68be07239ef62e75944d"',
         "192.168.0.1 10.0.0.7 127.0.0.1 255.255.255.0",
         "价格1234567元，编号20240515001",
+        "ACCESS_KEY: AbCeFG123",
+        "export OP_TOKEN=ops_eyJzaWduSW5BZGRyZXNzIjoiaHR0cHM6...",
+        '"token1": "xoxp-1234567890"',
+        "sk-ant-api03-9z8y7x-bcdefghijklmno-31-qrstuvwxyz-77",
     ],
 )
 def test_bait_is_not_touched(bait: str) -> None:
