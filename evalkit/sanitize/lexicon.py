@@ -18,6 +18,7 @@ from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import NUMBER_DIGITS
+from evalkit.sanitize.rules.words import LAST_FOUR_FRAMES
 from evalkit.sanitize.spellings import spellings
 from evalkit.sanitize.surrogate import Mint
 
@@ -67,6 +68,7 @@ class Lexicon:
         self._surrogates: dict[str, str] = {}
         self._claims: set[Claim] = set()
         self._last_four: dict[str, Claim] = {}
+        self._said_four: dict[str, Claim] = {}
         self._vocabulary: set[str] = set()
         self._old: list[str] = []
         self._new: list[str] = []
@@ -94,7 +96,7 @@ class Lexicon:
         before = len(self._forms)
         for claim in fresh:
             self._learn_spellings(claim)
-            if claim.kind == "card":
+            if claim.kind in ("card", "phone"):
                 self._learn_last_four(claim)
         if len(self._forms) > before:
             self._rebuild()
@@ -115,11 +117,17 @@ class Lexicon:
                 forms[text] = form
                 new.append(text)
 
-    def surrogate(self, text: str) -> str:
-        """What stands for `text`, one of `forms`."""
+    def surrogate(self, text: str, form: Form | None = None) -> str:
+        """What stands for `text`, one of `forms`; or for what `spans` found, given its form."""
         known = self._surrogates.get(text)
-        if known is None:
+        if known is not None:
+            return known
+        if text in self._forms:
             known = self._surrogates[text] = self._spelled(self._forms[text], text)
+        elif form is not None:
+            known = self._spelled(form, text)
+        else:
+            raise KeyError(text)
         return known
 
     def _spelled(self, form: Form, text: str) -> str:
@@ -135,6 +143,8 @@ class Lexicon:
         if "****" in text and claim.kind == "phone":  # masked: the first three and the last four of the surrogate
             core = self._mint.core(claim.kind, claim.norm)
             return f"{core[:3]}****{core[-4:]}"
+        if len(text) == 4 and claim.kind in ("phone", "card"):  # its last four digits
+            return self._mint.core(claim.kind, claim.norm)[-4:]
         return self._mint.surrogate(claim.kind, claim.norm, text)
 
     def last_four(self, key: str, value: str) -> tuple[str, Entity] | None:
@@ -174,8 +184,8 @@ class Lexicon:
             return text, frozenset()
         parts: list[str] = []
         at = 0
-        for start, end, _ in taken:
-            parts += (text[at:start], self.surrogate(text[start:end]))
+        for start, end, form in taken:
+            parts += (text[at:start], self.surrogate(text[start:end], form))
             at = end
         return "".join((*parts, text[at:])), frozenset(form.entity for _, _, form in taken)
 
@@ -212,23 +222,34 @@ class Lexicon:
         """Those of some hits that are a value itself, no part of something longer; of overlapping ones the longest."""
         found = []
         for start, spelled in hits:
-            form, end = self._forms[spelled], start + len(spelled)
-            if identifier and form.part:
+            end = start + len(spelled)
+            form = self._forms.get(spelled)
+            if form is None:
+                start, end, form = end, end + 4, self._four_behind(text, end)
+                spelled = text[start:end]
+            if form is None or (identifier and form.part):
                 continue
             before, after = text[max(0, start - 2) : start], text[end : end + 2]
             if stands_alone(spelled, before, after, form.entity.kind):
                 found.append((start - end, precedence(form.entity.kind), start, end, form))
         return _without_overlaps(sorted(found), len(text)) if found else []
 
+    def _four_behind(self, text: str, start: int) -> Form | None:
+        """The form of the last four digits of a card or phone that stand behind words that say so."""
+        claim = self._said_four.get(text[start : start + 4])
+        return None if claim is None else Form(entity_of(claim), claim, part=True)
+
     def _learn_last_four(self, claim: Claim) -> None:
-        digits = claim.norm[-4:]
-        if self._policy.action("card") == "replace" and digits not in self._last_four:
-            self._last_four[digits] = claim
+        if self._policy.action(claim.kind) == "replace":
+            digits = claim.norm[-4:]
+            self._said_four.setdefault(digits, claim)
+            if claim.kind == "card":
+                self._last_four.setdefault(digits, claim)
 
     def _rebuild(self) -> None:
         if len(self._new) > _MERGE_AT or not self._old:  # few new forms don't rebuild a large matcher
             self._old, self._new = [*self._old, *self._new], []
-            self._needles = [Needles(self._old)]
+            self._needles = [Needles([*LAST_FOUR_FRAMES, *self._old])]
         else:
             self._needles = [self._needles[0], Needles(self._new)]
 

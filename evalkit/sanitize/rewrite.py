@@ -310,7 +310,7 @@ class Rewriter:
         parts: list[str] = []
         at = 0
         for start, end, form in self._lexicon.spans(folded.text):
-            parts += (text[at : folded.places[start]], self._lexicon.surrogate(folded.text[start:end]))
+            parts += (text[at : folded.places[start]], self._lexicon.surrogate(folded.text[start:end], form))
             at = folded.places[end - 1] + 1
             self._tally(frozenset((form.entity,)))
         return "".join((*parts, text[at:])) if parts else text

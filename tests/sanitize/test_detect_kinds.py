@@ -90,6 +90,7 @@ def test_the_networks_test_cards(card: str) -> None:
         ("o'brien@acme.co", "email", "o'brien@acme.co"),
         ("call (212) 555-7890 ext. 12 now", "phone", "(212) 555-7890 ext. 12"),
         ("60-56-85-91 office", "phone", "60-56-85-91"),
+        ("我的微信 lixm_1990，", "account", "lixm_1990"),
     ],
 )  # fmt: skip
 def test_a_value_is_found_by_form_or_context(text: str, kind: str, value: str) -> None:

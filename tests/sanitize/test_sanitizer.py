@@ -67,6 +67,14 @@ def test_greetings_and_titles_before_a_name_stay() -> None:
     assert made["people"][1]["full_name"].startswith("Dr. ")
 
 
+def test_the_last_four_digits_follow_their_card_and_phone() -> None:
+    """Behind words that say so, in prose; the same digits elsewhere are a count or a year."""
+    said = "The card ending in 1111 is valid, 尾号5678的手机, ending in 11112, room 1111"
+    made = clean({"card_number": "4111 1111 1111 1111", "phone": "13812345678", "text": said})
+    card, phone = made["card_number"][-4:], made["phone"][-4:]
+    assert made["text"] == f"The card ending in {card} is valid, 尾号{phone}的手机, ending in 11112, room 1111"
+
+
 def test_a_tools_own_name_is_no_persons_name() -> None:
     """A word of a tool's name is not replaced in it, whoever bears it: the tool must still be found."""
     step = Step(0, "tool", "ask_claude", {"first_name": "Claude", "question": "Is Claude in?"})
