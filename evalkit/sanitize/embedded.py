@@ -128,8 +128,9 @@ def _spliced(value: Any, original_value: Any, original: str, only_ascii: bool) -
     if not _differing(original_value, value, found):
         return None
     text = original
+    spell = _ASCII.encode if only_ascii else _ANY.encode
     for old, new in found.items():
-        text = text.replace(json.dumps(old, ensure_ascii=only_ascii), json.dumps(new, ensure_ascii=only_ascii))
+        text = text.replace(spell(old), spell(new))
     try:
         return text if orjson.loads(text) == value else None
     except ValueError:
@@ -160,4 +161,5 @@ def refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no JSON")
 
 
+_ASCII, _ANY = json.JSONEncoder(), json.JSONEncoder(ensure_ascii=False)
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=_with_doubles)

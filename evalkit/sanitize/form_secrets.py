@@ -16,6 +16,7 @@ _SHORTEST_SECRET = 5
 _SHORTEST_KEY = 12
 """Keys and tokens are made by machines, which make them longer than people make passwords."""
 _PASSWORD = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|pwd|secret)[\"']?\s{0,3}(?:=|:|=>|:=)\s{0,3}[\"']?$")
+_NO_TOKEN = re.compile(r"0x|https?:|\d+(?:px|ms|s|kb|mb)?$")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _IN_ORDER = re.compile("|".join(_ALPHABET[at : at + 10] for at in range(17)))
 """Ten letters of the alphabet in their order: somebody wrote them down who had no key at hand."""
@@ -39,7 +40,7 @@ def _is_secret(rule: str, value: str) -> bool:
     mixed = any(char.isdigit() for char in value) and any(not char.isdigit() for char in value)
     if rule in ("said", "assignment_zh"):
         return mixed or value.isdigit() or (rule == "assignment_zh" and len(value) >= 8)
-    return mixed and entropy(value) >= 2.5 and not re.match(r"(?:0x|https?:|\d+(?:px|ms|s|kb|mb)?$)", value.lower())
+    return mixed and entropy(value) >= 2.5 and _NO_TOKEN.match(value.lower()) is None
 
 
 def judge_secret(rule: str, value: str, before: str, after: str) -> Claim | None:
