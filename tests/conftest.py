@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.loaded import Loaded
 from tests.project import Project
 
 settings.register_profile("evalkit", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -14,7 +16,15 @@ settings.load_profile("evalkit")
 """A busy machine is slow, which is no fault of what is tested; a failure gives what repeats it elsewhere."""
 
 
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[Loaded]:
+    """What runs commands in processes of their own."""
+    found = Loaded()
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> Project:
     """An empty project, current while the test runs."""
-    return Project(tmp_path, monkeypatch)
+    return Project(tmp_path, monkeypatch, loaded)

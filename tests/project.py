@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from evalkit.errors import EvalkitError
 from evalkit.trace.file import encode_trace
 from evalkit.trace.model import Trace
 from tests.build import a_trace, tool_step
+from tests.loaded import Loaded, Process
 
 __all__ = ["Project", "healthy", "incident"]
 
@@ -59,8 +62,9 @@ class Outcome:
 class Project:
     """A project's folder; made current, with a pseudonym key and a user of its own."""
 
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> None:
         self.root = root
+        self._loaded = loaded
         monkeypatch.chdir(root)
         monkeypatch.syspath_prepend(str(REPOSITORY))
         monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", "11" * 32)
@@ -78,10 +82,22 @@ class Project:
         return Outcome(result.exit_code, result.stdout, result.stderr)
 
     def spawn(self, *arguments: str) -> Outcome:
-        """A command in a process of its own."""
-        done = subprocess.run(
-            [sys.executable, "-m", "evalkit", *arguments], cwd=self.root, capture_output=True, text=True, check=False
-        )
+        """A command in a process of its own, which has one thread; see `tests.loaded`."""
+        return self.python("evalkit", *arguments)
+
+    def begun(self, *arguments: str) -> Process:
+        """A command that goes on by itself, in a process and a process group of its own."""
+        return self._loaded.begin("evalkit", *arguments, cwd=self.root)
+
+    def started(self, *arguments: str) -> Outcome:
+        """A command in a process of its own, from the start of Python on."""
+        command = [sys.executable, "-m", "evalkit", *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def python(self, module: str, *arguments: str, env: Mapping[str, str] = os.environ) -> Outcome:
+        """``python -m module`` in a process of its own."""
+        done = self._loaded.run(module, *arguments, cwd=self.root, env=env)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def write(self, name: str, content: str | bytes | dict[str, Any] | list[Any] | Trace) -> Path:

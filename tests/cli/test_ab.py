@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +19,7 @@ from evalkit.check.model import Check
 from evalkit.errors import ConfigError
 from evalkit.suite.results import read_samples
 from tests.cli.test_replay_modes import TARGET, case_id, server
-from tests.project import REPOSITORY, Outcome, Project
+from tests.project import Outcome, Project
 from tests.suite.runs import library
 
 __all__ = ["case_id", "server"]
@@ -193,20 +191,18 @@ def test_an_interrupted_comparison_goes_on(project: Project) -> None:
     agent = "import random\nfrom tests.suite import agents\ndef slow(order):\n"
     project.write("own.py", agent + "    return {**agents.slow(order), 'x': random.random()}\n")
     arms = ["--a", "target=own:slow", "--b", "target=own:slow"]
-    command = [sys.executable, "-m", "evalkit", "ab", "suites/s.toml", *arms, "--samples", "20", *SERIAL, "--out", "r"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    child = subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    child = project.begun("ab", "suites/s.toml", *arms, "--samples", "10", *SERIAL, "--out", "r")
     journal = project.root / "r" / "b" / "journal.jsonl"
     while not journal.exists() or not journal.stat().st_size:
-        assert child.poll() is None
+        assert child.goes_on
         time.sleep(0.02)
     os.killpg(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=60)
-    assert child.returncode == 130
-    assert "evalkit ab --resume r" in said
+    stopped = child.end(within_s=60)
+    assert stopped.returncode == 130
+    assert "evalkit ab --resume r" in stopped.stderr
     done = project.run("ab", "--resume", "r", *SERIAL)
     assert done.code == 0, done.err
-    every = {f"order-{order}": list(range(20)) for order in range(1, 5)}
+    every = {f"order-{order}": list(range(10)) for order in range(1, 5)}
     assert indices(project, "a") == indices(project, "b") == every
     before = [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"]
     assert project.run("ab", "--resume", "r", *SERIAL).code == 0

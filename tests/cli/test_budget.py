@@ -55,9 +55,9 @@ def suite(project: Project, url: str, more: str = "", samples: int = 5) -> str:
 
 
 def run(project: Project, *arguments: str, executor: str = "serial") -> Outcome:
-    """A run; xdist's workers want a process of their own."""
+    """A run; workers want a process of their own, which does not serve the model."""
     flags = ["--executor", executor, "-n", "1" if executor == "serial" else "2"]
-    start = project.spawn if executor == "xdist" else project.run
+    start = project.run if executor == "serial" else project.spawn
     return start("run", *arguments, *flags)
 
 

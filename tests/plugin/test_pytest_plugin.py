@@ -30,10 +30,12 @@ NONE_COLLECTED, WRONG_USE = 5, 4
 def run(project: Project, *arguments: str, plugins: tuple[str, ...] = ()) -> Outcome:
     """pytest in a process of its own, with this plug-in and some others of the environment's."""
     loaded = [word for name in ("evalkit.pytest_plugin", *plugins) for word in ("-p", name)]
-    command = [sys.executable, "-m", "pytest", *loaded, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True, check=False)
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    return project.python("pytest", *loaded, *arguments, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """The variables of pytest's process."""
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def suite(project: Project, target: str = "once", name: str = "nightly", orders: tuple[int, ...] = (1, 2)) -> str:
@@ -161,9 +163,10 @@ def test_a_bare_pytest_collects_and_loads_nothing_of_evalkit(project: Project) -
     project.write("test_own.py", "def test_own():\n    pass\n")
     told = "print('loaded', sorted(name for name in sys.modules if name.startswith('evalkit')))"
     project.write("conftest.py", f"import sys\ndef pytest_unconfigure():\n    {told}\n")
-    done = run(project)
-    assert "1 passed" in done.out
-    assert "loaded ['evalkit', 'evalkit.pytest_plugin']" in done.out
+    command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin"]
+    done = subprocess.run(command, cwd=project.root, env=environment(), capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout
+    assert "loaded ['evalkit', 'evalkit.pytest_plugin']" in done.stdout
     project.write(
         "pytest.ini", "[pytest]\ntestpaths = . suites cases\naddopts = --evalkit-target=tests.suite.agents:once\n"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -46,5 +47,12 @@ def run(
     return read_samples(folder)
 
 
+def main(root: str, target: str, samples: str, executor: str, largest_file: str = "") -> None:
+    """A run in a process of its own; where a size is given, no file may grow beyond it, as on a full disk."""
+    if largest_file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest_file), int(largest_file)))
+    run(Path(root), target, samples=int(samples), executor=executor)
+
+
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), sys.argv[2], samples=int(sys.argv[3]), executor=sys.argv[4])
+    main(*sys.argv[1:])
