@@ -106,6 +106,7 @@ def scripted_server() -> Iterator[ScriptedServer]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes: each answer would wait for an acknowledgement
 
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length") or 0)

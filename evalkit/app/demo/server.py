@@ -79,7 +79,7 @@ def serving(model: ScriptedModel, port: int = 0) -> Iterator[str]:
     """Serves `model` on loopback while the block runs; gives the base URL."""
     server = ThreadingHTTPServer(("127.0.0.1", port), _handler(model))
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"
@@ -104,6 +104,7 @@ def main() -> None:
 def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes: each answer would wait for an acknowledgement
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
