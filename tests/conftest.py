@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,3 +29,9 @@ def loaded() -> Iterator[Loaded]:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> Project:
     """An empty project, current while the test runs."""
     return Project(tmp_path, monkeypatch, loaded)
+
+
+def pytest_collection_finish() -> None:
+    """The modules and tests stay: no collection of garbage, in this process or in its forks, looks at them again."""
+    gc.collect()
+    gc.freeze()
