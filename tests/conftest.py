@@ -12,9 +12,20 @@ from hypothesis import HealthCheck, settings
 from tests.loaded import Loaded
 from tests.project import Project
 
-settings.register_profile("evalkit", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.load_profile("evalkit")
+_HOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 """A busy machine is slow, which is no fault of what is tested; a failure gives what repeats it elsewhere."""
+settings.register_profile("evalkit", _HOW)
+settings.register_profile("thorough", _HOW, max_examples=1_000)
+settings.load_profile("evalkit")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test speaks TLS, and reading those of all authorities takes each client of a model 20 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")
