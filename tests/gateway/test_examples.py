@@ -23,6 +23,9 @@ EVALKIT = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from evalkit.cl
 STDIO = [sys.executable, "-c", EVALKIT, "gateway", "--mcp-stdio", "--session", "{mcp_url}"]
 """The MCP SDKs pass few variables to the servers that they start, so everything stands in the command."""
 
+NODE = pytest.mark.xdist_group("node")
+"""On one worker, so that the agent's packages are installed once."""
+
 
 @pytest.fixture(scope="session")
 def node_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -71,12 +74,14 @@ def assert_missed(body: dict[str, Any]) -> None:
     assert "/amount: recorded 40.5, got 41" in body["reason"]
 
 
+@NODE
 @pytest.mark.parametrize("stdio", [False, True], ids=["http", "stdio"])
 def test_a_node_agent_is_replayed_whole(project: Project, shop: str, node_agent: Path, stdio: bool) -> None:
     """openai and the MCP SDK from npm, the tools over either transport."""
     assert_whole(replayed(project, shop, command("node", str(node_agent), stdio=stdio)))
 
 
+@NODE
 def test_a_changed_node_agent_is_missed_by_its_path(project: Project, shop: str, node_agent: Path) -> None:
     """Another amount is no recorded call."""
     assert_missed(replayed(project, shop, command("node", str(node_agent), AMOUNT="41")))
