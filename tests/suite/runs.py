@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import resource
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from evalkit.case.store import write_case
 from evalkit.check.model import Check
+from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.manifest import MANIFEST_NAME, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
 from evalkit.suite.results import read_samples
@@ -43,8 +46,18 @@ def run(
     if not (folder / MANIFEST_NAME).exists():
         start_run(folder, manifest)
     workers = 1 if executor == "serial" else 2
+    if executor == "fork":
+        _wait_for_threads()
     execute(folder, suite, cases, executor=executor, workers=workers)
     return read_samples(folder)
+
+
+def _wait_for_threads() -> None:
+    """Those that an earlier test left; beside them nothing is forked, and another executor would be tested."""
+    until = time.monotonic() + 20
+    while not can_fork():
+        assert time.monotonic() < until, f"threads of other tests go on: {threading.enumerate()}"
+        time.sleep(0.05)
 
 
 def main(root: str, target: str, samples: str, executor: str, largest_file: str = "") -> None:
