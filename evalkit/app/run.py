@@ -12,7 +12,7 @@ from typing import Any
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
-from evalkit.app.nights import chosen_history, keep_night, night_of
+from evalkit.app.nights import chosen_history, keep_night
 from evalkit.app.run_end import cases_of, finish
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import (
@@ -38,6 +38,7 @@ from evalkit.suite.reopen import raise_samples
 from evalkit.suite.results import SAMPLES_NAME
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, select_cases
+from evalkit.verdict.night import night_of
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
 
