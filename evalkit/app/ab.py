@@ -20,14 +20,14 @@ from evalkit.app.ab_plan import ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
-from evalkit.app.run_plan import baseline_beside, check_cost_budget, layers_of, measures_of
+from evalkit.app.run_plan import check_cost_budget, layers_of, measures_of, read_suite
 from evalkit.app.settings import Settings
 from evalkit.app.show_ab import write_ab
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.choose import choose
-from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
@@ -209,20 +209,16 @@ def _suites(
     if not any(arm.given for arm in arms):
         raise ConfigError("the arms are the same", "--a, --b", "give one of them something, such as --b prompt=new.txt")
     asked = any(arm.asks_otherwise for arm in arms)
-    live = asked and load_suite(path, {**overrides, "mode": None}, settings.model).mode == "exact"
+    live = asked and read_suite(path, settings, {**overrides, "mode": None}).mode == "exact"
     own = [arm_overrides(arm, live=live, flag=flag) for arm, flag in zip(arms, ("--a", "--b"), strict=True)]
     found = []
     for arm in own:
-        suite = load_suite(path, {**overrides, **arm}, settings.model)
+        suite = read_suite(path, settings, {**overrides, **arm})
         found.append(
             replace(
                 suite,
-                target=suite.target or settings.target,
                 samples=samples or suite.samples or _SAMPLES,
                 sequential=False,
-                baseline=suite.baseline or baseline_beside(path),
-                on_miss=(*suite.on_miss, *settings.on_miss),
-                prices=settings.prices,
                 budget=suite.budget.with_limits(budget),
             )
         )

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
-from evalkit.app.run_plan import baseline_beside, check_cost_budget, measures_of, runs_twice
+from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
@@ -22,7 +22,6 @@ from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
 from evalkit.suite.account import Account
-from evalkit.suite.config import load_suite
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Manifest, Sample, SampleCheck, Served, Suite
 from evalkit.suite.plan import Item, Portion
@@ -36,7 +35,7 @@ from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.plans import make_plans
 from evalkit.verdict.schedule import wanted
 
-__all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "read_suite", "suite_of_cases"]
+__all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "suite_of_cases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +132,6 @@ class CaseRunner:
         found = {case.id: samples} if samples else {}
         (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
         return verdict
-
-
-def read_suite(path: Path, settings: Settings, overrides: Mapping[str, Any]) -> Suite:
-    """A suite as `evalkit run` takes it, with what the settings add.
-
-    Raises:
-        ConfigError: it can't be used.
-    """
-    suite = load_suite(path, overrides, settings.model)
-    return replace(
-        suite,
-        target=suite.target or settings.target,
-        baseline=suite.baseline or baseline_beside(path),
-        on_miss=(*suite.on_miss, *settings.on_miss),
-        prices=settings.prices,
-    )
 
 
 def suite_of_cases(settings: Settings, overrides: Mapping[str, Any]) -> Suite:
