@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,8 +21,9 @@ from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
 from evalkit.suite.account import Account
+from evalkit.suite.journal import decode_batch
 from evalkit.suite.manifest import suite_json
-from evalkit.suite.model import Manifest, Sample, SampleCheck, Served, Suite
+from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, Portion
 from evalkit.suite.seen import Seen, seen_json
 from evalkit.suite.select import CaseRef
@@ -118,13 +118,12 @@ class CaseRunner:
         seen = Seen()
         while lacking := wanted(plan, seen, frozen=runs_twice(self._suite)):
             portion = Portion(case.path, case.id, case.version, tuple(range(len(samples), lacking[case.id])))
-            body = orjson.loads(self._worker.do(Item(0, (portion,))))
-            if not body["samples"]:  # the budget is spent
+            fresh, kept = decode_batch(self._worker.do(Item(0, (portion,))))
+            if not fresh:  # the budget is spent
                 break
-            fresh = [_sample(one) for one in body["samples"]]
             seen.add(seen_json(fresh))
             samples += fresh
-            traces |= {one["digest"]: trace_from_json(one["trace"], one["digest"]) for one in body["traces"]}
+            traces |= {one.digest: trace_from_json(one.trace, one.digest) for one in kept}
         return CaseRun(self._judged(case, samples), tuple(samples), traces)
 
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
@@ -168,21 +167,3 @@ def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
     if lost is not None:
         yield f"  sample {lost.index + 1} {lost.outcome}: {visible(lost.reason)}"
     yield f"  reproduce: {reproduce(verdict, suite_json(suite))}"
-
-
-def _sample(body: Mapping[str, Any]) -> Sample:
-    checks = tuple(SampleCheck(**{**one, "steps": tuple(one["steps"])}) for one in body["checks"])
-    served = body.get("served")
-    return Sample(
-        **{
-            **body,
-            "checks": checks,
-            "misses": tuple(body["misses"]),
-            "served": None if served is None else _served(served),
-        }
-    )
-
-
-def _served(body: Mapping[str, Any]) -> Served:
-    given: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in body.items()}
-    return Served(**given)
