@@ -28,6 +28,7 @@ from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
+from evalkit.suite.disk import DiskFault
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
@@ -238,10 +239,20 @@ def _do(
     chosen = [choose(suite, cases, plan.samples * len(cases), executor, workers) for suite in suites]
     by_arm, executors = dict(zip(_ARMS, suites, strict=True)), dict(zip(_ARMS, chosen, strict=True))
     work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors)
+    resume = f"evalkit ab --resume {folder}"
     try:
         stopped = take_turns(work, plan.blocks, settings, on_progress)
+        return _compared(folder, plan, settings, suites, cases, stopped)
     except KeyboardInterrupt:
-        raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit ab --resume {folder}") from None
+        raise Interrupted("stopped; what was done is kept", str(folder), resume) from None
+    except DiskFault as error:  # what is to be resumed is the whole, not an arm's run
+        raise DiskFault(error.what, error.where, f"make room, then {resume}") from None
+
+
+def _compared(
+    folder: Path, plan: ABPlan, settings: Settings, suites: Sequence[Suite], cases: list[CaseRef], stopped: str
+) -> ABRun:
+    """The verdict on what both arms came to; written down, as the arms' own reports are."""
     for arm, suite in zip(_ARMS, suites, strict=True):
         finish(folder / arm, read_manifest(folder / arm), suite, cases, settings)
     arms = [

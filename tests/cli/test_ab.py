@@ -213,6 +213,17 @@ def test_an_interrupted_comparison_goes_on(project: Project) -> None:
     assert [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"] == before
 
 
+def test_a_file_that_cant_be_written_leaves_a_comparison_that_goes_on(project: Project) -> None:
+    """Exit code 2 with the command that continues the comparison, and not an arm's run."""
+    assert ab(project, suite(project), "--b", f"target={AGENTS}:twice").code == 0
+    for place in ("r/.ab.json.writing", "r/a/.report.html.writing"):  # stands in for a disk that takes nothing more
+        (project.root / place).mkdir()
+        refused = project.run("ab", "--resume", "r", *SERIAL)
+        assert (refused.code, "then evalkit ab --resume r" in refused.err) == (2, True)
+        (project.root / place).rmdir()
+    assert project.run("ab", "--resume", "r", *SERIAL).code == 0
+
+
 def test_a_baseline_that_can_not_be_read_is_said_before_anything_is_run(project: Project) -> None:
     """Not after the model was paid for."""
     path = suite(project)
