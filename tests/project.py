@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,6 +86,25 @@ class Project:
             [sys.executable, "-m", "evalkit", *arguments], cwd=self.root, capture_output=True, text=True, check=False
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def interrupted(self, journal: str, *arguments: str) -> Outcome:
+        """A command in a process of its own that gets Ctrl-C as soon as a journal holds something."""
+        child = subprocess.Popen(
+            [sys.executable, "-m", "evalkit", *arguments],
+            cwd=self.root,
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            start_new_session=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        path = self.root / journal
+        while not path.exists() or not path.stat().st_size:
+            assert child.poll() is None, child.communicate()
+            time.sleep(0.02)
+        os.killpg(child.pid, signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+        return Outcome(child.returncode, out, err)
 
     def write(self, name: str, content: str | bytes | dict[str, Any] | list[Any] | Trace) -> Path:
         """A file: text, bytes, JSON, or a native trace."""

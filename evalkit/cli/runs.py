@@ -115,7 +115,7 @@ def replay(
     "--only-failing",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Only the cases that failed in this run, or could not be told.",
+    help="Only the cases that failed in this run, got worse where that blocks, or could not be told.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Finish this run instead of starting one.")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from evalkit.report.ab_rows import CaseRow, MetricRow, case_row, metric_rows
-from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, Packed, entry, pack
-from evalkit.report.page import Rows, render_page
+from evalkit.report.packed import STATIC_DETAILS, entry
+from evalkit.report.page import render_page
 from evalkit.report.text import cost_text, counted, cut, percent
 from evalkit.report.trajectory import Trajectory
 from evalkit.verdict.ab import ABVerdict, Better, CasePair, MetricChange
@@ -106,23 +107,11 @@ def render_ab_html(
         trajectories: by case id, where its arms part.
     """
     sections = tuple(_sections(found, reports, trajectories or {}))
-    rows = [row for section in sections for row in section.rows]
-    static = frozenset(row.anchor for row in rows[:STATIC_ROWS])
-    told = frozenset(row.anchor for row in rows[:STATIC_DETAILS])
     headline, _, reason = found.sentence.partition("; ")
-    draw = Rows("macros/ab_row.html")
-    packed = pack(
-        Packed(
-            _entry(row, section),
-            "" if row.anchor in static else draw.row(row),
-            "" if row.anchor in told else draw.below(row),
-        )
-        for section in sections
-        for row in section.rows
-    )
     return render_page(
         "ab.html",
-        packed=packed,
+        "macros/ab_row.html",
+        ((row, _entry(row, section)) for section in sections for row in section.rows),
         found=found,
         headline=f"{headline[:1].upper()}{headline[1:]}",
         reason=reason,
@@ -130,8 +119,6 @@ def render_ab_html(
         stopped=stopped,
         reports=reports,
         sections=sections,
-        static=static,
-        told=told,
         metrics=tuple(_metrics(found)),
         slopes=_slopes(found),
         chips=[(_KEYS[one], _CHIPS[one], sum(p.better == one for p in found.pairs)) for one, _, _ in _SECTIONS],
@@ -169,7 +156,7 @@ def _row(pair: CasePair, reports: tuple[str, str], trajectory: Trajectory | None
     )
 
 
-def _entry(row: ABRow, section: ABSection) -> dict[str, object]:
+def _entry(row: ABRow, section: ABSection) -> dict[str, Any]:
     pair = row.pair
     cost = _change_of_means(pair, "cost")
     return entry(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evalkit.report.escapes import code, escaped
+from evalkit.report.escapes import MARKS, code, escaped
 from evalkit.report.model import ReportModel
 from evalkit.report.row import Row
 from evalkit.report.text import counted
 
 __all__ = ["render_markdown"]
 
-_MARKS = {"PASS": "✅", "BLOCKED": "⛔", "INCONCLUSIVE": "❔"}
 _MAX_ROWS = 50
 
 
@@ -21,7 +20,7 @@ def render_markdown(model: ReportModel) -> str:
 
 
 def _head(model: ReportModel) -> Iterator[str]:
-    yield f"## {_MARKS[model.decision.outcome]} {model.headline}"
+    yield f"## {MARKS[model.decision.outcome]} {model.headline}"
     yield ""
     yield escaped(model.reason)
     yield ""

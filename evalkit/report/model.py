@@ -23,6 +23,7 @@ from evalkit.trace.model import Trace
 from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.night import night_of
 
 __all__ = ["Background", "Facet", "Notice", "ReportModel", "Section", "Tally", "build_report"]
 
@@ -206,7 +207,7 @@ def build_report(
         tallies=tuple(_tally(key, label, rows) for key, label in KEY_LABELS),
         facets=tuple(_facets(ordered)),
         sections=tuple(_sections(rows)),
-        history=build_history(nights, manifest, verdicts, decision, background.baseline),
+        history=build_history(nights, night_of(manifest, samples, verdicts, decision), background.baseline),
         coverage=None if background.coverage is None else view_coverage(background.coverage),
         conditions=(*_conditions(manifest), *_spent(account)),
     )

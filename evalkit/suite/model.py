@@ -18,6 +18,7 @@ from evalkit.playback.overrides import Overrides
 from evalkit.suite.sources import NO_SOURCES, Sources
 
 __all__ = [
+    "SERVED_LISTS",
     "Across",
     "BaselineRules",
     "Manifest",
@@ -245,6 +246,15 @@ class Served:
     toolsets: tuple[str, ...] = ()
     cached_tokens: int = 0
     answers: str = ""
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Served:
+        """From its fields, as JSON or Arrow gives them."""
+        return cls(**{**body, **{name: tuple(body[name]) for name in SERVED_LISTS}})
+
+
+SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
+"""The fields of `Served` that are lists."""
 
 
 @dataclass(frozen=True, slots=True)

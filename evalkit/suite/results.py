@@ -23,7 +23,7 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
-from evalkit.suite.model import Sample, SampleCheck, Served
+from evalkit.suite.model import SERVED_LISTS, Sample, SampleCheck, Served
 from evalkit.trace.model import Trace
 
 __all__ = [
@@ -52,10 +52,9 @@ _CHECKS = pa.list_(
         ]
     )
 )
-_SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
 _SERVED = pa.struct(
     [
-        *((name, pa.list_(pa.string())) for name in _SERVED_LISTS),
+        *((name, pa.list_(pa.string())) for name in SERVED_LISTS),
         ("cached_tokens", pa.int64()),
         ("answers", pa.string()),
     ]
@@ -215,7 +214,7 @@ def _samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
     columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
     columns["checks"] = _checks_of(table.column("checks").combine_chunks())
     columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-    columns["served"] = [_served(served) for served in columns["served"]]
+    columns["served"] = [None if one is None else Served.from_json(one) for one in columns["served"]]
     columns["order"] = list(range(first, first + table.num_rows))
     names = (*_SAMPLE_SCHEMA.names, "order")
     return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
@@ -232,13 +231,6 @@ def _read(path: Path) -> pa.Table:
     """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
-
-
-def _served(body: dict[str, Any] | None) -> Served | None:
-    if body is None:
-        return None
-    lists = {name: tuple(body[name]) for name in _SERVED_LISTS}
-    return Served(**lists, cached_tokens=body["cached_tokens"], answers=body["answers"])
 
 
 def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:

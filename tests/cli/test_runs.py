@@ -55,6 +55,17 @@ def test_a_run_leaves_its_files(project: Project) -> None:
     assert "permanent gate" in (folder / "report.html").read_text("utf-8")
 
 
+def test_a_report_that_cant_be_written_is_wrong_input_and_no_blocked_gate(project: Project) -> None:
+    """Exit code 2, what to do, and after it the run is whole: its samples were kept."""
+    project.promoted()
+    folder = ran(project, "once", code=0)
+    (folder / ".report.html.writing").mkdir()  # stands in for a disk that takes nothing more
+    refused = project.run("run", "--resume", str(folder))
+    assert (refused.code, f"evalkit run --resume {folder}" in refused.err) == (2, True)
+    (folder / ".report.html.writing").rmdir()
+    assert project.run("run", "--resume", str(folder)).code == 0
+
+
 def test_a_deterministic_agent_is_recognised(project: Project) -> None:
     """A frozen replay of it has no variance; the verdict says so."""
     project.promoted()

@@ -11,7 +11,7 @@ from evalkit.check.model import Check
 from evalkit.suite.manifest import MANIFEST_NAME, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
 from evalkit.suite.results import read_samples
-from evalkit.suite.run import execute
+from evalkit.suite.run import OpenRun
 from evalkit.suite.select import select_cases
 from tests.build import a_case, a_trace, tool_step
 
@@ -42,7 +42,9 @@ def run(
     if not (folder / MANIFEST_NAME).exists():
         start_run(folder, manifest)
     workers = 1 if executor == "serial" else 2
-    execute(folder, suite, cases, executor=executor, workers=workers)
+    with OpenRun(folder, suite, cases, executor=executor, workers=workers) as opened:
+        opened.up_to({case.id: samples for case in cases})
+        opened.finish()
     return read_samples(folder)
 
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import IntegrityError
-from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, encode_batch, head_of, read_heads
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, decode_batch, encode_batch, head_of, read_heads
+from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.suite.results import read_samples, write_results
 from evalkit.suite.seen import Seen, seen_json
 from tests.strategies import texts
@@ -30,6 +30,7 @@ samples = st.builds(
     trace=texts,
     cost_usd=st.floats(0, 1e3),
     duration_s=st.floats(0, 1e3),
+    served=st.none() | st.builds(Served, *[st.lists(texts, max_size=2).map(tuple)] * 4, st.integers(0, 9), texts),
 )
 
 
@@ -93,6 +94,13 @@ def test_a_lines_beginning_is_read_without_the_rest(batch: list[Sample]) -> None
     head = head_of(encode_batch(batch, [KeptTrace("d", "c", '{"outcome":"passed"}')]))
     assert head.cost_usd == sum(sample.cost_usd for sample in batch)
     assert [(entry[0], entry[1], entry[2]) for entry in head.seen] == [(s.case_id, s.index, s.outcome) for s in batch]
+
+
+@given(st.lists(samples, max_size=5))
+def test_a_line_is_read_as_it_was_written(batch: list[Sample]) -> None:
+    """Samples with all their fields, and the kept replays."""
+    kept = [KeptTrace("d", "c", '{"steps":[]}')]
+    assert decode_batch(encode_batch(batch, kept)) == (batch, kept)
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["passed", "failed", "missed", "errored"])), max_size=30))
