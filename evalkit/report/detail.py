@@ -152,7 +152,7 @@ def _trajectory(
     return build_trajectory(runs, text_limit) if any(trace.steps for _, trace in runs) else None
 
 
-_WORDS: dict[Outcome, str] = {"failed": "failing", "missed": "missing", "errored": "errored", "passed": "passing"}
+_WORDS: dict[Outcome, str] = {"failed": "failing", "missed": "missed", "errored": "errored", "passed": "passing"}
 
 
 def _incident(case: Case) -> Iterator[str]:

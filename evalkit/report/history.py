@@ -119,9 +119,9 @@ def build_history(
 def _told(trend: Trend) -> Iterator[str]:
     now, before = trend.nights[-1], trend.nights[:-1]
     n = sum(night.n for night in before)
-    earlier = percent(sum(night.passed for night in before) / n) if n else "–"
-    tonight = percent(now.passed / now.n) if now.n else "–"
-    yield f"{tonight} of this run's samples passed, {earlier} in the {counted(len(before), 'run')} before."
+    earlier = f"{percent(sum(night.passed for night in before) / n)} passed" if n else "none came to a result"
+    tonight = f"{percent(now.passed / now.n)} of this run's samples passed" if now.n else "This run came to no result"
+    yield f"{tonight}; of the {counted(len(before), 'run')} before {earlier}."
     if not trend.shared:
         yield "No case ran every night: from the mix of cases no change can be told."
         return

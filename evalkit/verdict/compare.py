@@ -206,8 +206,8 @@ def _addition(
     found = ""
     if change == "regressed" and one.plan.policy.kind != "not_worse" and row is not None:
         found = f"; worse than the baseline: {one.passed} of {one.n} against {row.passed} of {row.n}"
-    if word in ("FAIL", "DEGRADED_WITHIN_MARGIN") and failing:
-        return f"{found}; broken: {failing[0][1].rstrip('.')}"
+    if word in ("FAIL", "DEGRADED_WITHIN_MARGIN"):
+        return f"{found}{_cause(one.samples, failing)}"
     if word == "INCONCLUSIVE":
         return found + _first_loss(one.samples)
     return found
@@ -249,6 +249,21 @@ def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str
     counts = Counter(c.check for s in samples if s.outcome == "failed" for c in s.checks if c.gating and not c.passed)
     sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts}
     return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
+
+
+def _cause(samples: Sequence[Sample], failing: Sequence[tuple[str, str, int]]) -> str:
+    """What most failing samples failed for: how they ended, which no check needs to say, or else a check."""
+    ended = Counter(sample.reason for sample in samples if sample.outcome == "failed" and not _of_a_check(sample))
+    if ended and (not failing or ended.total() >= failing[0][2]):
+        return f"; {ended.most_common(1)[0][0]}"
+    return f"; broken: {failing[0][1].rstrip('.')}" if failing else ""
+
+
+def _of_a_check(sample: Sample) -> bool:
+    """Whether the sample's reason is that of a failing check."""
+    return not sample.reason or any(
+        check.reason == sample.reason for check in sample.checks if check.gating and not check.passed
+    )
 
 
 def _first_loss(samples: Sequence[Sample]) -> str:

@@ -31,8 +31,9 @@ def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:
     for outcome, count in counts:
         checks = (SampleCheck(CHECK.id, True, False, "it was called twice"),) if outcome == "failed" else ()
         start = len(found)
+        why = checks[0].reason if checks else "why"
         found += [
-            Sample("c", 1, start + at, outcome, checks, "why", trace=trace or f"{outcome}{at}") for at in range(count)
+            Sample("c", 1, start + at, outcome, checks, why, trace=trace or f"{outcome}{at}") for at in range(count)
         ]
     return found
 
@@ -65,6 +66,15 @@ def test_one_failure_fails_and_names_the_check() -> None:
     assert found.verdict == "FAIL"
     assert found.reason.startswith("1 of 20 samples failed; broken: ")
     assert found.failing_checks[0][0] == CHECK.id
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_an_agent_that_raised_is_said_to_have(held: bool) -> None:
+    """Whatever its checks come to then: what they miss is because it did not come to its end."""
+    check = SampleCheck(CHECK.id, True, held, "wanted a run that came to its end")
+    crash = [Sample("c", 1, at, "failed", (check,), "the agent raised KeyError: 'id'", trace="t") for at in range(3)]
+    assert verdict(crash).reason.endswith("; the agent raised KeyError: 'id'")
+    assert "; broken: " in verdict([*crash, *samples(("failed", 4))]).reason
 
 
 @pytest.mark.parametrize("lost", ["missed", "errored"])
