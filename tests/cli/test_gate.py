@@ -113,6 +113,15 @@ def test_the_reports_tell_the_gates_decision(gated: Project) -> None:
     assert not any(sign in text for sign, text in zip(signs, told(), strict=True))
 
 
+def test_a_single_reason_is_told_once(gated: Project) -> None:
+    """Several are listed below the sentence; one is the sentence."""
+    several = gated.run("gate", ran(gated, "twice")).out.splitlines()
+    assert [line.split(":")[0] for line in several] == ["BLOCKED", "  blocks", "  blocks"]
+    assert gated.run("retire", "another", "--reason", "not sold any more").code == 0
+    (line,) = [line for line in gated.run("gate", "reports/a").out.splitlines() if "samples failed" in line]
+    assert line.startswith("BLOCKED: refund-twice: ")
+
+
 def test_a_skipped_case_blocks(gated: Project) -> None:
     """The run names it and holds no sample of it."""
     import pyarrow.compute as pc
