@@ -77,6 +77,7 @@ _SAMPLE_SCHEMA = pa.schema(
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
         ("attempt", pa.int32()),
+        ("drew", pa.bool_()),
         ("served", _SERVED),
     ]
 )
