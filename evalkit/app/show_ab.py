@@ -10,7 +10,7 @@ import orjson
 
 from evalkit.app.ab_model import ABRun
 from evalkit.app.ab_report import ab_html
-from evalkit.report.ab_data import ab_json
+from evalkit.report.ab_data import ABOrigin, ab_json
 from evalkit.report.ab_markdown import render_ab_markdown
 from evalkit.report.ab_rows import METRIC_HEAD, case_rows, metric_rows
 from evalkit.suite.disk import DiskFault, write_whole
@@ -23,13 +23,9 @@ _MAX_CASES = 20
 
 def ab_run_json(run: ABRun) -> dict[str, Any]:
     """The verdict, and where the runs are."""
-    facts = {
-        "folder": None if run.folder is None else str(run.folder),
-        "runs": {"a": str(run.runs[0]), "b": str(run.runs[1])},
-        "interleaved": run.interleaved,
-        "stopped": run.stopped,
-    }
-    return ab_json(run.verdict, facts)
+    folder = None if run.folder is None else str(run.folder)
+    run_a, run_b = map(str, run.runs)
+    return ab_json(run.verdict, ABOrigin(folder, run_a, run_b, run.interleaved, run.stopped))
 
 
 def write_ab(run: ABRun, folder: Path) -> None:

@@ -17,7 +17,17 @@ from evalkit.trace.visible import one_line
 if TYPE_CHECKING:
     from evalkit.report.timeline import Line, Role
 
-__all__ = ["as_json", "echo_json", "print_table", "project", "say", "say_line", "step_range", "terminal_width"]
+__all__ = [
+    "as_json",
+    "coloured",
+    "echo_json",
+    "print_table",
+    "project",
+    "say",
+    "say_line",
+    "step_range",
+    "terminal_width",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 80
@@ -72,9 +82,9 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, flexible:
 
 
 def say_line(line: Line) -> None:
-    """A line of a page, in colours where they are wanted: on a terminal, and without NO_COLOR (no-color.org)."""
+    """A line of a page, in colours where they are wanted."""
     text = "".join(span.text for span in line).rstrip()
-    if _coloured():
+    if coloured():
         text = "".join(click.style(span.text, **_COLOURS[span.role]) for span in line)
     click.echo(text)
 
@@ -99,5 +109,6 @@ def terminal_width() -> int:
         return _WIDTH
 
 
-def _coloured() -> bool:
+def coloured() -> bool:
+    """Whether colours are wanted: on a terminal, and without NO_COLOR (no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

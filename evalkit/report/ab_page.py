@@ -107,19 +107,20 @@ def render_ab_html(
         trajectories: by case id, where its arms part.
     """
     sections = tuple(_sections(found, reports, trajectories or {}))
-    headline, _, reason = found.sentence.partition("; ")
+    headline, _, reason = (_sentence(part) for part in found.sentence.partition("; "))
     return render_page(
         "ab.html",
         "macros/ab_row.html",
         ((row, _entry(row, section)) for section in sections for row in section.rows),
         found=found,
-        headline=f"{headline[:1].upper()}{headline[1:]}",
+        headline=headline,
         reason=reason,
         folder=folder,
         stopped=stopped,
         reports=reports,
         sections=sections,
         metrics=tuple(_metrics(found)),
+        uncompared=tuple(_uncompared(found)),
         slopes=_slopes(found),
         chips=[(_KEYS[one], _CHIPS[one], sum(p.better == one for p in found.pairs)) for one, _, _ in _SECTIONS],
         tone={"a": "fail", "b": "pass"}.get(found.better, "inconclusive"),
@@ -192,13 +193,18 @@ def _number(value: float) -> str:
     return f"{value:,.4g}"
 
 
+def _sentence(part: str) -> str:
+    return f"{part[:1].upper()}{part[1:]}"
+
+
 def _metrics(found: ABVerdict) -> Iterator[MetricLine]:
     """The metrics' rows, each with a picture on a scale of its own: what matters is whether it meets no change."""
     pictures: dict[str, tuple[str, str]] = {}
     if found.rate is not None:
         rate = found.rate
-        pictures["pass rate, this suite"] = _scaled(rate.low, rate.difference, rate.high)
-        pictures["pass rate, cases like these"] = _scaled(rate.low_like, rate.difference, rate.high_like)
+        suite, like = (rate.low, rate.difference, rate.high), (rate.low_like, rate.difference, rate.high_like)
+        pictures["pass rate, this suite"] = _scaled(*suite, beside=like)
+        pictures["pass rate, cases like these"] = _scaled(*like, beside=suite)
     by_name = {metric_name(change.metric): change for change in found.metrics}
     for row in metric_rows(found):
         change: MetricChange | None = by_name.get(row.name)
@@ -208,8 +214,20 @@ def _metrics(found: ABVerdict) -> Iterator[MetricLine]:
         yield MetricLine(row, bar, point)
 
 
-def _scaled(low: float | None, middle: float | None, high: float | None) -> tuple[str, str]:
-    most = max((abs(value) for value in (low, middle, high) if value is not None), default=0.0)
+def _uncompared(found: ABVerdict) -> Iterator[str]:
+    """Which metrics were not compared, by why."""
+    names: dict[str, list[str]] = {}
+    for change in found.metrics:
+        if change.better == "not compared" and change.metric != found.primary:
+            names.setdefault(change.reason, []).append(metric_name(change.metric))
+    yield from (f"{', '.join(several)} not compared: {reason}" for reason, several in names.items())
+
+
+def _scaled(
+    low: float | None, middle: float | None, high: float | None, *, beside: tuple[float | None, ...] = ()
+) -> tuple[str, str]:
+    """A picture whose ends are the farthest of its numbers, or of those that it must be comparable with."""
+    most = max((abs(value) for value in (low, middle, high, *beside) if value is not None), default=0.0)
     return _interval(low, middle, high, most * 1.1) if most else ("", "")
 
 

@@ -121,6 +121,37 @@ def test_github_blesses_a_baseline_by_pull_request(project: Project, beside: Pat
     assert read_baseline(project.root / "suites" / "nightly.baseline.parquet").info.reason == why
 
 
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+def test_a_later_night_is_blessed_too(project: Project, beside: Path, service: str) -> None:
+    """Where there is a baseline already, it is blessed, and says what it was before."""
+    checkout = Checkout(project, beside, "once")
+    one = project.run("run", "suites/nightly.toml", "--out", "reports/before", "-n", "1")
+    assert one.code == 0, one.err
+    assert project.run("baseline", "set", "reports/before", "--reason", "the first").code == 0
+    github = steps_of("github-nightly.yml", "nightly")
+    script = gitlab("evalkit nightly") if service == "gitlab" else f"{github['Run']}\n{github['Baseline']}"
+    server = {"CI_SERVER_HOST": "git.invalid", "CI_PROJECT_PATH": "shop", "BASELINE_PUSH_TOKEN": "secret"}
+    checkout.git("config", f"url.{beside / 'origin.git'}.insteadOf", "https://evalkit:secret@git.invalid/shop.git")
+    checkout.git("-C", str(beside / "origin.git"), "config", "receive.advertisePushOptions", "true")
+    who = {"GITLAB_USER_NAME": "ann", "GITLAB_USER_EMAIL": "ann@example.com", "EVALKIT_ACTOR": "ann"}
+    done = checkout.shell(script, BLESS="a new model", GITHUB_RUN_ID="77", CI_PIPELINE_ID="77", **server, **who)
+    assert done.returncode == 0, done.stderr
+    assert "evalkit/baseline-77" in checkout.git("ls-remote", "origin")
+    info = read_baseline(project.root / "suites" / "nightly.baseline.parquet").info
+    assert (info.reason, [former.reason for former in info.former]) == ("a new model", ["the first"])
+
+
+def test_githubs_nights_are_kept_when_cases_fail() -> None:
+    """The history's cache is saved whatever the night came to; `actions/cache` alone saves it after green jobs only."""
+    body: Any = yaml.safe_load((TEMPLATES / "github-nightly.yml").read_text("utf-8"))
+    steps = [step for step in body["jobs"]["nightly"]["steps"] if "cache" in step.get("uses", "")]
+    restore, save = steps
+    assert restore["uses"].startswith("actions/cache/restore@")
+    assert save["uses"].startswith("actions/cache/save@")
+    assert save["if"] == "always()"
+    assert save["with"] == {key: restore["with"][key] for key in ("path", "key")}
+
+
 def gitlab(job: str) -> str:
     """A GitLab job's script, without the lines before it that install."""
     body: Any = yaml.safe_load((TEMPLATES / "gitlab.yml").read_text("utf-8"))
