@@ -41,11 +41,10 @@ def write_reports(
         DiskFault: the disk is full; the run's samples are there.
     """
     model = build_report(manifest, verdicts, decision, samples, cases, traces, account, background, notices=notices)
-    files = {
-        "verdicts.json": verdicts_json(verdicts, decision, effect, notices),
-        REPORT_NAME: render_html(model),
-        "junit.xml": render_junit(model),
-        "summary.md": render_markdown(model),
-    }
-    for name, text in files.items():
-        write_whole(folder / name, text.encode())
+    write_whole(folder / "verdicts.json", verdicts_json(verdicts, decision, effect, notices))
+    for name, render in (
+        (REPORT_NAME, render_html),
+        ("junit.xml", render_junit),
+        ("summary.md", render_markdown),
+    ):
+        write_whole(folder / name, render(model).encode())  # one after the other: with very many cases they are large

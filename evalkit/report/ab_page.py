@@ -111,7 +111,8 @@ def render_ab_html(
     return render_page(
         "ab.html",
         "macros/ab_row.html",
-        ((row, _entry(row, section)) for section in sections for row in section.rows),
+        [row for section in sections for row in section.rows],
+        (_entry(row, section) for section in sections for row in section.rows),
         found=found,
         headline=headline,
         reason=reason,

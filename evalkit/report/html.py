@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from evalkit.report.model import ReportModel
@@ -15,14 +14,14 @@ __all__ = ["render_html"]
 
 def render_html(model: ReportModel) -> str:
     """The whole file's text."""
-    return render_page("page.html", "macros/row.html", _rows(model), report=model)
-
-
-def _rows(model: ReportModel) -> Iterator[tuple[Row, dict[str, Any]]]:
-    for section in model.sections:
-        for folded, rows in ((False, section.rows), (True, section.folded)):
-            for row in rows:
-                yield row, _entry(row, section.key, folded)
+    placed = [
+        (row, section.key, folded)
+        for section in model.sections
+        for folded, rows in ((False, section.rows), (True, section.folded))
+        for row in rows
+    ]
+    entries = (_entry(*one) for one in placed)
+    return render_page("page.html", "macros/row.html", [row for row, _, _ in placed], entries, report=model)
 
 
 def _entry(row: Row, section: str, folded: bool) -> dict[str, Any]:

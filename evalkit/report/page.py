@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
-from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, Packed, pack
+from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, pack
 from evalkit.report.picture import TRACK
 from evalkit.report.text import MAX_TEXT, cut
 from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
@@ -38,16 +38,18 @@ class Row(Protocol):
         """Its id in the document."""
 
 
-def render_page(template: str, macros: str, rows: Iterable[tuple[Row, dict[str, Any]]], **content: Any) -> str:
+def render_page(
+    template: str, macros: str, rows: Sequence[Row], entries: Iterable[dict[str, Any]], **content: Any
+) -> str:
     """The whole file's text.
 
     Args:
         macros: the template with the macros ``row`` and ``below``.
-        rows: each with its `packed.entry`, the most urgent first; the first ones stand in the document.
+        rows: the most urgent first; the first ones stand in the document.
+        entries: what `packed.entry` makes of each row.
         content: what the template shows besides.
     """
-    every = [*rows]
-    anchors = [row.anchor for row, _ in every[:STATIC_ROWS]]
+    anchors = [row.anchor for row in rows[:STATIC_ROWS]]
     static, told = frozenset(anchors), frozenset(anchors[:STATIC_DETAILS])
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
@@ -58,7 +60,7 @@ def render_page(template: str, macros: str, rows: Iterable[tuple[Row, dict[str, 
         policy=policy,
         style=Markup(style),  # our own files, no part of any trace
         script=Markup(script),
-        packed=Markup(pack(_packed(macros, every, static, told))),
+        packed=Markup(pack(entries, _drawn(macros, rows, static, told))),
         static=static,
         told=told,
         **content,
@@ -78,17 +80,12 @@ def shown(text: str) -> Markup:
     return Markup(_UNUSUAL.sub(_marked, str(escape(text))))
 
 
-def _packed(
-    macros: str, rows: Iterable[tuple[Row, dict[str, Any]]], static: frozenset[str], told: frozenset[str]
-) -> Iterator[Packed]:
-    """Every row, with the HTML of what does not stand in the document, as the page itself would write it."""
+def _drawn(macros: str, rows: Iterable[Row], static: frozenset[str], told: frozenset[str]) -> Iterator[str]:
+    """For every row its HTML and that of what is below it, as the page would write it; empty where it stands there."""
     module: Any = _environment().get_template(macros).module
-    for row, entry in rows:
-        yield Packed(
-            entry,
-            "" if row.anchor in static else str(module.row(row, False)),  # with an empty place for what is below it
-            "" if row.anchor in told else str(module.below(row)),
-        )
+    for row in rows:
+        yield "" if row.anchor in static else str(module.row(row, False))  # with an empty place for what is below it
+        yield "" if row.anchor in told else str(module.below(row))
 
 
 def _marked(match: re.Match[str]) -> str:

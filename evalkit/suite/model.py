@@ -269,6 +269,7 @@ class Sample:
         reason: why it did not pass, one sentence.
         misses: what was asked for and not recorded, with the nearest recorded call, in words.
         trace: digest of the replay's trace; equal digests are equal runs.
+        drew: whether the agent drew random numbers: then equal runs may be equal by chance.
         tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
         attempt: 1, or more where infrastructure spoiled the replays before.
@@ -293,6 +294,7 @@ class Sample:
     cost_usd: float = 0.0
     duration_s: float = 0.0
     attempt: int = 1
+    drew: bool = False
     served: Served | None = None
     order: int = field(default=0, compare=False)
 

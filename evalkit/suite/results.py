@@ -77,6 +77,7 @@ _SAMPLE_SCHEMA = pa.schema(
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
         ("attempt", pa.int32()),
+        ("drew", pa.bool_()),
         ("served", _SERVED),
     ]
 )
@@ -90,7 +91,7 @@ _LINE_SCHEMA = pa.schema(
 _SCHEMAS = {SAMPLES_NAME: _SAMPLE_SCHEMA, ATTEMPTS_NAME: _SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
 _TEXTS = ("case_id", "outcome", "reason", "trace")
 _SHARED = {*_TEXTS, "checks"}
-_CHUNK_BYTES = 16_000_000
+_CHUNK_BYTES = 4_000_000
 _LINE_ROWS = 500
 _READ_ROWS = 5_000
 

@@ -191,7 +191,7 @@ class OpenRun:
         progress = self.progress
         progress.stands_at(self.seen.counts)
         progress.cost_usd += head.cost_usd
-        progress.retried += sum(len(entry) > 4 for entry in head.seen)
+        progress.retried += sum(entry[4] > 1 for entry in head.seen if len(entry) > 4)
         for case_id in {entry[0] for entry in head.seen} - self._cases_done:
             if self._has_all(case_id):
                 self._cases_done.add(case_id)

@@ -17,7 +17,7 @@ from evalkit.verdict.family import Regression, regressions
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, ManyRuns, Word
 from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.ruling import Ruling
-from evalkit.verdict.schedule import Standing, deterministic, lost_too_many, standing
+from evalkit.verdict.schedule import Standing, deterministic, equal_replays, lost_too_many, standing
 
 __all__ = ["baseline_rows", "case_verdicts"]
 
@@ -31,7 +31,8 @@ class _Ran:
     Attributes:
         now: what may be decided on.
         counts: all samples by outcome, those behind a gap too.
-        equal: whether all replays that left a trace were equal, and everything that the target saw was frozen.
+        equal: whether all replays that left a trace were equal and not by chance, and everything that the target saw
+            was frozen.
     """
 
     case: CaseRef
@@ -99,7 +100,7 @@ def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[s
 
 def _ran(case: CaseRef, plan: CasePlan, samples: Sequence[Sample], frozen: bool) -> _Ran:
     counts: Counter[Outcome] = Counter(sample.outcome for sample in samples)
-    equal = frozen and len({sample.trace for sample in samples if sample.trace}) == 1
+    equal = frozen and equal_replays(samples)
     return _Ran(case, plan, samples, standing(_by_index(samples)), counts, equal)
 
 

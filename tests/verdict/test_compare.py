@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -168,6 +169,9 @@ def test_equal_frozen_replays_are_called_deterministic() -> None:
     assert verdict(equal, Policy("min_rate"), frozen=True).verdict == "PASS"
     assert not verdict(equal, frozen=False).deterministic
     assert verdict(equal, Policy("min_rate"), frozen=False).verdict == "INCONCLUSIVE"
+    by_chance = [replace(sample, drew=True) for sample in equal]
+    assert not verdict(by_chance, frozen=True).deterministic
+    assert verdict(by_chance, Policy("min_rate"), frozen=True).verdict == "INCONCLUSIVE"
 
 
 def test_steadiness_and_repeats_are_estimated() -> None:
