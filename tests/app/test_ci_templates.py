@@ -84,6 +84,27 @@ def steps_of(name: str, job: str) -> dict[str, str]:
     return {step["name"]: step["run"] for step in body["jobs"][job]["steps"] if "run" in step}
 
 
+def installing(name: str) -> str:
+    """What a template's jobs do before anything else."""
+    if name == "gitlab.yml":
+        body: Any = yaml.safe_load((TEMPLATES / name).read_text("utf-8"))
+        return "\n".join(body[".evalkit"]["before_script"])
+    return steps_of(name, "gate" if "release" in name else "nightly")["Install"]
+
+
+@pytest.mark.parametrize("name", ["github-release.yml", "github-nightly.yml", "gitlab.yml"])
+def test_no_strangers_package_is_installed(project: Project, beside: Path, name: str) -> None:
+    """On PyPI another project has this name: what the project does not name itself is not installed, and is missed."""
+    checkout = Checkout(project, beside, "once")
+    script = installing(name)
+    assert "pip install evalkit" not in script
+    assert checkout.shell(script).returncode == 0
+    (beside / "evalkit").mkdir()
+    (beside / "evalkit" / "__init__.py").touch()
+    refused = checkout.shell(script, PYTHONPATH=str(beside))
+    assert (refused.returncode, "must name evalkit" in refused.stdout) == (2, True)
+
+
 @pytest.mark.parametrize(("agent", "code", "word"), [("once", 0, "PASS"), ("twice", 1, "BLOCKED")])
 def test_github_blocks_and_passes(project: Project, beside: Path, agent: str, code: int, word: str) -> None:
     """The run's own verdict does not end the job: the gate does, annotates, and the summary is there either way."""
