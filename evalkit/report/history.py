@@ -121,7 +121,7 @@ def _told(trend: Trend) -> Iterator[str]:
     n = sum(night.n for night in before)
     earlier = f"{percent(sum(night.passed for night in before) / n)} passed" if n else "none came to a result"
     tonight = f"{percent(now.passed / now.n)} of this run's samples passed" if now.n else "This run came to no result"
-    yield f"{tonight}; of the {counted(len(before), 'run')} before {earlier}."
+    yield f"{tonight}; of the samples of the {counted(len(before), 'run')} before {earlier}."
     if not trend.shared:
         yield "No case ran every night: from the mix of cases no change can be told."
         return
