@@ -119,9 +119,9 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
     """
     manifest, suite, cases, samples = load_run(folder, settings)
     if baseline and Path(baseline).is_dir():
-        other, _, other_cases, other_samples = load_run(Path(baseline), settings)
+        other, other_suite, other_cases, other_samples = load_run(Path(baseline), settings)
         info = BaselineInfo(other.run_id, suite.name, "", "", "", measured_at=other.started_at)
-        measure = make_baseline(info, other_samples, other_cases)
+        measure = make_baseline(info, other_samples, other_cases, frozen=other_suite.mode == "exact")
     else:
         measure = read_baseline(_file_of(baseline or suite.baseline or suite.name, settings))
     verdicts = judged(manifest, suite, cases, samples, read_account(folder), baseline=measure)
@@ -174,7 +174,8 @@ def _made(
                 f"{early} of {len(cases)} cases stopped early in run {one[0].run_id}: rates at which a run stops are a "
                 f"little too extreme, and rest on few samples; a run with --fixed measures better"
             )
-    return make_baseline(info, pooled, cases), out or baseline_path(settings.suites / f"{suite.name}.toml")
+    made = make_baseline(info, pooled, cases, frozen=suite.mode == "exact")
+    return made, out or baseline_path(settings.suites / f"{suite.name}.toml")
 
 
 Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]

@@ -211,6 +211,8 @@ def _read_rows(path: Path) -> list[Sample]:
 
 
 def _samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
+    if "drew" not in table.column_names:  # a run from before it was told
+        table = table.append_column("drew", pa.array([False] * table.num_rows))
     columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name not in _SHARED}
     columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
     columns["checks"] = _checks_of(table.column("checks").combine_chunks())

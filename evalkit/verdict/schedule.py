@@ -16,7 +16,7 @@ from evalkit.suite.model import Outcome, Sample
 from evalkit.suite.seen import CaseSeen
 from evalkit.verdict.plans import CasePlan, Plans
 
-__all__ = ["Standing", "deterministic", "equal_replays", "lost_too_many", "standing", "wanted"]
+__all__ = ["TWICE", "Standing", "deterministic", "equal_replays", "lost_too_many", "standing", "wanted"]
 
 TWICE = 2
 """Equal replays of a frozen case that show that its target is deterministic."""

@@ -84,7 +84,7 @@ def test_a_regression_against_the_baseline_is_shown(project: Project) -> None:
     suite = project.suite("twice")
     body = project.run("run", suite, "--samples", "10", "--fixed", "--json").json()
     assert body["cases"][0]["change"] == "regressed"
-    assert body["cases"][0]["p_adjusted"] < 0.001
+    assert body["cases"][0]["p_adjusted"] is None, "all replays were equal, here and there: nothing is left to chance"
 
 
 def test_a_gate_that_was_left_out_blocks(project: Project) -> None:

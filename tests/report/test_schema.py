@@ -102,7 +102,7 @@ def test_keys_say_what_they_mean() -> None:
     """Descriptions come from the docstrings, in the words of JSON."""
     properties = published(VERDICTS)["properties"]["cases"]["items"]["properties"]
     assert properties["p_adjusted"]["description"] == "after correction over the suite's cases."
-    assert properties["p_value"]["description"].endswith("null without a baseline.")
+    assert properties["p_value"]["description"].endswith("a change is a fact then.")
     assert ManyRuns.__name__ in published(VERDICTS)["$defs"]
     pair = published(AB)["$defs"]["CasePair"]["properties"]
     assert pair["reason"]["description"] == "why the case was not compared; empty for one that was."

@@ -6,6 +6,7 @@ import itertools
 from collections import Counter
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.suite.results import read_samples, write_results
 from evalkit.suite.seen import Seen, seen_json
 from tests.strategies import texts
+from tests.suite.runs import library, run
 
 checks = st.builds(SampleCheck, texts, st.booleans(), st.booleans(), texts, st.lists(st.integers(0, 99)).map(tuple))
 samples = st.builds(
@@ -28,6 +30,7 @@ samples = st.builds(
     reason=texts,
     misses=st.lists(texts, max_size=2).map(tuple),
     trace=texts,
+    drew=st.booleans(),
     cost_usd=st.floats(0, 1e3),
     duration_s=st.floats(0, 1e3),
     served=st.none() | st.builds(Served, *[st.lists(texts, max_size=2).map(tuple)] * 4, st.integers(0, 9), texts),
@@ -130,3 +133,12 @@ def test_a_later_attempt_takes_the_place_of_an_errored_one() -> None:
         assert +seen.counts == {"passed": 2}
         assert (seen["c"].equal, seen["c"].count, seen.errored("c")) == (True, 2, {})
         assert seen.retried() == {("c", 0): 3}
+
+
+def test_samples_of_an_earlier_run_are_read(tmp_path: Path) -> None:
+    """Those from before it was told whether the agent drew random numbers: taken for ones that did not."""
+    library(tmp_path, [1])
+    found = run(tmp_path, "once", samples=2)
+    path = tmp_path / "run" / "samples.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["drew"]), path)
+    assert read_samples(tmp_path / "run") == found

@@ -11,7 +11,7 @@ from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
 from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest
+from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest, make_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.model import CaseVerdict
 from tests.verdict.planned import plans_of
@@ -127,6 +127,38 @@ def test_no_change_shown_is_not_called_improved() -> None:
 def test_an_improvement_is_shown() -> None:
     """20 of 20 after 5 of 20."""
     assert verdict(samples(("passed", 20)), base=baseline(5, 20)).change == "improved"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        ("passed", "failed", "regressed"),
+        ("failed", "passed", "improved"),
+        ("passed", "passed", "no change shown"),
+        ("failed", "failed", "no change shown"),
+    ],
+)
+def test_between_deterministic_runs_a_change_is_a_fact(before: Outcome, now: Outcome, change: str) -> None:
+    """Two equal replays each: a test of so few samples could show nothing, and there is nothing to test."""
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    measured = {"c": samples((before, 2), trace="then")}
+    equal = samples((now, 2), trace="now")
+    found = verdict(equal, base=make_baseline(info, measured, [ref()], frozen=True), frozen=True)
+    assert (found.change, found.p_value) == (change, None)
+    live = make_baseline(info, measured, [ref()], frozen=False)
+    tested = verdict(equal, base=live, frozen=True)
+    assert (tested.change, tested.p_value is not None) == ("no change shown", True)
+
+
+def test_what_always_failed_is_not_worse_when_it_still_does() -> None:
+    """Under the policy that asks no more than that; under others it fails."""
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    base = make_baseline(info, {"c": samples(("failed", 2), trace="then")}, [ref()], frozen=True)
+    equal = samples(("failed", 2), trace="now")
+    assert verdict(equal, Policy("not_worse", margin=0.1), base, frozen=True).verdict == "PASS"
+    assert verdict(equal, base=base, frozen=True).verdict == "FAIL"
+    healthy = make_baseline(info, {"c": samples(("passed", 2), trace="then")}, [ref()], frozen=True)
+    assert verdict(equal, Policy("not_worse", margin=0.1), healthy, frozen=True).verdict == "FAIL"
 
 
 def test_a_baseline_of_other_checks_is_none() -> None:
