@@ -205,7 +205,8 @@ def _baseline(info: BaselineInfo, rows: Sequence[Mapping[str, Any]]) -> Baseline
 def _facts(row: Mapping[str, Any]) -> Facts:
     lists = {name: tuple(row[name]) for name in _LISTS}
     known = bool(row.get("deterministic"))  # files from before it was told lack it
-    return Facts(row["case_version"], row["checks"], row["replayed"], **lists, deterministic=known)
+    facts = Facts(row["case_version"], row["checks"], row["replayed"], **lists)
+    return replace(facts, deterministic=known)
 
 
 def _info(body: dict[str, Any]) -> BaselineInfo:
