@@ -139,7 +139,8 @@ def checks_digest(checks: Iterable[Check]) -> str:
 def facts_of(case: CaseRef, samples: Iterable[Sample]) -> Facts:
     """What a case's samples were samples of."""
     served = [sample.served for sample in samples if sample.served is not None]
-    lists = {name: tuple(sorted({word for one in served for word in getattr(one, name)})) for name in _LISTS}
+    words = {name: {word for one in served for word in getattr(one, name)} for name in _LISTS}
+    lists: dict[str, Any] = {name: tuple(sorted(found)) for name, found in words.items()}
     return Facts(case.version, checks_digest(case.checks), case.replayed, **lists)
 
 
@@ -203,10 +204,9 @@ def _baseline(info: BaselineInfo, rows: Sequence[Mapping[str, Any]]) -> Baseline
 
 
 def _facts(row: Mapping[str, Any]) -> Facts:
-    lists = {name: tuple(row[name]) for name in _LISTS}
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in _LISTS}
     known = bool(row.get("deterministic"))  # files from before it was told lack it
-    facts = Facts(row["case_version"], row["checks"], row["replayed"], **lists)
-    return replace(facts, deterministic=known)
+    return Facts(row["case_version"], row["checks"], row["replayed"], **lists, deterministic=known)
 
 
 def _info(body: dict[str, Any]) -> BaselineInfo:
