@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evalkit.report.timeline import Line, Role
 
 __all__ = [
+    "SUITE",
     "as_json",
     "coloured",
     "echo_json",
@@ -46,6 +47,21 @@ _COLOURS: dict[Role, dict[str, Any]] = {
 def project() -> Settings:
     """The settings of the project in this folder."""
     return load_settings(Path(), os.environ)
+
+
+class _Suite(click.ParamType[Path]):
+    """A suite: its file, or its name, which stands for the file in the project's folder of suites."""
+
+    name = "suite"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The file."""
+        from evalkit.app.nights import suite_file
+
+        return suite_file(value, project())
+
+
+SUITE = _Suite()
 
 
 def as_json(command: F) -> F:

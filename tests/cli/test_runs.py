@@ -75,6 +75,18 @@ def test_a_deterministic_agent_is_recognised(project: Project) -> None:
     assert body["cases"][0]["verdict"] == "PASS"
 
 
+def test_a_suite_is_named_or_its_file_is(project: Project) -> None:
+    """A name stands for the file in the folder of suites; one that is not there is said to be missing, with where."""
+    project.promoted()
+    project.suite("once")
+    for named in ("release", "suites/release.toml"):
+        assert project.run("run", named, "--json").json()["cases"][0]["verdict"] == "PASS"
+        assert project.run("power", named).code == 0
+        assert project.run("coverage", named).code == 0
+    missing = project.run("run", "nightly")
+    assert (missing.code, "suites/nightly.toml" in missing.err) == (2, True)
+
+
 def test_a_regression_against_the_baseline_is_shown(project: Project) -> None:
     """A healthy night becomes the measure; the broken agent is then called regressed."""
     project.promoted()
