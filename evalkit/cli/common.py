@@ -49,7 +49,7 @@ def project() -> Settings:
     return load_settings(Path(), os.environ)
 
 
-class _Suite(click.ParamType[Path]):
+class _Suite(click.ParamType):  # type: ignore[type-arg]  # older versions of click have no arguments there
     """A suite: its file, or its name, which stands for the file in the project's folder of suites."""
 
     name = "suite"
