@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +22,7 @@ from evalkit.errors import EvalkitError
 from evalkit.trace.file import encode_trace
 from evalkit.trace.model import Trace
 from tests.build import a_trace, tool_step
-from tests.loaded import Loaded, Process
+from tests.loaded import Loaded
 
 __all__ = ["Project", "healthy", "incident"]
 
@@ -85,10 +87,6 @@ class Project:
         """A command in a process of its own, which has one thread; see `tests.loaded`."""
         return self.python("evalkit", *arguments)
 
-    def begun(self, *arguments: str) -> Process:
-        """A command that goes on by itself, in a process and a process group of its own."""
-        return self._loaded.begin("evalkit", *arguments, cwd=self.root)
-
     def started(self, *arguments: str) -> Outcome:
         """A command in a process of its own, from the start of Python on."""
         command = [sys.executable, "-m", "evalkit", *arguments]
@@ -98,6 +96,17 @@ class Project:
     def python(self, module: str, *arguments: str, env: Mapping[str, str] = os.environ) -> Outcome:
         """``python -m module`` in a process of its own."""
         done = self._loaded.run(module, *arguments, cwd=self.root, env=env)
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def interrupted(self, journal: str, *arguments: str) -> Outcome:
+        """A command in a process of its own that gets Ctrl-C as soon as a journal holds something."""
+        child = self._loaded.begin("evalkit", *arguments, cwd=self.root)
+        path = self.root / journal
+        while not path.exists() or not path.stat().st_size:
+            assert child.goes_on, child.end()
+            time.sleep(0.02)
+        os.killpg(child.pid, signal.SIGINT)
+        done = child.end(within_s=60)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def write(self, name: str, content: str | bytes | dict[str, Any] | list[Any] | Trace) -> Path:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-
 import pytest
 
 from evalkit.suite.results import read_samples
@@ -18,15 +14,9 @@ def test_an_interrupted_run_goes_on(project: Project, executor: str) -> None:
     """Exit code 130 with the command that continues; afterwards every sample is there once."""
     library(project.root, list(range(4)))
     project.write("suites/s.toml", 'target = "tests.suite.agents:slow"\nsamples = 20\nsequential = false\n')
-    child = project.begun("run", "suites/s.toml", "--executor", executor, "-n", "2", "--out", "r")
-    journal = project.root / "r" / "journal.jsonl"
-    while not journal.exists() or not journal.stat().st_size:
-        assert child.goes_on
-        time.sleep(0.02)
-    os.killpg(child.pid, signal.SIGINT)
-    done = child.end(within_s=60)
-    assert done.returncode == 130
-    assert "evalkit run --resume r" in done.stderr
+    command = ("run", "suites/s.toml", "--executor", executor, "-n", "2", "--out", "r")
+    stopped = project.interrupted("r/journal.jsonl", *command)
+    assert (stopped.code, "evalkit run --resume r" in stopped.err) == (130, True), stopped.err
     assert project.run("run", "--resume", "r").code == 0
     samples = read_samples(project.root / "r")
     assert {case: [sample.index for sample in several] for case, several in samples.items()} == {

@@ -17,6 +17,7 @@ import pytest
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.store import read_case, write_case
 from tests.cli.test_replay_modes import TARGET, case_id
+from tests.counting import CountingModel
 from tests.house.test_surface import loaded_by
 from tests.project import REPOSITORY, Outcome, Project
 from tests.suite.runs import library
@@ -255,18 +256,12 @@ def test_a_budget_holds_over_all_workers(project: Project, case_id: str) -> None
     case = read_case(project.root / "cases" / "twice" / "v0001.parquet")
     for number in range(2, 5):
         write_case(replace(case, id=f"twice-{number}"), project.root / "cases")
-    asked: list[int] = []
-
-    class Counting(ScriptedModel):
-        def reply(self, messages: list[dict[str, object]]) -> dict[str, object]:
-            asked.append(1)
-            return super().reply(messages)
-
-    with serving(Counting(error_rate=0.0)) as url:
+    model = CountingModel()
+    with serving(model) as url:
         head = f'target = "{TARGET}"\nmode = "live-model"\nsamples = 2\n'
         project.write("suites/p.toml", f'{head}[budget]\ncalls = 10\n[model]\nbase_url = "{url}"\n')
         done = run(project, "suites/p.toml", "-n", "2", plugins=("xdist.plugin",))
-    assert len(asked) == 10, done.out
+    assert model.asked == 10, done.out
     assert done.code == 1
     assert "budget reached: 10 of 10 model calls" in done.out
 

@@ -15,7 +15,7 @@ from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.manifest import MANIFEST_NAME, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
 from evalkit.suite.results import read_samples
-from evalkit.suite.run import execute
+from evalkit.suite.run import OpenRun
 from evalkit.suite.select import select_cases
 from tests.build import a_case, a_trace, tool_step
 
@@ -48,7 +48,9 @@ def run(
     workers = 1 if executor == "serial" else 2
     if executor == "fork":
         _wait_for_threads()
-    execute(folder, suite, cases, executor=executor, workers=workers)
+    with OpenRun(folder, suite, cases, executor=executor, workers=workers) as opened:
+        opened.up_to({case.id: samples for case in cases})
+        opened.finish()
     return read_samples(folder)
 
 
