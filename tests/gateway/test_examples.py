@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -23,22 +24,25 @@ EVALKIT = f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); from evalkit.cl
 STDIO = [sys.executable, "-c", EVALKIT, "gateway", "--mcp-stdio", "--session", "{mcp_url}"]
 """The MCP SDKs pass few variables to the servers that they start, so everything stands in the command."""
 
-NODE = pytest.mark.xdist_group("node")
-"""On one worker, so that the agent's packages are installed once."""
-
 
 @pytest.fixture(scope="session")
 def node_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Node agent beside its packages, which npm installs."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not installed")
-    folder = tmp_path_factory.mktemp("node")
-    for name in ("package.json", "agent.mjs"):
-        shutil.copy(EXAMPLES / name, folder / name)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode:
-        pytest.skip(f"npm could not install the agent's packages: {done.stderr.strip()[-300:]}")
+    fcntl = pytest.importorskip("fcntl", reason="files can't be locked here")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "node"  # one for all workers
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "node_modules" / ".package-lock.json").exists():  # which npm writes last
+            for name in ("package.json", "agent.mjs"):
+                shutil.copy(EXAMPLES / name, folder / name)
+            command = ["npm", "install", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode:
+                pytest.skip(f"npm could not install the agent's packages: {done.stderr.strip()[-300:]}")
     return folder / "agent.mjs"
 
 
@@ -74,14 +78,12 @@ def assert_missed(body: dict[str, Any]) -> None:
     assert "/amount: recorded 40.5, got 41" in body["reason"]
 
 
-@NODE
 @pytest.mark.parametrize("stdio", [False, True], ids=["http", "stdio"])
 def test_a_node_agent_is_replayed_whole(project: Project, shop: str, node_agent: Path, stdio: bool) -> None:
     """openai and the MCP SDK from npm, the tools over either transport."""
     assert_whole(replayed(project, shop, command("node", str(node_agent), stdio=stdio)))
 
 
-@NODE
 def test_a_changed_node_agent_is_missed_by_its_path(project: Project, shop: str, node_agent: Path) -> None:
     """Another amount is no recorded call."""
     assert_missed(replayed(project, shop, command("node", str(node_agent), AMOUNT="41")))
