@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -114,7 +115,9 @@ def serve(channel: socket.socket) -> None:
     """Forks for each order; says the number of the process, and at its end the exit code."""
     _load()
     while message := channel.recv(_LARGEST_MESSAGE):
-        child = os.fork()
+        with warnings.catch_warnings():  # of the threads that NumPy's and Arrow's libraries keep, and make anew
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if not child:
             channel.close()
             _become(json.loads(message))
