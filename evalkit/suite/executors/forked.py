@@ -72,6 +72,8 @@ def _opened(job: Job, first: Item, stack: contextlib.ExitStack) -> Rounds:
 
 def _let_go(hands: list[_Hand]) -> None:
     for hand in hands:
+        hand.end()
+    for hand in hands:
         hand.kill()
 
 
@@ -159,8 +161,13 @@ class _Hand:
         code = self._process.exitcode or 0
         return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
 
-    def kill(self) -> None:
+    def end(self) -> None:
+        """Ends the process, without waiting until it has."""
         self._process.kill()
+
+    def kill(self) -> None:
+        """Ends the process, and frees what it had."""
+        self.end()
         self._process.join()
         self._process.close()
         self.pipe.close()
