@@ -213,10 +213,17 @@ def secrets(detector: Detector, source: Path | None, corpora: Path) -> dict[str,
             "source": revision.stdout.strip(),
             "literal positives found": share(positives, detector),
             "literal negatives taken": share(negatives, detector),
+            "without those that are positives, too": share(only_negative(positives, negatives), detector),
             "of those that gitleaks' rules together leave alone": share(left_alone(negatives), detector),
             "the others, by the rule of gitleaks that takes them": dict(taken_by(negatives).most_common()),
         }
     return found
+
+
+def only_negative(positives: Sequence[tuple[str, str]], negatives: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The negatives without texts that are secrets elsewhere: under another file's name, or to another rule."""
+    secret = {text for _, text in positives}
+    return [(name, text) for name, text in negatives if text not in secret]
 
 
 def left_alone(negatives: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -162,7 +162,7 @@ def _elements(text: str, at: int, *, keyed: bool) -> Iterator[str]:
                 return
             depth -= 1
         elif char == "," and depth == 0:
-            if plain and len(parts) == (2 if keyed else 1):
+            if plain and len(parts) == (2 if keyed else 1) and parts[-1]:
                 yield parts[-1]
             parts, plain = [], True
         elif not char.isspace() and not (keyed and char == ":"):

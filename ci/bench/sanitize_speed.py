@@ -1,52 +1,59 @@
-"""How fast traces are sanitized on one core, and presidio beside it on the same texts.
+"""How fast traces are sanitized on one core, by how much of them is personal, and presidio on the same texts.
 
-Traces of a made-up shop in English and Chinese, seeded: prompts, tool calls, records as JSON and as JSON in strings,
-base64, curl lines, logs. Megabytes are those of the traces as JSON in UTF-8; seconds are CPU time of
-`Sanitizer.sanitize` (harvest, replace, record with both hashes) and of the last look over what is written, after
-start-up: the first trace, sanitized once beforehand, has the rules compiled that it meets.
-presidio-analyzer runs on a sample of the same strings, with its patterns only and, where a spaCy model is installed,
-with its names; nothing where it is not installed.
+Megabytes are those of the traces as trace files hold them (JSON in UTF-8, a chat's messages once each); seconds are CPU
+time, the least of `--rounds`. Two rates: ``sanitize``, of `Sanitizer.sanitize` (harvest, replace, record with both
+hashes), and ``with_last_look``, when all that comes of it is looked through for every original, too, as it is before a
+file is kept. ``distinct_mb``: texts that are equal counted once. ``values_a_kb``: values found in a kB of a trace's.
+Start-up is apart: one trace is sanitized first, which compiles the rules that it meets.
 
-    python ci/bench/sanitize_speed.py [--mb 5] [--seed 7] [--profile]
+``dense``   a made-up shop in English and Chinese: each conversation (30 kB) is with a new customer and shows the
+            whole record again and again, as JSON and as JSON in strings, with logs, digests, base64.
+``usual``   the same languages and forms, hardly a sentence twice, and half as many values a kB. Real runs have 0.5 to
+            1.0 (tau-bench), 0.2 (Who&When), below 0.1 (programming agents): `--corpora` prints them.
+``long``    long distinct texts as in the research that set the goal: 0.9 kB each, seven in ten with Chinese
+            characters; chat, JSON with JSON in it, base64, command lines. On its own a prototype did 1.0 MB/s.
+
+presidio-analyzer runs on a sample of the texts of ``usual``, with its patterns only and, where a spaCy model is
+installed, with its names; nothing where it is not installed.
+
+    python ci/bench/sanitize_speed.py [--mb 5] [--seed 7] [--rounds 3] [--corpora FOLDER] [--profile dense]
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
 import gc
 import json
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from leaks import VALUES, letters
+from corpora import BESIDE
+from sanitize_traces import CLASSES
 
-from evalkit.canonical import canonical
+from evalkit.errors import EvalkitError
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.sanitize.verify import verify_strings
 from evalkit.trace.file import encode_trace
-from evalkit.trace.model import Step, Trace
+from evalkit.trace.model import Trace
+from evalkit.trace.read import load_traces
 
 KEY = bytes(32)
-TALK_EN = (
-    "I would like to change my flight to the next day, and add one more checked bag if that is possible.",
-    "Could you tell me why the second payment has not come through? I have waited for eight days now.",
-    "The policy says that a basic economy ticket can't be changed, yet it can be cancelled within 24 hours.",
-    "Let me look that up for you. I see two reservations, of which one has been paid with a gift card.",
-    "Thank you, that is all for today. Please send the confirmation and have a good evening.",
-)
-TALK_ZH = (
-    "您好，我想把航班改到明天，另外再加一件托运行李，可以吗？",
-    "第二笔退款还没有到账，我已经等了八天了，请帮我查一下原因。",
-    "根据规定，基本经济舱的机票不能改签，但是可以在二十四小时内取消。",
-    "好的，我这边帮您查询一下，系统显示有两个订单，其中一个是用礼品卡支付的。",
-    "没有别的问题了，谢谢，请把确认信息发给我。",
+REAL = (
+    "tau-bench/gpt-4o-airline-even.json",
+    "tau-bench/grok-3-retail-even.json",
+    "tau2-bench/claude-sonnet-4-5_airline_1trials.json",
+    "tau2-bench/gpt-4.1_retail_default_1trials.json",
+    "tau2-bench/gpt-4.1_telecom_no-user_1trials.json",
+    "who-and-when",
+    "trail/GAIA",
+    "mini-swe-agent/swebench_labelled",
 )
 
 
@@ -55,84 +62,131 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--mb", type=float, default=5)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--corpora", type=Path, nargs="?", const=BESIDE)
+    parser.add_argument("--profile", choices=sorted(CLASSES))
     asked = parser.parse_args()
     gc.set_threshold(200_000, 20, 20)  # as the command line does
-    rng = random.Random(asked.seed)
-    traces: list[Trace] = []
-    size = 0
-    while size < asked.mb * 1e6:
-        traces.append(a_trace(rng, len(traces)))
-        size += sum(len(line) for line in encode_trace(traces[-1]))
     if asked.profile:
-        profiled(traces)
+        profiled(some(asked.profile, asked.seed, asked.mb))
         return
-    warming, _ = timed(lambda: Sanitizer(Policy(), KEY).sanitize(traces[:1]))
-    sanitizer = Sanitizer(Policy(), KEY)
-    seconds, clean = timed(lambda: sanitizer.sanitize(traces))
-    lines = [canonical(step.output).decode() for one in clean for step in one.trace.steps]
-    harvested = sanitizer.harvested
-    looking, _ = timed(lambda: verify_strings(lines, harvested))
-    one_by_one, _ = timed(lambda: [Sanitizer(Policy(), KEY).sanitize([trace]) for trace in traces[:40]])
-    share = sum(len(line) for trace in traces[:40] for line in encode_trace(trace)) / 1e6
-    ours = size / 1e6 / seconds
-    found: dict[str, Any] = {
-        "traces": len(traces),
-        "mb": round(size / 1e6, 2),
-        "start_up_s": round(warming, 2),
-        "mb_a_second": round(ours, 2),
-        "mb_a_second_one_trace_a_sanitizer": round(share / one_by_one, 2),
-        "last_look_mb_a_second": round(sum(map(len, lines)) / 1e6 / looking, 2),
-        "values_known": len(harvested),
-    }
-    for name, rate in presidio(traces[:3]):
-        found[name] = {"mb_a_second": round(rate, 4), "evalkit_is_faster_by": round(ours / rate, 1)}
+    start_up, _ = timed(lambda: Sanitizer(Policy(), KEY).sanitize(some("usual", asked.seed, 0)))
+    found: dict[str, Any] = {"start_up_s": round(start_up, 2)}
+    for name in CLASSES:
+        traces = some(name, asked.seed, asked.mb)
+        found[name] = measured(traces, asked.rounds)
+        if name == "usual":
+            sample = sampled(traces[:12])
+    for name in REAL if asked.corpora else ():
+        found[name] = measured(real(asked.corpora / name), asked.rounds)
+    for name, rate in presidio(sample):
+        faster = {other: round(found[other]["sanitize_mb_a_second"] / rate, 1) for other in CLASSES}
+        found[name] = {"mb_a_second": round(rate, 4), "evalkit_is_faster_by": faster}
     print(json.dumps(found, indent=2))
+
+
+def some(name: str, seed: int, megabytes: float) -> list[Trace]:
+    """Traces of a class, one at least."""
+    rng = random.Random(seed)
+    traces = [CLASSES[name](rng, 0)]
+    size = weight(traces)
+    while size < megabytes * 1e6:
+        traces.append(CLASSES[name](rng, len(traces)))
+        size += weight(traces[-1:])
+    return traces
+
+
+def real(path: Path) -> list[Trace]:
+    """The traces of a file, or of all files in a folder that can be read."""
+    traces: list[Trace] = []
+    for one in sorted(path.rglob("*.json*")) if path.is_dir() else [path]:
+        try:
+            traces += load_traces(one)
+        except EvalkitError:
+            continue
+    return traces
+
+
+def weight(traces: Iterable[Trace]) -> int:
+    """Bytes of their trace files."""
+    return sum(len(line) for trace in traces for line in encode_trace(trace))
+
+
+def measured(traces: Sequence[Trace], rounds: int) -> dict[str, Any]:
+    """The figures of some traces."""
+    size = weight(traces) / 1e6
+    distinct = distinct_bytes(text for trace in traces for text in texts(trace)) / 1e6
+    kilobytes = sum(distinct_bytes(texts(trace)) for trace in traces) / 1e3
+    sanitizing, looking = float("inf"), float("inf")
+    for _ in range(rounds):
+        sanitizer = Sanitizer(Policy(), KEY)
+        seconds, clean = timed(partial(sanitizer.sanitize, traces))
+        sanitizing = min(sanitizing, seconds)
+        lines = [line.decode() for one in clean for line in encode_trace(one.trace)]
+        seconds, _ = timed(partial(looked_through, lines, sanitizer))
+        looking = min(looking, seconds)
+    alone = min(
+        timed(lambda: [Sanitizer(Policy(), KEY).sanitize([trace]) for trace in traces[:40]])[0] for _ in range(rounds)
+    )
+    values = sum(sum(one.record.counts.values()) for one in Sanitizer(Policy(), KEY).sanitize(traces))
+    return {
+        "traces": len(traces),
+        "mb": round(size, 2),
+        "distinct_mb": round(distinct, 2),
+        "values_a_kb": round(values / kilobytes, 2),
+        "sanitize_mb_a_second": round(size / sanitizing, 2),
+        "with_last_look_mb_a_second": round(size / (sanitizing + looking), 2),
+        "one_trace_a_sanitizer_mb_a_second": round(weight(traces[:40]) / 1e6 / alone, 2),
+        "distinct_mb_a_second": round(distinct / sanitizing, 2),
+    }
+
+
+def looked_through(lines: Iterable[str], sanitizer: Sanitizer) -> None:
+    """The last look, all that it needs included."""
+    verify_strings(lines, sanitizer.harvested)
+
+
+def distinct_bytes(some_texts: Iterable[str]) -> int:
+    """The bytes of texts, equal ones counted once."""
+    return sum(len(text.encode("utf-8", "replace")) for text in dict.fromkeys(some_texts))
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     """CPU seconds of `work`, and what it gave."""
+    gc.collect()
     began = time.process_time()
     made = work()
     return time.process_time() - began, made
 
 
-def a_trace(rng: random.Random, number: int) -> Trace:
-    """One conversation about one customer."""
-    person = {VALUES[kind][0]: VALUES[kind][1](rng) for kind in ("email", "cn_mobile", "nanp", "name_en", "name_zh")}
-    person |= {VALUES[kind][0]: VALUES[kind][1](rng) for kind in ("user_id", "address", "card")}
-    messages: list[Any] = [{"role": "system", "content": " ".join(TALK_EN[2:] + TALK_ZH[2:]) * 4}]
-    steps: list[Step] = []
-    for _ in range(rng.randrange(4, 9)):
-        said = rng.choice(TALK_EN + TALK_ZH) + f" {rng.choice(list(person.values()))}，{rng.randrange(10**5)}"
-        messages.append({"role": "user", "content": said})
-        arguments: Any = {"user": person["user_id"], "order": f"#W{rng.randrange(10**7)}", "why": rng.choice(TALK_ZH)}
-        asked: Any = {
-            "role": "assistant",
-            "content": rng.choice(TALK_ZH + TALK_EN),
-            "tool_calls": [{"id": letters(rng, 12), "name": "find", "arguments": arguments}],
-        }
-        steps.append(Step(len(steps), "model", "chat", {"messages": list(messages)}, asked))
-        record = {
-            "customer": person, "items": [an_item(rng) for _ in range(6)], "total": rng.randrange(10**5) / 100,
-            "log": f"curl -H 'Authorization: Bearer {letters(rng, 32)}' https://shop.io/{letters(rng, 9)}?page=2",
-            "note": rng.choice(TALK_EN), "备注": rng.choice(TALK_ZH), "digest": letters(rng, 40, "0123456789abcdef"),
-            "blob": base64.b64encode(rng.randbytes(90)).decode(),
-        }  # fmt: skip
-        gave: Any = json.dumps(record, ensure_ascii=rng.random() < 0.5) if rng.random() < 0.5 else record
-        steps.append(Step(len(steps), "tool", "find", arguments, gave))
-        messages += [asked, {"role": "tool", "content": gave if isinstance(gave, str) else json.dumps(gave)}]
-    return Trace(f"run-{number}", "shop", "evalkit", tuple(steps), input=messages[1], output={"state": "done"})
+def texts(trace: Trace) -> Iterator[str]:
+    """All texts of a trace's values."""
+    for step in trace.steps:
+        yield from walk([step.name, step.input, step.output])
+    yield from walk([trace.input, trace.output])
 
 
-def an_item(rng: random.Random) -> dict[str, Any]:
-    """A line of an order."""
-    at = f"2026-0{rng.randrange(1, 9)}-1{rng.randrange(9)}T08:00:00Z"
-    price, title = rng.randrange(10**4) / 100, rng.choice(TALK_EN)[:40]
-    return {"sku": letters(rng, 10), "price": price, "at": at, "title": title, "n": rng.randrange(9)}
+def walk(node: Any) -> Iterator[str]:
+    """All strings of a value, keys too."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, dict):
+        yield from node
+        for item in node.values():
+            yield from walk(item)
+    elif isinstance(node, list):
+        for item in node:
+            yield from walk(item)
 
 
-def presidio(traces: list[Trace]) -> Iterator[tuple[str, float]]:
+def sampled(traces: Iterable[Trace]) -> list[str]:
+    """400 texts of some traces, in random order."""
+    found = list(dict.fromkeys(text for trace in traces for text in texts(trace)))
+    random.Random(1).shuffle(found)
+    return found[:400]
+
+
+def presidio(strings: Sequence[str]) -> Iterator[tuple[str, float]]:
     """Name and MB a second of presidio's set-ups that can be run here."""
     try:
         analyzing, engines = import_module("presidio_analyzer"), import_module("presidio_analyzer.nlp_engine")
@@ -140,7 +194,6 @@ def presidio(traces: list[Trace]) -> Iterator[tuple[str, float]]:
     except ImportError:
         return
     setattr(tldextract, "extract", tldextract.TLDExtract(suffix_list_urls=()))  # noqa: B010  # else its e-mail rule asks the network
-    strings = list(dict.fromkeys(text for trace in traces for step in trace.steps for text in walk(step.output)))[:400]
     size = sum(len(text.encode()) for text in strings) / 1e6
     blank = tempfile.mkdtemp()
     spacy.blank("en").to_disk(blank)
@@ -162,22 +215,10 @@ def presidio(traces: list[Trace]) -> Iterator[tuple[str, float]]:
         yield name, size / seconds
 
 
-def analyzed(analyzer: Any, strings: list[str]) -> None:
+def analyzed(analyzer: Any, strings: Iterable[str]) -> None:
     """All strings, one after the other."""
     for text in strings:
         analyzer.analyze(text, language="en")
-
-
-def walk(node: Any) -> Iterator[str]:
-    """All strings of a value."""
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, dict):
-        for item in node.values():
-            yield from walk(item)
-    elif isinstance(node, list):
-        for item in node:
-            yield from walk(item)
 
 
 def profiled(traces: list[Trace]) -> None:

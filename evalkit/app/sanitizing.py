@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.keys import make_sanitizer
+from evalkit.app.masking import excerpt, masked
 from evalkit.app.settings import Settings
 from evalkit.canonical import exact_text
 from evalkit.case.look import look_over
@@ -22,13 +23,10 @@ from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
 from evalkit.trace.visible import visible
 
-__all__ = ["Paint", "Sanitized", "masked", "sanitize_source", "sanitized_json", "sanitized_lines", "write_sanitized"]
+__all__ = ["Paint", "Sanitized", "sanitize_source", "sanitized_json", "sanitized_lines", "write_sanitized"]
 
 Paint = Callable[[str, str], str]
 """Colours a text: ``red`` for before, ``green`` for after, or leaves it."""
-
-_AROUND = 24
-_LONG = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,51 +98,26 @@ def sanitized_json(one: Sanitized, *, show_raw: bool) -> dict[str, Any]:
 
 
 def sanitized_lines(one: Sanitized, paint: Paint, *, show_raw: bool) -> Iterator[str]:
-    """The same for people: place, before, after; only what differs and a little around it."""
+    """The same for people: place, before, after; only what differs and a little around it.
+
+    A chat's requests repeat all messages before: what changes in one of them is shown once, with how often it comes.
+    """
     yield f"trace {visible(one.trace.id)}"
+    again: dict[tuple[str, str, str], list[int | None]] = {}
     for change in one.changes:
-        before, after = _text(change.before), _text(change.after)
-        left, right = _ends(before, after)
-        cut_before = before[left : len(before) - right]
-        shown = cut_before if show_raw else _stars(cut_before)
-        head, tail = _around(after, left, right)
-        yield f"  {'run' if change.step is None else f'step {change.step}'}: {visible(change.path)}"
-        yield paint("red", f"    - {visible(_short(head + shown + tail))}")
-        yield paint("green", f"    + {visible(_short(head + after[left : len(after) - right] + tail))}")
+        again.setdefault((change.path, _text(change.before), _text(change.after)), []).append(change.step)
+    for (path, before, after), steps in again.items():
+        old, new = excerpt(before, after, show_raw=show_raw)
+        later = ("", " (and once later)")[len(steps) - 1] if len(steps) < 3 else f" (and {len(steps) - 1} times later)"
+        yield f"  {'run' if steps[0] is None else f'step {steps[0]}'}: {visible(path)}{later}"
+        yield paint("red", f"    - {visible(old)}")
+        yield paint("green", f"    + {visible(new)}")
     record = one.record
     yield f"  {len(one.changes)} texts changed: " + (_counts(record.counts) or "nothing to hide")
     if record.rules:
         yield f"  found by: {_counts(record.rules)}"
     for name in record.unsure:
         yield f"  perhaps no name: {visible(name)}"
-
-
-def masked(before: str, after: str) -> str:
-    """`before` with all that differs from `after` as asterisks."""
-    left, right = _ends(before, after)
-    return before[:left] + _stars(before[left : len(before) - right]) + before[len(before) - right :]
-
-
-def _stars(text: str) -> str:
-    return "".join("*" if char.isalnum() else char for char in text)
-
-
-def _ends(before: str, after: str) -> tuple[int, int]:
-    """How many characters both have in common at the start, and at the end."""
-    size = min(len(before), len(after))
-    left = next((at for at in range(size) if before[at] != after[at]), size)
-    right = next((at for at in range(size - left) if before[-1 - at] != after[-1 - at]), size - left)
-    return left, right
-
-
-def _around(after: str, left: int, right: int) -> tuple[str, str]:
-    head = after[max(0, left - _AROUND) : left]
-    tail = after[len(after) - right : len(after) - right + _AROUND]
-    return ("…" if left > _AROUND else "") + head, tail + ("…" if right > _AROUND else "")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
 
 def _text(value: Any) -> str:

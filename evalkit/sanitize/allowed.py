@@ -35,6 +35,10 @@ class Allowed(frozenset[str]):
             made._patterns = [re2.compile(pattern) for pattern in policy.allow_patterns]
         return made
 
+    def __bool__(self) -> bool:
+        """Whether it allows anything."""
+        return bool(len(self) or self._met or self._patterns)
+
     def __contains__(self, text: object) -> bool:
         if super().__contains__(text) or text in self._met:
             return True

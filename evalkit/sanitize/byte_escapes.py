@@ -17,12 +17,14 @@ class ByteForm(NamedTuple):
 
     Attributes:
         sign: what stands in every text that is spelled so.
+        telling: the same for RE2, which tells faster where it is not.
         segment: a part of a text that is to be read as one.
         decode: what a segment spells.
         encode: a changed text, spelled so again.
     """
 
     sign: re.Pattern[str]
+    telling: str
     segment: re.Pattern[str]
     decode: Callable[[str], str]
     encode: Callable[[str], str]
@@ -74,9 +76,9 @@ def _octal(match: re.Match[str]) -> str:
         return match[0]
 
 
-def _form(sign: str, segment: str, encode: Callable[[str], str], blank: str = "") -> ByteForm:
+def _form(sign: str, telling: str, segment: str, encode: Callable[[str], str], blank: str = "") -> ByteForm:
     pattern = re.compile(sign)
-    return ByteForm(pattern, re.compile(segment), _decoder(pattern, blank), encode)
+    return ByteForm(pattern, telling, re.compile(segment), _decoder(pattern, blank), encode)
 
 
 _PRINTED = "".join(map(chr, range(32, 127)))
@@ -86,13 +88,31 @@ _OCTAL = re.compile(r"(?:\\[0-3][0-7]{2})+")
 _NO_PAIR = r"(?:=[89A-F][0-9A-F]){2,}|=(?:20|3D|40)(?!\d)"
 """What mails escape outside of headers; ``zip=00487`` is a key and a value."""
 _AS_BYTES = _encoder("\\x%02x", _PRINTED)
+_HEX_2 = r"[0-9a-fA-F]{2}"
 FORMS: tuple[ByteForm, ...] = (
-    _form(r"(?:\\x[0-9a-fA-F]{2})+", _QUOTED, _AS_BYTES),
-    _form(r"(?:\\U[0-9a-fA-F]{8})+", _QUOTED, _AS_BYTES),
-    _form(r"(?:\\u\{[0-9a-fA-F]{2,6}\})+", _QUOTED, _AS_BYTES),
-    ByteForm(_OCTAL, re.compile(_QUOTED), lambda text: _OCTAL.sub(_octal, text), _encoder("\\%03o", _PRINTED)),
-    _form(r"(?:%u[0-9a-fA-F]{4})+", r"[^\s\"'<>&]+", _escape_u),
-    _form(r"(?:=[0-9A-F]{2})+", r"(?<=\?[Qq]\?)[^\s?]+", _encoder("=%02X", "-", "_"), "_"),
-    _form(_NO_PAIR, f"{_MAILED}=[0-9A-F]{{2}}{_MAILED}", _encoder("=%02X", _PRINTED.replace("=", ""))),
+    _form(rf"(?:\\x{_HEX_2})+", rf"\\x{_HEX_2}", _QUOTED, _AS_BYTES),
+    _form(r"(?:\\U[0-9a-fA-F]{8})+", rf"\\U{_HEX_2}", _QUOTED, _AS_BYTES),
+    _form(r"(?:\\u\{[0-9a-fA-F]{2,6}\})+", rf"\\u\{{{_HEX_2}", _QUOTED, _AS_BYTES),
+    ByteForm(
+        _OCTAL,
+        r"\\[0-3][0-7]{2}",
+        re.compile(_QUOTED),
+        lambda text: _OCTAL.sub(_octal, text),
+        _encoder("\\%03o", _PRINTED),
+    ),
+    _form(r"(?:%u[0-9a-fA-F]{4})+", rf"%u{_HEX_2}", r"[^\s\"'<>&]+", _escape_u),
+    _form(
+        r"(?:=[0-9A-F]{2})+",
+        r"(?:=[0-9A-F]{2}){2}|\?[Qq]\?[^\s?]*=[0-9A-F]{2}",
+        r"(?<=\?[Qq]\?)[^\s?]+",
+        _encoder("=%02X", "-", "_"),
+        "_",
+    ),
+    _form(
+        _NO_PAIR,
+        r"(?:=[89A-F][0-9A-F]){2}|=(?:20|3D|40)(?:\P{Nd}|$)",
+        f"{_MAILED}=[0-9A-F]{{2}}{_MAILED}",
+        _encoder("=%02X", _PRINTED.replace("=", "")),
+    ),
 )
 """All of them; a segment is read by the first whose sign is in it."""

@@ -100,14 +100,18 @@ def _with_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def serialize_like(value: Any, original_value: Any, original: str) -> str:
-    """`value` as JSON in the style (spacing, indent, escapes) that `original` spells `original_value` in.
+    """`value` as JSON, spelled as `original` spells `original_value`.
 
-    The nearest usual style where the original's is none of them.
+    Where only texts differ, all else stays to the letter; else it is written in the style (spacing, indent, escapes) of
+    the original, or the nearest usual one.
 
     Raises:
         ValueError: the value is no JSON (an infinity).
     """
     only_ascii = original.isascii()
+    spliced = _spliced(value, original_value, original, only_ascii)
+    if spliced is not None:
+        return spliced
     core = original.strip()
     for style in _STYLES:
         if json.dumps(original_value, ensure_ascii=only_ascii, allow_nan=False, **style) == core:
@@ -118,9 +122,44 @@ def serialize_like(value: Any, original_value: Any, original: str) -> str:
     return original.replace(core, text) if core != original else text
 
 
+def _spliced(value: Any, original_value: Any, original: str, only_ascii: bool) -> str | None:
+    """`original` with each text that differs replaced where it stands; None where it can't be told where that is."""
+    found: dict[str, str] = {}
+    if not _differing(original_value, value, found):
+        return None
+    text = original
+    spell = _ASCII.encode if only_ascii else _ANY.encode
+    for old, new in found.items():
+        text = text.replace(spell(old), spell(new))
+    try:
+        return text if orjson.loads(text) == value else None
+    except ValueError:
+        return None
+
+
+def _differing(old: Any, new: Any, found: dict[str, str]) -> bool:
+    """Gathers what became of texts between two values of one shape; false where anything else differs."""
+    if old is new:
+        return True
+    kind = type(old)
+    if kind is str and type(new) is str:
+        if old != new:
+            found[old] = new
+        return True
+    if kind is dict and type(new) is dict:
+        return all(
+            _differing(key, label, found) and _differing(item, made, found)
+            for (key, item), (label, made) in zip(old.items(), new.items(), strict=True)
+        )
+    if kind is list and type(new) is list:
+        return all(_differing(item, made, found) for item, made in zip(old, new, strict=True))
+    return bool(kind is type(new) and old == new)
+
+
 def refuse_constant(constant: str) -> NoReturn:
     """For a JSON decoder: NaN and the infinities are refused with ValueError."""
     raise ValueError(f"{constant} is no JSON")
 
 
+_ASCII, _ANY = json.JSONEncoder(), json.JSONEncoder(ensure_ascii=False)
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=_with_doubles)

@@ -10,13 +10,15 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-__all__ = ["Folded", "fold"]
+__all__ = ["ODD", "Folded", "fold"]
 
-_ODD = re.compile(
+ODD = (
     "[\0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f"
     "\ufeff\uff10-\uff19\uff20-\uff3a\uff41-\uff5a\u2460-\u249b\u2070-\u209c\u2100-\u214f\U0001d400-\U0001d7ff]"
 )
-"""Characters that give away a text worth folding; full-width punctuation is usual in Chinese and doesn't."""
+"""A pattern for what gives away a text worth folding; full-width punctuation is usual in Chinese and doesn't."""
+
+_ODD = re.compile(ODD)
 _SPREAD = re.compile(r"(?<![0-9A-Za-z.,-])\d(?:[ -]\d){8,}(?![0-9A-Za-z.,-])")
 _MAYBE_SPREAD = re.compile(r"\d[ -]\d[ -]\d[ -]\d[ -]\d[ -]\d[ -]\d")
 _INVISIBLE = frozenset({"Cf", "Cc", "Mn"})

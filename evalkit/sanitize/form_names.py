@@ -8,8 +8,9 @@ from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.normal import has_cjk, is_cjk, name_words
 from evalkit.sanitize.ranges import is_name_surrogate
 from evalkit.sanitize.rules.given import NO_FAMILY, PLACE_WORDS, THING_WORDS
-from evalkit.sanitize.rules.said_names import PLAIN_SURNAMES
+from evalkit.sanitize.rules.said_names import PLAIN_SURNAMES, SURNAMES
 from evalkit.sanitize.rules.words import COMMON, GENERIC, NAME_FRAMES, NO_NAMES, PLACEHOLDERS, TITLES
+from evalkit.sanitize.rules.words_zh import USUAL_WORDS
 
 __all__ = ["claim_of_address", "claim_of_name", "judge_address", "judge_name", "judge_name_of_two", "looks_like_a_name"]
 
@@ -17,6 +18,11 @@ _MOST_WORDS = 4
 _NAME_LIKE = re.compile(r"[^\W\d_][\w\s.'’,·-]{0,79}")
 _FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
 _FULL_NAME_ZH = re.compile(rf"(?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}")
+_FAMILY_ZH = re.compile(PLAIN_SURNAMES)
+_ANY_FAMILY_ZH = re.compile(SURNAMES)
+_PERSONAL = ("先生", "女士", "小姐", "太太")
+_BEFORE_NAME = "请叫给是和与及找问对向替为由让、，。：的"
+_NO_END = tuple("的姓老了是在我你您他她们部班时找说过和对个位说有")
 _NO_PART = NO_FAMILY | NO_NAMES | GENERIC | PLACEHOLDERS | TITLES
 _IN_PLACE = re.compile(rf"(?:^|[^A-Za-z])(?:{'|'.join(map(re.escape, PLACE_WORDS))})[ -]$")
 _THINGS = tuple(f" {word}" for word in THING_WORDS)
@@ -24,16 +30,8 @@ _THINGS = tuple(f" {word}" for word in THING_WORDS)
 
 def judge_name(rule: str, value: str, before: str, after: str) -> Claim | None:
     """The name without the words behind it that start a sentence or are none (`Dear Mia Please`)."""
-    if rule == "name_titled_zh":
-        if (
-            is_cjk(before[-1:] or " ")
-            and before[-1] not in "请叫给是和与及找问对向替为由让、，。：的"
-            and len(value) > 2
-        ):
-            return None
-        return claim_of_name(value) if len(value) > 1 and value not in COMMON else None
     if is_cjk(value[0]):
-        return None if value in NO_NAMES or value in COMMON else claim_of_name(value)
+        return _judge_chinese(rule, value, before, after)
     kept: list[str] = []
     for word in value.split(" "):
         if is_name_surrogate(word):
@@ -48,6 +46,35 @@ def judge_name(rule: str, value: str, before: str, after: str) -> Claim | None:
     if " " not in name and (rule == "name_introduced" or not _is_telling(name, before)):
         return None
     return claim_of_name(name) if len(name) > 1 else None
+
+
+def _judge_chinese(rule: str, value: str, before: str, after: str) -> Claim | None:
+    """A Chinese name is two to four characters with nothing around that makes a word of them."""
+    if rule == "name_titled_zh" and not after.startswith(_PERSONAL) and not _may_begin(value, before):
+        return None
+    if rule == "name_said_zh" and before.endswith(("是", "为", "叫做")) and _ANY_FAMILY_ZH.match(value) is None:
+        return None  # 司机是找不到的
+    if (
+        value.startswith(("和", "谢谢"))
+        or (value[0] == "谢" and before.endswith(("谢", "感", "多")))
+        or value.endswith(_NO_END)
+    ):
+        return None  # 和丁先生, 谢谢李先生, 姓李的女士
+    if len(value) < 2 or value in NO_NAMES or value in COMMON or _is_usual(value):
+        return None
+    return claim_of_name(value)
+
+
+def _may_begin(value: str, before: str) -> bool:
+    """Whether a Chinese name may begin here: after a sign, a verb, or a particle, or where its first is rarely else."""
+    if not is_cjk(before[-1:] or " ") or before[-1] in _BEFORE_NAME:
+        return True
+    return len(value) == 2 and _FAMILY_ZH.match(value) is not None
+
+
+def _is_usual(name: str) -> bool:
+    """Whether a Chinese name is a usual word; or such a word and one character, where the first is rarely a name's."""
+    return name in USUAL_WORDS or (len(name) == 3 and name[:2] in USUAL_WORDS and _FAMILY_ZH.match(name) is None)
 
 
 def judge_name_of_two(rule: str, value: str, before: str, after: str) -> Claim | None:
@@ -75,7 +102,7 @@ def judge_name_of_two(rule: str, value: str, before: str, after: str) -> Claim |
 def looks_like_a_name(value: str) -> bool:
     """Whether a whole text is two or three capitalised words, or a Chinese family name and one or two characters."""
     if _FULL_NAME_ZH.fullmatch(value):
-        return value not in NO_NAMES and value not in COMMON
+        return value not in NO_NAMES and value not in COMMON and not _is_usual(value)
     return _FULL_NAME.fullmatch(value) is not None and judge_name_of_two("", value, "", "") is not None
 
 

@@ -37,6 +37,7 @@ _JOINED_DIGIT = re.compile(r"[-./]\d")
 _DATE_LIKE = re.compile(r"\d{2}[-/ ]\d{2}[-/ ]\d{4}|\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)")
 _IP_LIKE = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?![.\d])")
 _EXTENDED = re.compile(r" ?(?:x|ext\.? ?)\d{1,6}(?!\w)")
+_CALL = re.compile(r"[\w)\]]$")
 _DIGIT_GROUP_BEFORE = re.compile(r"\d[ ]$")
 _DIGIT_GROUP_AFTER = re.compile(r"[ ]\d")
 
@@ -62,7 +63,7 @@ def judge_phone(rule: str, value: str, before: str, after: str) -> Claim | None:
         _DIGIT_GROUP_BEFORE.search(before) or _DIGIT_GROUP_AFTER.match(after)  # a row of numbers
     ):
         return None
-    if rule == "area_paren" and (not 7 <= len(digits) <= 12 or re.search(r"[\w)\]]$", before)):
+    if rule == "area_paren" and (not 7 <= len(digits) <= 12 or _CALL.search(before)):
         return None  # f(12) 345-678 is a call
     if rule == "e164" and (not 8 <= len(digits) <= 15 or (value[1:].isdigit() and len(digits) < 10)):
         return None
@@ -103,9 +104,12 @@ def judge_iban(rule: str, value: str, before: str, after: str) -> Claim | None:
     size = IBAN_LENGTH.get(value[:2].upper())
     if size is None or before.endswith(("-", "_", ".")):  # the end of a longer id
         return None
-    end = next((i + 1 for i in range(len(value)) if len(re.sub(r"[ -]", "", value[: i + 1])) == size), None)
+    own = [at for at, char in enumerate(value) if char not in " -"]
+    if len(own) < size:
+        return None
+    end = own[size - 1] + 1
     compact = re.sub(r"[ -]", "", value[:end]).upper()
-    if end is None or joins(value[end : end + 1]):
+    if joins(value[end : end + 1]):
         return None
     valid = int("".join(str(int(char, 36)) for char in compact[4:] + compact[:4])) % 97 == 1
     # a country's own length and the word, or its groups of four, tell it too

@@ -13,6 +13,13 @@ __all__ = ["hinted_secret", "judge_secret"]
 
 _SHORTEST_SECRET = 5
 """Shorter ones are not looked for in texts (`spellings.propagates`), so nothing would come of finding them."""
+_SHORTEST_KEY = 12
+"""Keys and tokens are made by machines, which make them longer than people make passwords."""
+_PASSWORD = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|pwd|secret)[\"']?\s{0,3}(?:=|:|=>|:=)\s{0,3}[\"']?$")
+_NO_TOKEN = re.compile(r"0x|https?:|\d+(?:px|ms|s|kb|mb)?$")
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz"
+_IN_ORDER = re.compile("|".join(_ALPHABET[at : at + 10] for at in range(17)))
+"""Ten letters of the alphabet in their order: somebody wrote them down who had no key at hand."""
 _PLACEHOLDER = re.compile(
     r"\*{3}|x{6}|X{6}|\.{3}|#{4}|<|[_-]here|Here$|HERE$|your[-_]|^ENC\[|my-[a-z-]*token|abcdefghijklmnop"
 )
@@ -22,6 +29,8 @@ def _is_secret(rule: str, value: str) -> bool:
     if "EXAMPLE" in value or _PLACEHOLDER.search(value):
         return False
     if rule == "api_key" and value.startswith("sk-"):
+        if _IN_ORDER.search(value):
+            return False
         longest = max((len(run) for run in re.findall(r"[A-Za-z0-9]+", value[3:])), default=0)
         return longest >= 16 and any(char.isdigit() for char in value)
     if rule in ("jwt", "private_key", "api_key"):
@@ -31,7 +40,7 @@ def _is_secret(rule: str, value: str) -> bool:
     mixed = any(char.isdigit() for char in value) and any(not char.isdigit() for char in value)
     if rule in ("said", "assignment_zh"):
         return mixed or value.isdigit() or (rule == "assignment_zh" and len(value) >= 8)
-    return mixed and entropy(value) >= 2.5 and not re.match(r"(?:0x|https?:|\d+(?:px|ms|s|kb|mb)?$)", value.lower())
+    return mixed and entropy(value) >= 2.5 and _NO_TOKEN.match(value.lower()) is None
 
 
 def judge_secret(rule: str, value: str, before: str, after: str) -> Claim | None:
@@ -45,9 +54,17 @@ def judge_secret(rule: str, value: str, before: str, after: str) -> Claim | None
     framed = f":{value}@" if rule == "url_password" else value  # framed, a short one can be told from a word
     if rule == "auth_header" and before[-12:].rstrip().lower().endswith("basic") and _is_login(value):
         return Claim("secret", value, value)
-    if rule == "assignment" and gitleaks_rules().is_allowed_assignment(before[-40:] + value):
+    if rule == "assignment" and not _is_assigned(value, before):
         return None
     return Claim("secret", value, framed) if _is_secret(rule, value) else None
+
+
+def _is_assigned(value: str, before: str) -> bool:
+    """Whether a value behind a key for secrets is long enough for one, and none that is known to be public."""
+    if len(value) < _SHORTEST_KEY and _PASSWORD.search(before) is None:
+        return False
+    rules = gitleaks_rules()
+    return not rules.is_public(value) and not rules.is_allowed_assignment(before[-40:] + value)
 
 
 def _is_login(token: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,13 +13,14 @@ from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.origins import Origins
-from evalkit.sanitize.pieces import CODECS, pair_pieces
+from evalkit.sanitize.pieces import pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import is_surrogate
 from evalkit.sanitize.rules.hints import bare_key
+from evalkit.sanitize.signs import PLAIN, Signs, signs_of
 from evalkit.trace.prefixes import Prefixes
 
-__all__ = ["HUGE_NUMBER", "LONG_NUMBER", "MAX_DEPTH", "NUMBER_KINDS", "Harvester", "check_text"]
+__all__ = ["HUGE_NUMBER", "LONG_NUMBER", "MAX_DEPTH", "NUMBER_KINDS", "Harvester"]
 
 MAX_DEPTH = 200
 NUMBER_KINDS = frozenset({"phone", "card", "ssn", "national_id", "postcode"})
@@ -35,10 +35,6 @@ HUGE_NUMBER = 10**20
 _GIVEN = frozenset({"firstname", "givenname", "forename"})
 _FAMILY = frozenset({"lastname", "familyname", "surname"})
 _REMEMBERED = 50_000
-_WORD = r"[A-Za-z0-9_#'-]{0,15}"
-_BETWEEN = r"[ ,.!?;:()*\n\u2018-\u201d\u2026\u3001\u3002\u3400-\u9fff，！？；：（）]+"
-_PROSE = re.compile(rf"(?:{_WORD}+{_BETWEEN}+)*+{_WORD}")
-"""Nothing is encoded in it and nothing stands under a key: base64 and hex are longer, and all else has another sign."""
 
 
 class _Visited:
@@ -162,15 +158,23 @@ class Harvester:
                 self._text(key, None, depth)
             self._read_keys.add(keys)
         names = 0
+        read, nesting = self._read, self._nesting
         for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys, scope), strict=True):
-            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
-            names += hint == "name"
+            hint: Kind | None = None
+            if plain_hint is not None:
+                ask = plain_hint in (ASK, PAIR)
+                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
+                names += hint == "name"
             kind = type(item)
             if kind is str:
-                if hint is not None or item not in self._read:
+                if hint is not None:
                     self._text(item, hint, depth)
+                elif item not in read:
+                    read.add(item)
+                    self._met.append((item, depth, nesting))
             elif kind is int:
-                self._number(item, hint)
+                if hint is not None or item >= LONG_NUMBER:
+                    self._number(item, hint)
             elif item is not None and kind is not float:
                 self._node(item, hint, child_scope(key, scope), depth + 1, visited)
         if names > 1:
@@ -196,7 +200,6 @@ class Harvester:
             met, self._met = self._met, []
             plain: dict[str, None] = {}
             for text, depth, self._nesting in met:
-                check_text(text)
                 seen = self._taken_apart(text, depth)
                 if seen is not None:
                     plain[seen] = None
@@ -206,35 +209,37 @@ class Harvester:
 
     def _taken_apart(self, text: str, depth: int) -> str | None:
         """Meet what `text` holds; the text to look at as a whole, None where it is nothing but another value's JSON."""
-        if _PROSE.fullmatch(text) and "':" not in text and "' :" not in text and fold(text) is None:
+        signs = signs_of(_utf_8(text))
+        opens = text[:1] in '{["' or text[:1].isspace()
+        if signs is PLAIN and not opens:
             self.flat.add(text)
             return text
-        nested = self.parsed.keep(text) if self._nesting < MAX_NESTING else None
+        nested = self.parsed.keep(text) if opens and self._nesting < MAX_NESTING else None
         self._nesting += 1
         if isinstance(nested, str):
             return self._taken_apart(nested, depth)
         if nested is not None:
-            if content_key(nested) not in self._read_values:
+            if not self._read_values or content_key(nested) not in self._read_values:
                 self._node(nested, None, "", depth + 1, None)
             return None
-        folded = fold(text)
-        self._inside(text, depth)
+        folded = fold(text) if signs.folds else None
+        self._inside(text, signs, depth)
         if folded is None:
             return text
         self.flat.discard(text)
         return folded.text
 
-    def _inside(self, text: str, depth: int) -> None:
+    def _inside(self, text: str, signs: Signs, depth: int) -> None:
         """What lies in parts of a plain text; one that has no parts is noted."""
         parts = False
-        for piece in pair_pieces(text):
+        for piece in pair_pieces(text) if signs.pairs else ():
             parts = True
             hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
             if hint is not None and (hint, piece.value) not in self._read_hinted:
                 self._read_hinted.add((hint, piece.value))
                 self._claim(hint, piece.value)
         if self._nesting <= MAX_NESTING:
-            for codec in CODECS:
+            for codec in signs.codecs:
                 for piece in codec(text):
                     parts = True
                     self._node(piece.value, None, "", depth + 1, None)
@@ -273,16 +278,15 @@ class Harvester:
             self._found(str(number))
 
 
-def check_text(text: str) -> None:
-    """Refuse a text that can't be written as UTF-8.
+def _utf_8(text: str) -> bytes:
+    """A text's bytes.
 
     Raises:
         InputError: it holds a lone surrogate code point.
     """
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"a lone surrogate code point at character {error.start}", cure="pass valid Unicode text"
-            ) from None
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"a lone surrogate code point at character {error.start}", cure="pass valid Unicode text"
+        ) from None

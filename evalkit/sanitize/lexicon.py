@@ -10,13 +10,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from evalkit.canonical import Json
 from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import NUMBER_DIGITS
+from evalkit.sanitize.rules.words import LAST_FOUR_FRAMES
 from evalkit.sanitize.spellings import spellings
 from evalkit.sanitize.surrogate import Mint
 
@@ -26,6 +28,7 @@ _MERGE_AT = 512
 _AT_ONCE = 4096
 _TELLING_DIGITS = 10
 """Surrogates of fewer digits are known by their signs only, which a JSON number has not."""
+_NOTHING: frozenset[Entity] = frozenset()
 _LAST_FOUR = frozenset("last4 lastfour last4digits lastfourdigits cardlast4 cardlastfour 后四位 尾号".split())
 
 
@@ -37,32 +40,22 @@ class Entity(NamedTuple):
 
 
 class Form(NamedTuple):
-    """One spelling of a value and what stands for it."""
+    """What a spelling is: of which value, by which claim. All spellings of a claim of one make share it.
+
+    Attributes:
+        part: whether the spelling is a part of a value only (see `Spelling`).
+        kept: so many of its characters stay.
+    """
 
     entity: Entity
-    surrogate: str
-    part: bool
+    claim: Claim
+    part: bool = False
+    kept: int = 0
 
 
-class _Automaton:
-    """The matcher of some forms."""
-
-    def __init__(self, texts: list[str]) -> None:
-        import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
-
-        self._texts = texts
-        self._matcher: Any = ahocorasick_rs.AhoCorasick(texts) if texts else None
-
-    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Start, end and text of every form in `text`, overlapping ones too."""
-        if self._matcher is not None:
-            for index, start, end in self._matcher.find_matches_as_indexes(text, overlapping=True):
-                yield start, end, self._texts[index]
-
-    def starts(self, text: str) -> Iterator[int]:
-        """Where forms start in `text`."""
-        if self._matcher is not None:
-            yield from (start for _, start, _ in self._matcher.find_matches_as_indexes(text, overlapping=True))
+_Hit: TypeAlias = tuple[int, str]
+"""Start and text of a form."""
+_Span: TypeAlias = tuple[int, int, Form]
 
 
 class Lexicon:
@@ -72,12 +65,14 @@ class Lexicon:
         self._policy = policy
         self._mint = mint
         self._forms: dict[str, Form] = {}
+        self._surrogates: dict[str, str] = {}
         self._claims: set[Claim] = set()
-        self._last_four: dict[str, Form] = {}
+        self._last_four: dict[str, Claim] = {}
+        self._said_four: dict[str, Claim] = {}
         self._vocabulary: set[str] = set()
         self._old: list[str] = []
         self._new: list[str] = []
-        self._automata: list[_Automaton] = []
+        self._needles: list[Needles[str]] = []
 
     @property
     def forms(self) -> dict[str, Form]:
@@ -100,18 +95,43 @@ class Lexicon:
         self._claims.update(fresh)
         before = len(self._forms)
         for claim in fresh:
-            entity = entity_of(claim)
-            for spelling in spellings(claim, self._vocabulary):
-                if spelling.text not in self._forms and spelling.text not in self._policy.allow:
-                    form = Form(entity, self.stand_in(claim, spelling.text), spelling.part)
-                    if form.surrogate != spelling.text:
-                        self._forms[spelling.text] = form
-                        self._new.append(spelling.text)
-            if claim.kind == "card":
+            self._learn_spellings(claim)
+            if claim.kind in ("card", "phone"):
                 self._learn_last_four(claim)
         if len(self._forms) > before:
             self._rebuild()
         return True
+
+    def _learn_spellings(self, claim: Claim) -> None:
+        entity = entity_of(claim)
+        forms, allow, new = self._forms, self._policy.allow, self._new
+        stays = self.stand_in(claim, claim.text) == claim.text  # asked for now, while claims are in order
+        shared: dict[tuple[bool, int], Form] = {}
+        for text, part, kept in spellings(claim, self._vocabulary):
+            if text in forms or (allow and text in allow):
+                continue
+            form = shared.get((part, kept))
+            if form is None:
+                form = shared[part, kept] = Form(entity, claim, part, kept)
+            if not stays or self._spelled(form, text) != text:
+                forms[text] = form
+                new.append(text)
+
+    def surrogate(self, text: str, form: Form | None = None) -> str:
+        """What stands for `text`, one of `forms`; or for what `spans` found, given its form."""
+        known = self._surrogates.get(text)
+        if known is not None:
+            return known
+        if text in self._forms:
+            known = self._surrogates[text] = self._spelled(self._forms[text], text)
+        elif form is not None:
+            known = self._spelled(form, text)
+        else:
+            raise KeyError(text)
+        return known
+
+    def _spelled(self, form: Form, text: str) -> str:
+        return text[: form.kept] + self.stand_in(form.claim, text[form.kept :])
 
     def stand_in(self, claim: Claim, text: str) -> str:
         """What stands for `text`, one spelling of the claimed value, under the policy."""
@@ -123,13 +143,16 @@ class Lexicon:
         if "****" in text and claim.kind == "phone":  # masked: the first three and the last four of the surrogate
             core = self._mint.core(claim.kind, claim.norm)
             return f"{core[:3]}****{core[-4:]}"
+        if len(text) == 4 and claim.kind in ("phone", "card"):  # its last four digits
+            return self._mint.core(claim.kind, claim.norm)[-4:]
         return self._mint.surrogate(claim.kind, claim.norm, text)
 
-    def last_four(self, key: str, value: str) -> Form | None:
+    def last_four(self, key: str, value: str) -> tuple[str, Entity] | None:
         """What stands for the last four digits of a known card, as a whole value under a key that says so."""
-        if value not in self._last_four:
+        if value not in self._last_four or re.sub(r"[\W_]", "", key.lower()) not in _LAST_FOUR:
             return None
-        return self._last_four[value] if re.sub(r"[\W_]", "", key.lower()) in _LAST_FOUR else None
+        claim = self._last_four[value]
+        return self._mint.core("card", claim.norm)[-4:], entity_of(claim)
 
     def ends_card(self, text: str) -> bool:
         """Whether `text` is the last four digits of a known card."""
@@ -153,54 +176,82 @@ class Lexicon:
         """
         whole = self._forms.get(text)
         if whole is not None:
-            return whole.surrogate, frozenset((whole.entity,))
-        taken = self._choose(text, identifier)
+            return self.surrogate(text), frozenset((whole.entity,))
+        return self._with_spans(text, self._choose(text, identifier))
+
+    def _with_spans(self, text: str, taken: list[_Span]) -> tuple[str, frozenset[Entity]]:
         if not taken:
             return text, frozenset()
         parts: list[str] = []
         at = 0
         for start, end, form in taken:
-            parts += (text[at:start], form.surrogate)
+            parts += (text[at:start], self.surrogate(text[start:end], form))
             at = end
         return "".join((*parts, text[at:])), frozenset(form.entity for _, _, form in taken)
 
-    def untouched(self, texts: Sequence[str]) -> Iterator[str]:
-        """Those of some texts in which no known value stands; others may have none, too."""
+    def replace_all(self, texts: Sequence[str]) -> Iterator[tuple[str, str, frozenset[Entity]]]:
+        """As `replace` for many texts, which are looked at together: each text with its result."""
         for first in range(0, len(texts), _AT_ONCE):
             some = texts[first : first + _AT_ONCE]
-            ends = list(accumulate(len(text) + 1 for text in some))
+            starts = [0, *accumulate(len(text) + 1 for text in some)]
             joined = "\n".join(some)
-            met = {bisect_right(ends, at) for automaton in self._automata for at in automaton.starts(joined)}
-            yield from (text for number, text in enumerate(some) if number not in met)
+            met: dict[int, list[_Hit]] = {}
+            for needles in self._needles:
+                for start, spelled in needles.find(joined):
+                    at = bisect_right(starts, start) - 1
+                    if start + len(spelled) < starts[at + 1]:
+                        met.setdefault(at, []).append((start - starts[at], spelled))
+            for at, text in enumerate(some):
+                hits = met.get(at)
+                if hits is None:
+                    yield text, text, _NOTHING
+                elif text in self._forms:
+                    yield text, *self.replace(text)
+                else:
+                    yield text, *self._with_spans(text, self._alone(text, hits, False))
 
-    def spans(self, text: str) -> list[tuple[int, int, Form]]:
+    def spans(self, text: str) -> list[_Span]:
         """Start, end and form of every known value in `text`, left to right."""
         return self._choose(text, False)
 
-    def _choose(self, text: str, identifier: bool) -> list[tuple[int, int, Form]]:
+    def _choose(self, text: str, identifier: bool) -> list[_Span]:
+        hits = [hit for needles in self._needles for hit in needles.find(text)]
+        return self._alone(text, hits, identifier) if hits else []
+
+    def _alone(self, text: str, hits: list[_Hit], identifier: bool) -> list[_Span]:
+        """Those of some hits that are a value itself, no part of something longer; of overlapping ones the longest."""
         found = []
-        for automaton in self._automata:
-            for start, end, spelled in automaton.find(text):
-                form = self._forms[spelled]
-                if identifier and form.part:
-                    continue
-                before, after = text[max(0, start - 2) : start], text[end : end + 2]
-                if stands_alone(spelled, before, after, form.entity.kind):
-                    found.append((start - end, precedence(form.entity.kind), start, end, form))
+        for start, spelled in hits:
+            end = start + len(spelled)
+            form = self._forms.get(spelled)
+            if form is None:
+                start, end, form = end, end + 4, self._four_behind(text, end)
+                spelled = text[start:end]
+            if form is None or (identifier and form.part):
+                continue
+            before, after = text[max(0, start - 2) : start], text[end : end + 2]
+            if stands_alone(spelled, before, after, form.entity.kind):
+                found.append((start - end, precedence(form.entity.kind), start, end, form))
         return _without_overlaps(sorted(found), len(text)) if found else []
 
+    def _four_behind(self, text: str, start: int) -> Form | None:
+        """The form of the last four digits of a card or phone that stand behind words that say so."""
+        claim = self._said_four.get(text[start : start + 4])
+        return None if claim is None else Form(entity_of(claim), claim, part=True)
+
     def _learn_last_four(self, claim: Claim) -> None:
-        digits = claim.norm[-4:]
-        if self._policy.action("card") == "replace" and digits not in self._last_four:
-            surrogate = self._mint.core("card", claim.norm)[-4:]
-            self._last_four[digits] = Form(Entity("card", claim.norm), surrogate, part=True)
+        if self._policy.action(claim.kind) == "replace":
+            digits = claim.norm[-4:]
+            self._said_four.setdefault(digits, claim)
+            if claim.kind == "card":
+                self._last_four.setdefault(digits, claim)
 
     def _rebuild(self) -> None:
         if len(self._new) > _MERGE_AT or not self._old:  # few new forms don't rebuild a large matcher
             self._old, self._new = [*self._old, *self._new], []
-            self._automata = [_Automaton(self._old)]
+            self._needles = [Needles([*LAST_FOUR_FRAMES, *self._old])]
         else:
-            self._automata = [self._automata[0], _Automaton(self._new)]
+            self._needles = [self._needles[0], Needles(self._new)]
 
 
 def entity_of(claim: Claim) -> Entity:
@@ -211,10 +262,10 @@ def entity_of(claim: Claim) -> Entity:
     return Entity(claim.kind, claim.norm)
 
 
-def _without_overlaps(found: list[tuple[int, int, int, int, Form]], size: int) -> list[tuple[int, int, Form]]:
+def _without_overlaps(found: list[tuple[int, int, int, int, Form]], size: int) -> list[_Span]:
     """The longest first, then what doesn't touch them. A later one is never longer, so its two ends tell."""
     covered = bytearray(size)
-    taken: list[tuple[int, int, Form]] = []
+    taken: list[_Span] = []
     for _, _, start, end, form in found:
         if not covered[start] and not covered[end - 1]:
             covered[start:end] = b"\1" * (end - start)

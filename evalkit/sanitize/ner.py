@@ -8,6 +8,7 @@ Nothing is ever downloaded; the default needs none of them.
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -16,12 +17,15 @@ from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.forms import by_hint
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import is_name_surrogate
+from evalkit.sanitize.rules.said_names import SURNAMES
 from evalkit.sanitize.rules.words import COMMON, NO_NAMES
+from evalkit.sanitize.rules.words_zh import USUAL_WORDS
 
 __all__ = ["RECOGNISERS", "Recognised", "Recogniser", "load_recogniser", "recognised"]
 
 _SPACY_MODELS = ("en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 _MAX_TEXT = 100_000
+_FAMILY = re.compile(SURNAMES)
 
 
 class Recognised(NamedTuple):
@@ -63,7 +67,7 @@ def _may_name(words: list[str]) -> bool:
     """Whether words can be a name: not all of them common ones, and none a surrogate's."""
     if any(is_name_surrogate(word) for word in words):
         return False
-    return not all(word in NO_NAMES or word in COMMON for word in words)
+    return not all(word in NO_NAMES or word in COMMON or word in USUAL_WORDS for word in words)
 
 
 class _Spacy:
@@ -117,7 +121,8 @@ class _Jieba:
             return
         at = 0
         for pair in self._tagger.cut(text):
-            if pair.flag in ("nr", "nrfg", "nrt") and 2 <= len(pair.word) <= 12 and not pair.word.isascii():
+            telling = len(pair.word) > 2 or _FAMILY.match(pair.word) is not None  # other short ones are mostly words
+            if pair.flag in ("nr", "nrfg", "nrt") and telling and 2 <= len(pair.word) <= 12:
                 yield Recognised(at, at + len(pair.word), "name")
             at += len(pair.word)
 

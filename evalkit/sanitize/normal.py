@@ -29,6 +29,7 @@ __all__ = [
 _CJK = re.compile("[\u3400-\u9fff]")
 _NO_DIGIT = re.compile("[^0-9]+")
 _CN_MOBILE = re.compile(r"1[3-9]\d{9}")
+_GROUPED_ONE = re.compile(r"1[ .(-]")
 _NANP = re.compile(r"[2-9]\d\d[2-9]\d{6}")
 _COUNTRY_2 = frozenset(
     "20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 86 90 "
@@ -65,7 +66,7 @@ def phone_norm(text: str) -> str | None:
     if not 7 <= len(digits) <= 15:
         return None
     stripped = text.lstrip(" (")
-    grouped_one = re.match(r"1[ .(-]", stripped) is not None
+    grouped_one = _GROUPED_ONE.match(stripped) is not None
     if stripped.startswith("+"):
         return _international(digits)
     if _CN_MOBILE.fullmatch(digits) and not grouped_one:

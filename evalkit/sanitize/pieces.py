@@ -10,6 +10,7 @@ import base64
 import html
 import json
 import re
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -52,15 +53,14 @@ _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d?);")
 _MARKUP = re.compile(r"[^<>]+")
 _LONG = re.compile(
-    r"(?<![A-Za-z0-9+/_-])"  # spares trying each letter of a short word
-    r"(?:(?:[A-Za-z0-9+/_-]{60,}\r?\n)+[A-Za-z0-9+/_-]*={0,2}|[A-Za-z0-9+/_-]{16,}={0,2})"
+    r"(?:[A-Za-z0-9+/_-]{0,15}+[^A-Za-z0-9+/_-]++)*+"  # passes over all short words at once
+    r"((?:(?:[A-Za-z0-9+/_-]{60,}+\r?\n)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{16,})={0,2})"
 )
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-f]{2}){6,}|(?:[0-9A-F]{2}){6,})")
 _INNER = (re.compile(r"[A-Za-z0-9+/]{16,}={0,2}"), re.compile(r"[A-Za-z0-9+]{16,}={0,2}"))
-_PAIR = re.compile(
-    r"(?:^|(?<=[?&;,\s({\[]))([A-Za-z][A-Za-z0-9_.-]{1,40}|[\u3400-\u9fff]{2,8})="
-    r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s&;,\"'<>\\]{1,400}))"
-)
+_KEY = re.compile(r"(?:^|(?<=[?&;,\s({\[]))(?:[A-Za-z][A-Za-z0-9_.-]{1,40}|[\u3400-\u9fff]{2,8})\Z")
+_LONGEST_KEY = 41
+_VALUE = re.compile(r"\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s&;,\"'<>\\]{1,400})")
 _QUOTED = re.compile(
     r"[\"']([A-Za-z\u3400-\u9fff][\w .-]{0,40})[\"'] ?: ?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})')"
 )
@@ -68,7 +68,6 @@ _STANDARD = str.maketrans("-_", "+/", "\r\n=")
 _HEAD = 16
 """So many characters of base64 tell that the rest needn't be decoded; they are no less than a run has."""
 _HEX_HEAD = 24
-_MAYBE_BYTES = re.compile(r"\\(?:[xU][0-9a-fA-F]{2}|u\{|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}")
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
@@ -86,8 +85,6 @@ def rewritten(text: str, codec: Codec, rewrite: Callable[[Piece], Any]) -> str:
 
 def json_pieces(text: str) -> Iterator[Piece]:
     """Objects and lists of JSON amid other text."""
-    if '"' not in text:
-        return
     at = 0
     for _ in range(_MAX_TRIES):
         found = _OPENING.search(text, at)
@@ -106,8 +103,6 @@ def json_pieces(text: str) -> Iterator[Piece]:
 
 def escape_pieces(text: str) -> Iterator[Piece]:
     """Stretches with the escapes of JSON strings, such as a log's ``{\\"a\\": \\"\\u5f20\\"}``."""
-    if "\\" not in text:
-        return
     for match in _SEGMENT.finditer(text):
         if "\\" in match[0] and _ESCAPE.search(match[0]):
             decoded = _ESCAPE.sub(_unescape, match[0])
@@ -131,8 +126,6 @@ def percent_pieces(text: str) -> Iterator[Piece]:
 
 def entity_pieces(text: str) -> Iterator[Piece]:
     """Text of HTML or XML that holds entities."""
-    if "&" not in text or not _ENTITY.search(text):
-        return
     for match in _MARKUP.finditer(text):
         if _ENTITY.search(match[0]):
             decoded = _ENTITY.sub(lambda entity: html.unescape(entity[0]), match[0])
@@ -141,24 +134,24 @@ def entity_pieces(text: str) -> Iterator[Piece]:
 
 def blob_pieces(text: str) -> Iterator[Piece]:
     """Base64 and hex that hold text."""
-    if len(text) < 12:
-        return
-    for match in _LONG.finditer(text):
-        yield from _blobs(match[0], match.start())
+    at = 0
+    while (match := _LONG.match(text, at)) is not None:
+        yield from _blobs(match[1], match.start(1))
+        at = match.end()
 
 
 def pair_pieces(text: str) -> Iterator[Piece]:
     """``key=value`` and ``'key': 'value'`` amid other text: forms, log lines, printed objects of Python."""
     if "=" in text:
-        yield from _pairs(_PAIR, text)
+        yield from _assigned(text)
     if "':" in text or '":' in text or "' :" in text:
-        yield from _pairs(_QUOTED, text)
+        for match in _QUOTED.finditer(text):
+            group = match.lastindex or 2
+            yield Piece(*match.span(group), match[group], str, match[1])
 
 
 def byte_pieces(text: str) -> Iterator[Piece]:
     """Stretches that are spelled by the codes of bytes or characters (see `byte_escapes`)."""
-    if not ("\\" in text or "=" in text or "%u" in text) or _MAYBE_BYTES.search(text) is None:
-        return
     end = 0
     for form in FORMS:
         if form.sign.search(text) is None:
@@ -174,14 +167,20 @@ CODECS: tuple[Codec, ...] = (json_pieces, escape_pieces, byte_pieces, percent_pi
 """All codecs whose pieces have no key, in the order of use."""
 
 
-def _pairs(form: re.Pattern[str], text: str) -> Iterator[Piece]:
-    for match in form.finditer(text):
-        group = match.lastindex or 2
-        value = match[group]
-        coded = group == 4 and "%" in value
-        plain = unquote_plus(value) if coded else value
-        spell: Callable[[Any], str] = (partial(_percent, like=value)) if coded else str
-        yield Piece(*match.span(group), plain, spell, match[1])
+def _assigned(text: str) -> Iterator[Piece]:
+    """``key=value``: found by their signs, from which keys are read backwards."""
+    at, sign = 0, text.find("=")
+    while sign >= 0:
+        key = _KEY.search(text, max(at, sign - _LONGEST_KEY), sign)
+        match = None if key is None else _VALUE.match(text, sign + 1)
+        at = sign + 1 if match is None else match.end()
+        if key is not None and match is not None:
+            group = match.lastindex or 1
+            value = match[group]
+            coded = group == 3 and "%" in value
+            spell: Callable[[Any], str] = partial(_percent, like=value) if coded else str
+            yield Piece(*match.span(group), unquote_plus(value) if coded else value, spell, key[0])
+        sign = text.find("=", at)
 
 
 def _blobs(run: str, offset: int) -> Iterator[Piece]:
@@ -195,17 +194,19 @@ def _blobs(run: str, offset: int) -> Iterator[Piece]:
     blob = _decoded(run)
     if blob is not None:
         yield Piece(offset, offset + len(run), blob.value, partial(_as_base64, blob=blob, like=run))
-    else:  # a path, or a name with a blob behind it
-        form = next((form for form in _INNER if form.fullmatch(run) is None), None)
-        for match in () if form is None else form.finditer(run):
-            yield from _blobs(match[0], offset + match.start())
+        return
+    for form in _INNER:  # a path, or a name with a blob behind it
+        if form.fullmatch(run) is None:
+            for match in form.finditer(run):
+                yield from _blobs(match[0], offset + match.start())
+            return
 
 
 def _decoded(run: str) -> Blob | None:
     compact = run.translate(_STANDARD)
-    if len(compact) % 4 == 1 or not may_hold_text(base64.b64decode(compact[:_HEAD])):
+    if len(compact) % 4 == 1 or not may_hold_text(a2b_base64(compact[:_HEAD])):
         return None
-    return blob_of(base64.b64decode(compact + "=" * (-len(compact) % 4)))
+    return blob_of(a2b_base64(compact + "=" * (-len(compact) % 4)))
 
 
 def _as_hex(new: Any, blob: Blob, like: str) -> str:

@@ -72,6 +72,7 @@ _ANY_KIND = re.compile(
     r"|\[[a-z_]+ (?:removed|[0-9a-f]{16})\]"
 )
 _SECRET = re.compile(r"[0-9a-f]{12}EXAMPLE")
+_BETWEEN_PARTS, _ACCOUNT_PART = re.compile(r"[._\s-]+"), re.compile(r"([^\W\d_]+)\d*|\d+")
 _NUMBER = re.compile(r"[\d\s()+./-]{7,30}")
 _ID = re.compile(r"(\D{0,24}9\d{7,19})(\d{4})")
 _IBAN = re.compile(r"[A-Z]{2}\d{2}(?:0|X){4}[A-Z0-9]{7,26}", re.IGNORECASE)
@@ -143,13 +144,19 @@ def unit_number(address: str) -> re.Match[str] | None:
     return _UNIT.fullmatch(address.strip())
 
 
-def words_of_account(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def words_of_account(text: str) -> tuple[str, ...]:
     """The words of an account name that may name a person; none when it is a mere id."""
-    parts = re.split(r"[._\s-]+", text.strip("._- "))
-    if UUID.fullmatch(text) or not all(re.fullmatch(r"[^\W\d_]+\d*|\d+", part) for part in parts):
-        return []
-    words = [re.sub(r"\d+", "", part) for part in parts]
-    return [word for word in words if len(word) > 1 and word.lower() not in GENERIC]
+    parts = [_ACCOUNT_PART.fullmatch(part) for part in _BETWEEN_PARTS.split(text.strip("._- "))]
+    if UUID.fullmatch(text):
+        return ()
+    words: list[str] = []
+    for part in parts:
+        if part is None:
+            return ()
+        if part[1] and len(part[1]) > 1 and part[1].lower() not in GENERIC:
+            words.append(part[1])
+    return tuple(words)
 
 
 def syllable(number: int) -> str:

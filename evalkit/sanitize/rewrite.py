@@ -15,9 +15,10 @@ from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
-from evalkit.sanitize.lexicon import Entity, Form, Lexicon, entity_of
+from evalkit.sanitize.lexicon import Entity, Lexicon, entity_of
 from evalkit.sanitize.pieces import CODECS, Piece, pair_pieces, rewritten
 from evalkit.sanitize.policy import Kind, Policy
+from evalkit.sanitize.signs import signs_of
 from evalkit.trace.prefixes import Prefixes
 
 __all__ = ["Rewriter"]
@@ -66,9 +67,14 @@ class Rewriter:
         self._pairs.clear()
 
     def expect(self, texts: Iterable[str]) -> None:
-        """Look through many texts at once, so that those in which nothing is known needn't be looked at one by one."""
-        fresh = [text for text in texts if text not in self._clean and text not in self._texts]
-        self._clean.update(text for text in self._lexicon.untouched(fresh) if not self._lexicon.ends_card(text))
+        """Rewrite many texts at once, of which harvesting showed that no other value is in them."""
+        known, allow = self._texts, self._policy.allow
+        fresh = [text for text in texts if text not in self._clean and text not in known]
+        for text, new, entities in self._lexicon.replace_all(fresh):
+            if entities and not (allow and text in allow):
+                known[text] = new, entities
+            elif not self._lexicon.ends_card(text):
+                self._clean.add(text)
 
     @contextmanager
     def tallying(self) -> Iterator[set[Entity]]:
@@ -171,12 +177,16 @@ class Rewriter:
         for key, label, item, plain_hint in zip(
             keys, labels, node.values(), self._detector.hints(keys, scope), strict=True
         ):
-            hint = plain_hint if plain_hint != ASK and plain_hint != PAIR else self._detector.hint(key, node, scope)
+            hint: Kind | None = None
+            if plain_hint is not None:
+                ask = plain_hint in (ASK, PAIR)
+                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
             kind = type(item)
             if kind is str:
                 form = last_four(key, item) if hint is None and len(item) == 4 else None
                 if form is not None:
-                    new: Json = self._formed(form)
+                    new: Json = form[0]
+                    self._tally(frozenset((form[1],)))
                 elif hint is None and item in clean:
                     new = item  # most texts hold nothing
                 else:
@@ -233,10 +243,6 @@ class Rewriter:
         self._tally(known[1])
         return known[0]
 
-    def _formed(self, form: Form) -> str:
-        self._tally(frozenset((form.entity,)))
-        return form.surrogate
-
     def _string(self, text: str, hint: Kind | None) -> str:
         if hint is None:
             return self._text(text)
@@ -257,8 +263,8 @@ class Rewriter:
         return new, _NOTHING if new == text else frozenset((entity_of(claim),))
 
     def _stand_in(self, claim: Claim) -> str:
-        form = self._lexicon.forms.get(claim.text)
-        return form.surrogate if form is not None else self._lexicon.stand_in(claim, claim.text)
+        known = claim.text in self._lexicon.forms
+        return self._lexicon.surrogate(claim.text) if known else self._lexicon.stand_in(claim, claim.text)
 
     def _text(self, text: str) -> str:
         if text in self._clean:
@@ -287,7 +293,11 @@ class Rewriter:
 
     def _flat(self, text: str) -> str:
         """Pieces first: an encoded value must not be taken for the parts of it that stand in the clear."""
-        text = self._folded(self._pieces(rewritten(text, pair_pieces, self._pair)))
+        signs = signs_of(text.encode())
+        new = rewritten(text, pair_pieces, self._pair) if signs.pairs else text
+        if signs.codecs or new is not text:
+            new = self._pieces(new)
+        text = self._folded(new) if signs.folds or new is not text else text
         new, entities = self._lexicon.replace(text)
         self._tally(entities)
         return new
@@ -300,7 +310,7 @@ class Rewriter:
         parts: list[str] = []
         at = 0
         for start, end, form in self._lexicon.spans(folded.text):
-            parts += (text[at : folded.places[start]], form.surrogate)
+            parts += (text[at : folded.places[start]], self._lexicon.surrogate(folded.text[start:end], form))
             at = folded.places[end - 1] + 1
             self._tally(frozenset((form.entity,)))
         return "".join((*parts, text[at:])) if parts else text
@@ -313,17 +323,21 @@ class Rewriter:
         """`text` with what its pieces spell rewritten."""
         memo, self._memo = self._memo, None  # decoded objects live shortly: nothing to share
         try:
+            before, codecs = text, signs_of(text.encode()).codecs
             for codec in CODECS:
-                text = rewritten(text, codec, lambda piece: self._node(piece.value, None, "", 0))
+                if text is not before:  # what it was changed to may be read in other ways
+                    before, codecs = text, signs_of(text.encode()).codecs
+                if codec in codecs:
+                    text = rewritten(text, codec, lambda piece: self._node(piece.value, None, "", 0))
         finally:
             self._memo = memo
         return text
 
     def _nested(self, text: str, nested: Any) -> str:
-        key = content_key(nested)
+        key = content_key(nested) if self._values else None
         memo, self._memo = self._memo, None  # parsed objects live shortly: nothing to share
         try:
-            if key in self._values:
+            if key is not None and key in self._values:
                 clean = self._values[key]  # what is in it was told when it was rewritten
             else:
                 clean = self._text(nested) if isinstance(nested, str) else self._node(nested, None, "", 0)
@@ -340,7 +354,7 @@ class Rewriter:
         form = self._lexicon.forms.get(str(number))
         claim = self._detector.number_under_hint(hint, number) if hint in NUMBER_KINDS else None
         if form is not None:
-            new, entity = form.surrogate, form.entity
+            new, entity = self._lexicon.surrogate(str(number)), form.entity
         elif claim is not None:
             new, entity = self._lexicon.stand_in(claim, claim.text), entity_of(claim)
         else:

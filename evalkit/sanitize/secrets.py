@@ -13,7 +13,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -42,7 +42,7 @@ class _Allow:
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.target: str = body.get("regexTarget", "secret")
-        self._stopwords = tuple(word.lower().encode() for word in body.get("stopwords", ()))
+        self._stopwords = frozenset(word.lower().encode() for word in body.get("stopwords", ()))
         self._stops: Any = None
         self._patterns: tuple[str, ...] = tuple(body.get("regexes", ()))
         self._compiled: Any = None
@@ -53,11 +53,15 @@ class _Allow:
             import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
 
             self._compiled = _compiled("|".join(f"(?:{pattern})" for pattern in self._patterns) or _NEVER)
-            self._stops = ahocorasick_rs.BytesAhoCorasick(list(self._stopwords)) if self._stopwords else None
+            self._stops = ahocorasick_rs.BytesAhoCorasick(sorted(self._stopwords)) if self._stopwords else None
         target = {"match": match, "line": line}.get(self.target, secret)
         if self._compiled.search(target):
             return True
         return self._stops is not None and bool(self._stops.find_matches_as_indexes(secret.lower()))
+
+    def names(self, secret: str) -> bool:
+        """Whether the whole secret is one of the words that are none."""
+        return secret.lower().encode() in self._stopwords
 
     def takes_match(self, match: bytes) -> bool:
         """As `takes`, for a list over whole matches."""
@@ -139,9 +143,16 @@ class GitleaksRules:
 
     def is_allowed_assignment(self, assignment: str) -> bool:
         """Whether the rule for any assignment takes ``key = value`` for none (a public key, a key's name)."""
-        general = next((rule for rule in self._rules if rule.id == GENERIC), None)
         data = assignment.encode()
-        return general is not None and any(given.takes_match(data) for given in general.allow)
+        return any(given.takes_match(data) for given in self._general)
+
+    def is_public(self, value: str) -> bool:
+        """Whether the rule for any assignment knows a value for none (a word, a key that everybody has)."""
+        return any(given.names(value) for given in self._general)
+
+    @cached_property
+    def _general(self) -> list[_Allow]:
+        return [given for rule in self._rules if rule.id == GENERIC for given in rule.allow]
 
 
 @lru_cache(maxsize=1)

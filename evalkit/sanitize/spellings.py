@@ -9,6 +9,7 @@ from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.normal import date_spellings, find_date, has_cjk, is_cjk, name_words
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.rules.words import COMMON, NAME_FRAMES, PLACEHOLDERS, TITLES
+from evalkit.sanitize.rules.words_zh import USUAL_WORDS
 
 __all__ = ["Spelling", "propagates", "spellings"]
 
@@ -21,10 +22,12 @@ class Spelling(NamedTuple):
     Attributes:
         part: whether it is one part of a value only (a given name, a postcode): too weak to be looked for inside an
             identifier.
+        kept: so many characters at its start are no part of the value and stay: "Dear " before a name.
     """
 
     text: str
     part: bool = False
+    kept: int = 0
 
 
 def spellings(claim: Claim, vocabulary: frozenset[str] | set[str]) -> Iterator[Spelling]:
@@ -125,7 +128,7 @@ def _names(text: str, vocabulary: frozenset[str] | set[str]) -> Iterator[Spellin
         yield from (Spelling(form) for form in dict.fromkeys(_full_names(text, words)))
     for word in dict.fromkeys(words):
         part = len(words) > 1 or not is_cjk(word[0])  # a Chinese name is one word and whole
-        yield from (Spelling(form, part) for form in _single_names(word, vocabulary))
+        yield from (Spelling(kept + form, part, len(kept)) for kept, form in _single_names(word, vocabulary))
 
 
 def _full_names(text: str, words: list[str]) -> Iterator[str]:
@@ -139,16 +142,17 @@ def _full_names(text: str, words: list[str]) -> Iterator[str]:
             yield from (joined, joined.lower())
 
 
-def _single_names(word: str, vocabulary: frozenset[str] | set[str]) -> Iterator[str]:
+def _single_names(word: str, vocabulary: frozenset[str] | set[str]) -> Iterator[tuple[str, str]]:
+    """What stands before a single name, and the name."""
     low = word.lower()
     if is_cjk(word[0]):
-        if len(word) > 1 and word not in COMMON:
-            yield word
+        if len(word) > 1 and word not in COMMON and word not in USUAL_WORDS:
+            yield "", word
     elif low in COMMON or low in vocabulary or low in PLACEHOLDERS or len(word) < 3:
-        yield from (title + word.title() for title in NAME_FRAMES)
+        yield from ((frame, word.title()) for frame in NAME_FRAMES)
     else:  # capitals of three or four letters are often codes (MIA is an airport), small ones words
-        yield word.title()
+        yield "", word.title()
         if len(word) > 3:
-            yield from (word.lower(), word)
+            yield from (("", word.lower()), ("", word))
         if len(word) > 4:
-            yield word.upper()
+            yield "", word.upper()

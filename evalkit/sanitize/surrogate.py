@@ -27,10 +27,12 @@ from evalkit.sanitize.ranges import (
     words_of_account,
 )
 from evalkit.sanitize.render import cased, render
+from evalkit.sanitize.rules.words import TITLES
 
 __all__ = ["Draw", "Mint"]
 
 _EPOCH, _DAYS = date(1800, 1, 1), 36_524
+_LETTERS, _DIGITS = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\d+")
 _CN_ID = re.compile(r"\d{6}((?:18|19|20)\d{2})\d{4}\d{3}[\dX]")
 
 
@@ -115,7 +117,7 @@ class Mint:
         word = match[0]
         known = self._words.get(word)
         if known is None:
-            known = self._words[word] = self._name_word(word)
+            known = self._words[word] = word if word.lower() in TITLES else self._name_word(word)
         return known
 
     def _name_word(self, word: str) -> str:
@@ -128,10 +130,8 @@ class Mint:
         if not words:
             return self.core("account", text) if any(char.isdigit() for char in text) else text
         draw = Draw(self._seed("account digits", text, 0))
-        named = re.sub(
-            r"[^\W\d_]{2,}", lambda match: self._name_word(match[0]) if match[0] in words else match[0], text
-        )
-        return re.sub(r"\d+", lambda match: draw.digits(len(match[0])), named)
+        named = _LETTERS.sub(lambda match: self._name_word(match[0]) if match[0] in words else match[0], text)
+        return _DIGITS.sub(lambda match: draw.digits(len(match[0])), named)
 
 
 def _name_core(norm: str, draw: Draw) -> str:

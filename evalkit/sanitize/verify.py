@@ -23,9 +23,10 @@ from typing import Any
 from evalkit.errors import SanitizationFailed
 from evalkit.sanitize.encodings import encodings
 from evalkit.sanitize.lexicon import Form
+from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
-from evalkit.sanitize.views import BETWEEN, Budget, Level, readings, views_together
+from evalkit.sanitize.views import BETWEEN, Budget, Level, Lot, readings, views_together
 
 __all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings", "verify_text", "verify_texts"]
 
@@ -59,19 +60,22 @@ class Harvested:
         Args:
             known: so many characters at its start were looked through before, in another text.
         """
-        matcher, spelled, longest = self._plain
-        if matcher is None:
-            return None
-        first = max(0, known - longest - _AROUND)  # an original that ends behind `known` may begin from here on
-        data = _utf_8(text[first:] if first else text)
-        at, behind = first, 0  # the same place in characters and in bytes
-        for index, start, _ in matcher.find_matches_as_indexes(data, overlapping=True):
-            form, kind, _ = spelled[index]
-            at += _characters(data[behind:start]) - _characters(data[start:behind])
-            behind = start
-            before, after = text[max(0, at - _AROUND) : at], text[at + len(form) : at + len(form) + _AROUND]
-            if stands_alone(form, before, after, kind):
-                return at, kind
+        first = max(0, known - self._plain[2] - _AROUND)  # one that ends behind `known` may begin from here on
+        seen = max(0, first - _AROUND)
+        data = _utf_8(text[seen:] if seen else text)
+        found = self.plain_in(data, len(_utf_8(text[seen:first])))
+        return None if found is None else (seen + _characters(data[: found[0]]), found[1])
+
+    def plain_in(self, data: bytes, first: int = 0) -> tuple[int, Kind] | None:
+        """As `plain`, in UTF-8, from a byte on; where it stands is a number of bytes."""
+        for start, form, kind in self._met(data):
+            if start < first:
+                continue
+            end = start + len(form)
+            before = data[max(0, start - _AROUND * 4) : start].decode("utf-8", "ignore")[-_AROUND:]
+            after = data[end : end + _AROUND * 4].decode("utf-8", "ignore")[:_AROUND]
+            if stands_alone(form.decode(), before, after, kind):
+                return start, kind
         return None
 
     def packed(self, blobs: Iterable[bytes], shortest: int) -> Kind | None:
@@ -80,14 +84,19 @@ class Harvested:
         Args:
             shortest: bytes that an original must have so as not to stand there by chance.
         """
-        matcher, spelled, _ = self._plain
-        kind: Kind
-        for blob in blobs if matcher is not None else ():
-            for index, _, _ in matcher.find_matches_as_indexes(blob, overlapping=True):
-                _, kind, size = spelled[index]
-                if size >= shortest:
+        for blob in blobs:
+            for _, form, kind in self._met(blob):
+                if len(form) >= shortest:
                     return kind
         return None
+
+    def _met(self, data: bytes) -> Iterator[tuple[int, bytes, Kind]]:
+        """Where originals stand in some bytes, alone or not: place, spelling, kind."""
+        needles, spelled, _ = self._plain
+        for start, small in needles.find(data.lower()):
+            for form, kind in spelled[small]:
+                if data.startswith(form, start):
+                    yield start, form, kind
 
     def encoded(self, data: bytes) -> tuple[int, Kind, str] | None:
         """Where an original stands in `data` in some encoding, its kind, and the encoding's name."""
@@ -106,14 +115,19 @@ class Harvested:
         return self._encoded[2]
 
     @cached_property
-    def _plain(self) -> tuple[Any, list[tuple[str, Kind, int]], int]:
-        """What finds originals; by its indexes their text, kind and size; and how many characters the longest has."""
-        import ahocorasick_rs  # lazy: a compiled library that only sanitizing needs
-
+    def _plain(self) -> tuple[Needles[bytes], dict[bytes, list[tuple[bytes, Kind]]], int]:
+        """Originals in small letters, ready to be looked for; by these their spellings; the longest's characters."""
         forms = {form: kind for text, kind in self.originals for form in (text.lower(), text.upper(), text)}
-        texts = [form.encode() for form in forms]
-        spelled = [(form, kind, len(data)) for (form, kind), data in zip(forms.items(), texts, strict=True)]
-        return (ahocorasick_rs.BytesAhoCorasick(texts) if texts else None), spelled, max(map(len, forms), default=0)
+        spelled: dict[bytes, list[tuple[bytes, Kind]]] = {}
+        for form, kind in forms.items():
+            data = form.encode()
+            spelled.setdefault(data.lower(), []).append((data, kind))
+        return Needles(spelled, much=True), spelled, max(map(len, forms), default=0)
+
+    @cached_property
+    def quoted(self) -> bool:
+        """Whether there is a quotation mark in an original."""
+        return any('"' in text for text, _ in self.originals)
 
     @cached_property
     def _encoded(self) -> tuple[Any, list[list[tuple[bytes, Kind, str]]], int]:
@@ -228,16 +242,19 @@ def _lots(texts: Iterable[str]) -> Iterator[dict[int, str]]:
 
 def _may_be_in(texts: list[str], harvested: Harvested, budget: Budget, where: str) -> bool:
     """Whether an original is in some texts or in what they can be decoded to; or seems to be, where two meet."""
-    if _plainly_in(texts, harvested):
+    lot = Lot(list(dict.fromkeys(texts)))
+    if _plainly_in(lot, harvested):
         return True
     return any(
-        _plainly_in(level.texts, harvested) or _packed_in(level, harvested) is not None
-        for level in views_together(texts, budget, where)
+        _plainly_in(level.lot, harvested) or _packed_in(level, harvested) is not None
+        for level in views_together(lot, budget, where)
     )
 
 
-def _plainly_in(texts: list[str], harvested: Harvested) -> bool:
-    return any(harvested.plain(BETWEEN.join(some)) is not None for some in (texts, readings(texts)) if some)
+def _plainly_in(lot: Lot, harvested: Harvested) -> bool:
+    return harvested.plain_in(lot.data) is not None or any(
+        harvested.plain_in(some.encode("utf-8", "surrogatepass")) for some in readings(lot, quoted=harvested.quoted)
+    )
 
 
 def _packed_in(level: Level, harvested: Harvested) -> Kind | None:
@@ -251,8 +268,10 @@ def _verify_decoded(text: str, harvested: Harvested, where: str) -> None:
         SanitizationFailed: as `verify`.
     """
     verify_text(text, harvested, where)
-    for level in (Level([text]), *views_together((text,), Budget(), where)):
-        plain = [found for view in (*level.texts, *readings(level.texts)) if (found := harvested.plain(view))]
+    lot = Lot([text])
+    for level in (Level(lot), *views_together(lot, Budget(), where)):
+        views = (*level.lot.texts, *readings(level.lot, quoted=harvested.quoted))
+        plain = [found for view in views if (found := harvested.plain(view))]
         packed = plain[0][1] if plain else _packed_in(level, harvested)
         if packed is not None:
             raise _failure(packed, "decoded", "in what it spells", where)

@@ -14,53 +14,93 @@ from __future__ import annotations
 import base64
 import html
 import re
-import string
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from evalkit.sanitize.byte_escapes import FORMS
 from evalkit.sanitize.unpacked import Budget, texts_in
 
-__all__ = ["BETWEEN", "Budget", "Level", "readings", "views", "views_together"]
+__all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "views", "views_together"]
 
+T = TypeVar("T", str, bytes)
 MAX_DEPTH = 8
 BETWEEN = "\x1f"
 """Stands between texts that are looked at as one: no value, no code and no number goes on over it."""
 
-_RUN = re.compile(rb"(?:[A-Za-z0-9+/_-]{40,}[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{10,}")
-_SHORTEST_RUN = 10
-"""Hex of five bytes; base64 of eight has eleven characters."""
-_RUN_BYTES = string.ascii_letters.encode() + string.digits.encode() + b"+/_-"
-_ALL_ELSE_BLANK = bytes(code if code in _RUN_BYTES or code in b"\r\n" else 32 for code in range(256))
+_RUN = re.compile(
+    rb"(?:[A-Za-z0-9+/_-]{0,9}+[^A-Za-z0-9+/_-]++)*+"  # passes over all shorter ones at once
+    rb"((?:[A-Za-z0-9+/_-]{40,}+[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{10,})"
+)
+"""Hex of five bytes has ten characters, base64 of eight eleven."""
 _HEX = re.compile(rb"[0-9a-fA-F]{10,}")
 _HEX_DIGITS = b"0123456789abcdefABCDEF"
 _DIGEST = 32
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))")
 _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_AROUND = 160
+"""So many characters before and behind a sign are read otherwise with it."""
+_FEW = 0.02
 _DIGITS = re.compile(r"\d(?:[ ._\u00b7-]\d){6,}")
-_MAYBE_DIGITS = r"\p{Nd}(?:[ ._\x{b7}-]\p{Nd}){6}"
-_SPELLED = r"\\(?:[xU][0-9a-fA-F]{2}|u\{|[0-3][0-7]{2})|%u[0-9a-fA-F]{4}|=[0-9A-F]{2}"
-_SPACED_HEX = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5,}(?![0-9A-Za-z])")
-_MAYBE_SPACED_HEX = r"[0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5}"
 _INVISIBLE = re.compile("[\0\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
-_LETTERS = "\\x01-\\x7f\u00c0-\u0131\u2010-\u2023\u2026\u2027\u3001-\u3029\u3041-\u30fe\u3400-\u9fff\uac00-\ud7a3"
-_TELLING = re.compile(f"[^{_LETTERS}\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff5e]")
-"""What NFKC, or leaving it out, may make a sign or digit of that belongs to an encoding; usual punctuation does not."""
+_USUAL = {
+    "\uff01": "!",
+    "\uff08": "(",
+    "\uff09": ")",
+    "\uff0c": ",",
+    "\uff1a": ":",
+    "\uff1b": ";",
+    "\uff1f": "?",
+    "\uff5e": "~",
+}
+"""Punctuation of Chinese texts, and what NFKC makes of it."""
+_LETTERS = (
+    "\\x01-\\x7f\u00c0-\u0131\u2010\u2012-\u2016\u2018-\u2023\u2026\u2027"
+    "\u3001-\u3029\u3041-\u3096\u30a1-\u30fe\u3400-\u9fff\uac00-\ud7a3"
+)
+"""What NFKC leaves as it is, or as good as that: an ellipsis is in no value."""
+_STRANGE = re.compile(f"[^{_LETTERS}{''.join(_USUAL)}]+")
+_SIGNS_OF = {
+    "hex": r"[0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5}",
+    "digits": r"\p{Nd}(?:[ ._\x{b7}-]\p{Nd}){6}",
+    "letters": _STRANGE.pattern,
+    **{f"codes {at}": form.telling for at, form in enumerate(FORMS)},
+}
+"""What there must be in a text for a decoding to be worth trying."""
+
+
+class Lot:
+    """Some texts that are looked at as one.
+
+    Attributes:
+        texts: the texts.
+        joined, data: all of them, as text and in UTF-8.
+        signs: the names of `_SIGNS_OF` that are in one of them.
+    """
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.joined = BETWEEN.join(texts)
+        self.data = _utf_8(self.joined)
+        self.signs = _signs(self.data)
+
+    def with_sign(self, sign: str) -> list[str]:
+        """Those of the texts that have a sign."""
+        return [text for text in self.texts if sign in _signs(_utf_8(text))] if sign in self.signs else []
 
 
 class Level(NamedTuple):
     """What some texts were decoded to.
 
     Attributes:
-        texts: those that were not met before.
+        lot: those that were not met before.
         hex, base64: what runs of these spell, whether it is text or not.
     """
 
-    texts: list[str]
+    lot: Lot
     hex: Sequence[bytes] = ()
     base64: Sequence[bytes] = ()
 
@@ -71,67 +111,117 @@ def views(text: str, budget: Budget, where: str = "") -> Iterator[str]:
     Raises:
         SanitizationFailed: the budget is used up.
     """
-    yield from readings((text,))
-    for level in views_together((text,), budget, where):
-        yield from level.texts
-        yield from readings(level.texts)
+    lot = Lot([text])
+    yield from readings(lot)
+    for level in views_together(lot, budget, where):
+        yield from level.lot.texts
+        yield from readings(level.lot)
 
 
-def views_together(texts: Iterable[str], budget: Budget, where: str = "") -> Iterator[Level]:
+def views_together(lot: Lot, budget: Budget, where: str = "") -> Iterator[Level]:
     """What some texts can be decoded to, themselves left out: by how often something was decoded.
 
     Raises:
         SanitizationFailed: the budget is used up.
     """
-    level = list(dict.fromkeys(texts))
-    seen = set(level)
+    seen = set(lot.texts)
     for _ in range(MAX_DEPTH):
-        joined = BETWEEN.join(level)
-        data = _utf_8(joined)
-        runs = _runs(data) - budget.runs
+        runs = _runs(lot.data) - budget.runs
         budget.runs |= runs
-        found = Level(
-            [], [blob for run in runs for blob in _from_hex(run)], [b for run in runs for b in _from_base64(run)]
-        )
-        for other in _decoded(level, joined, data, found, budget, where):
+        in_hex = [blob for run in runs for blob in _from_hex(run)]
+        in_base64 = [blob for run in runs for blob in _from_base64(run)]
+        fresh: list[str] = []
+        for other in (*_decoded(lot, budget, where), *_unpacked((*in_hex, *in_base64), budget, where)):
             if other not in seen:
                 budget.spend(len(other), where)
                 seen.add(other)
-                found.texts.append(other)
-        yield found
-        level = found.texts
-        if not level:
+                fresh.append(other)
+        lot = Lot(fresh)
+        yield Level(lot, in_hex, in_base64)
+        if not fresh:
             return
 
 
-def readings(texts: Sequence[str]) -> list[str]:
-    """How some texts read otherwise as they stand: in plain letters, with plus signs for spaces, digits together."""
-    found = [text.replace('\\"', '"') for text in texts if "\\" in text and _quotes_only(text)]
-    found += [_plain(text) for text in (*texts, *found) if not text.isascii() or "\0" in text]
-    found += [text.replace("+", " ") for text in (*texts, *found) if "+" in text]
-    if _may(_MAYBE_DIGITS, _utf_8(BETWEEN.join((*texts, *found)))):
-        found += [_DIGITS.sub(_joined, text) for text in (*texts, *found) if _may(_MAYBE_DIGITS, _utf_8(text))]
-    return found
+def readings(lot: Lot, *, quoted: bool = True) -> list[str]:
+    """How some texts read otherwise as they stand: in plain letters, with plus signs for spaces, digits together.
+
+    Texts that read otherwise in the same way stand together in one; of some only the parts that do.
+
+    Args:
+        quoted: whether quotation marks matter that are escaped.
+    """
+    found = [lot.joined]
+    if quoted and "\\" in lot.joined:
+        found.append(
+            BETWEEN.join(text.replace('\\"', '"') for text in lot.texts if "\\" in text and _quotes_only(text))
+        )
+    if not lot.joined.isascii() or "\0" in lot.joined:
+        found += [plain for some in found if (plain := _plainly(some, "letters" in lot.signs)) != some]
+    found += [BETWEEN.join(_around(some, _pluses(some))).replace("+", " ") for some in found if "+" in some]
+    if "digits" in lot.signs or any("digits" in _signs(_utf_8(some)) for some in found[1:]):
+        found += [
+            _DIGITS.sub(lambda match: re.sub(r"\D", "", match[0]), BETWEEN.join(_around(some, _spread(some))))
+            for some in found
+        ]
+    return found[1:]
 
 
-def _decoded(texts: list[str], joined: str, data: bytes, found: Level, budget: Budget, where: str) -> Iterator[str]:
-    """What some texts spell, given them as one text and as one in UTF-8, and what their base64 and hex hold."""
+def _pluses(text: str) -> Iterator[tuple[int, int]]:
+    at = text.find("+")
+    while at >= 0:
+        yield at, at + 1
+        at = text.find("+", at + 1)
+
+
+def _spread(text: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _DIGITS.finditer(text))
+
+
+def _around(text: T, places: Iterable[tuple[int, int]]) -> Iterator[T]:
+    """The parts of a text that lie around some places, from left to right; none begins or ends within a word."""
+    start = stop = 0
+    for first, last in places:
+        if first - _AROUND > stop:
+            if stop:
+                yield text[_back(text, start) : _on(text, stop)]
+            start = first - _AROUND
+        stop = last + _AROUND
+    if stop:
+        yield text[_back(text, start) : _on(text, stop)]
+
+
+def _back(text: str | bytes, at: int) -> int:
+    while at > 0 and text[at - 1 : at].isalnum():
+        at -= 1
+    return at
+
+
+def _on(text: str | bytes, at: int) -> int:
+    while at < len(text) and text[at : at + 1].isalnum():
+        at += 1
+    return at
+
+
+def _decoded(lot: Lot, budget: Budget, where: str) -> Iterator[str]:
+    """What some texts spell."""
+    texts, joined = lot.texts, lot.joined
     if "\\" in joined:
         yield from (_unescaped(text) for text in texts if "\\" in text and not _quotes_only(text))
-    if _may(_SPELLED, data):
-        for text in texts:
-            if _may(_SPELLED, _utf_8(text)):
-                yield from (view for form in FORMS if (view := form.decode(text)) != text)
-    if _may(_MAYBE_SPACED_HEX, data):
-        for match in _SPACED_HEX.finditer(joined):
-            yield from texts_in(bytes.fromhex(re.sub("[^0-9a-fA-F]", "", match[0])), budget, where)
+    for at, form in enumerate(FORMS):
+        yield from (view for text in lot.with_sign(f"codes {at}") if (view := form.decode(text)) != text)
+    if "hex" in lot.signs:
+        for match in _spaced_hex().finditer(lot.data):
+            digits = match[1] if not lot.data[match.end() : match.end() + 1].isalnum() else match[1][:-3]
+            yield from texts_in(bytes.fromhex(re.sub("[^0-9a-fA-F]", "", digits.decode())), budget, where)
     if "%" in joined:
         yield from (unquote(text) for text in texts if "%" in text)
     if "&" in joined:
         yield from (html.unescape(text) for text in texts if "&" in text)
-    if (not joined.isascii() or "\0" in joined) and _TELLING.search(joined):
-        yield from (_plain(text) for text in texts if _TELLING.search(text))
-    for blob in (*found.hex, *found.base64):
+    yield from map(_plainly, lot.with_sign("letters"))
+
+
+def _unpacked(blobs: Iterable[bytes], budget: Budget, where: str) -> Iterator[str]:
+    for blob in blobs:
         yield from texts_in(blob, budget, where)
 
 
@@ -155,9 +245,12 @@ def _from_base64(run: bytes) -> Iterator[bytes]:
 
 def _runs(data: bytes) -> set[bytes]:
     """The runs of letters, digits and signs of base64 in some text as UTF-8; over several lines, too."""
-    runs = {run for run in set(data.translate(_ALL_ELSE_BLANK).split(b" ")) if len(run) >= _SHORTEST_RUN}
-    broken = {run for run in runs if b"\n" in run or b"\r" in run}
-    return (runs - broken).union(*map(_RUN.findall, broken))
+    runs: set[bytes] = set()
+    at = 0
+    while (match := _RUN.match(data, at)) is not None:
+        runs.add(match[1])
+        at = match.end()
+    return runs
 
 
 def _quotes_only(text: str) -> bool:
@@ -170,28 +263,67 @@ def _unescaped(text: str) -> str:
     return plain if plain.isascii() else plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _plain(text: str) -> str:
-    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
+def _plainly(text: str, letters: bool = True) -> str:
+    """A text as `_plain` gives it; of one that is nearly all ASCII, the parts around what is not.
+
+    Args:
+        letters: whether there are others in it than those which NFKC leaves and the usual punctuation.
+    """
+    if letters and len(text) - len(text.encode("ascii", "ignore")) < len(text) * _FEW:
+        data = _utf_8(text)
+        parts = _around(data, (match.span() for match in _strange_bytes().finditer(data)))
+        text = BETWEEN.join(part.decode("utf-8", "ignore") for part in parts)
+    return _plain(text, letters)
 
 
-def _joined(match: re.Match[str]) -> str:
-    return re.sub(r"\D", "", match[0])
+def _plain(text: str, letters: bool) -> str:
+    """A text in NFKC, without invisible characters."""
+    if letters:
+        parts: list[str] = []
+        at = 0
+        for match in _STRANGE.finditer(text):  # with the character before each, which NFKC may join it to
+            first = max(at, match.start() - 1)
+            parts += (text[at:first], unicodedata.normalize("NFKC", text[first : match.end()]))
+            at = match.end()
+        text = _INVISIBLE.sub("", "".join((*parts, text[at:])))
+    for sign, plain in _USUAL.items():
+        text = text.replace(sign, plain)
+    return text
 
 
 def _utf_8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _may(pattern: str, data: bytes) -> bool:
-    """Whether a pattern of RE2 is in `data`: faster than the same as a pattern of Python."""
-    return _compiled(pattern).search(data) is not None
+def _signs(data: bytes) -> frozenset[str]:
+    """The names of `_SIGNS_OF` that are in some text as UTF-8."""
+    matcher, names = _matcher()
+    return frozenset(names[at] for at in matcher.Match(data) or ())
 
 
 @cache
-def _compiled(pattern: str) -> Any:
+def _matcher() -> tuple[Any, tuple[str, ...]]:
     import re2  # lazy: a C++ library that only sanitizing needs
 
-    return re2.compile(pattern.encode())
+    matcher = re2.Set.SearchSet()
+    for pattern in _SIGNS_OF.values():
+        matcher.Add(pattern)
+    matcher.Compile()
+    return matcher, tuple(_SIGNS_OF)
+
+
+@cache
+def _strange_bytes() -> Any:
+    import re2  # lazy: see above
+
+    return re2.compile(b"[^\\x01-\\x7f]+")
+
+
+@cache
+def _spaced_hex() -> Any:
+    import re2  # lazy: see above
+
+    return re2.compile(rb"(?:^|[^0-9A-Za-z])([0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5,})")
 
 
 class _Unescaped(dict[str, str]):

@@ -136,4 +136,4 @@ class Repeats:
 
 
 def _repeats(value: object) -> bool:
-    return type(value) is dict and any(type(value.get(key)) is list for key in _REPEATING)
+    return type(value) is dict and (type(value.get("messages")) is list or type(value.get("tools")) is list)

@@ -32,6 +32,23 @@ def test_it_shows_what_changes_without_the_originals(project: Project) -> None:
     assert "\x1b[" not in done.out
 
 
+def test_only_what_was_replaced_is_masked(project: Project) -> None:
+    """Between two values the text can be read, and no letter that both forms share by chance shows."""
+    said = "My name is Lena Rossi, and my mail is lena.vogt@acme-mail.com, thanks. 我叫王建国，手机13912345678，谢谢。"
+    project.write("chat.json", json.dumps({"messages": [{"role": "user", "content": said}, TRACE[1]]}))
+    masked = "My name is **** *****, and my mail is ****.****@****-****.***, thanks. 我叫***，手机***********，谢谢。"
+    assert masked in project.run("sanitize", "chat.json").out
+
+
+def test_what_every_request_repeats_is_shown_once(project: Project) -> None:
+    """A chat's later requests hold its earlier messages again: they are counted."""
+    turns = [TRACE[0], {"role": "assistant", "content": "one"}, {"role": "user", "content": "two"}]
+    project.write("chat.json", json.dumps({"messages": [*turns, {"role": "assistant", "content": "three"}]}))
+    lines = project.run("sanitize", "chat.json").out.splitlines()
+    assert sum("****.****@" in line for line in lines) < 4
+    assert any("(and once later)" in line for line in lines)
+
+
 def test_originals_are_shown_on_demand(project: Project) -> None:
     """--show-raw is for one's own terminal."""
     chat(project)

@@ -90,6 +90,7 @@ def test_the_networks_test_cards(card: str) -> None:
         ("o'brien@acme.co", "email", "o'brien@acme.co"),
         ("call (212) 555-7890 ext. 12 now", "phone", "(212) 555-7890 ext. 12"),
         ("60-56-85-91 office", "phone", "60-56-85-91"),
+        ("我的微信 lixm_1990，", "account", "lixm_1990"),
     ],
 )  # fmt: skip
 def test_a_value_is_found_by_form_or_context(text: str, kind: str, value: str) -> None:
@@ -111,6 +112,8 @@ def test_a_value_is_found_by_form_or_context(text: str, kind: str, value: str) -
         ("我叫欧阳娜娜，", "欧阳娜娜"),
         ("收货人：李小龙 电话", "李小龙"),
         ("我是王建国。", "王建国"),
+        ("其实张安惠女士在场", "张安惠"),
+        ("周永康总经理到了", "周永康"),
     ],
 )
 def test_a_name_is_known_by_what_stands_around_it(text: str, name: str) -> None:
@@ -122,7 +125,8 @@ def test_a_name_is_known_by_what_stands_around_it(text: str, name: str) -> None:
     "text",
     ["Dear Customer,", "Hello World!", "Hi there,", "Hi Team,", "Dear Sir or Madam,", "Thanks,\nThe Support Team",
      "the name is required", "This is Important News", "您好，请问有什么可以帮您？", "name: Water Bottle", "尊敬的先生",
-     "I am Sorry For the delay"],
+     "I am Sorry For the delay", "您好，费用。", "司机师傅很好", "客户关系经理", "谢谢李先生", "一个姓李的女士",
+     "感谢王先生", "公司总经理", "高级经理", "许多同学", "司机是找不到的。", "我和丁先生", "张老先生"],
 )  # fmt: skip
 def test_a_greeting_without_a_name_has_none(text: str) -> None:
     """Roles, exclamations and products are nobody's name."""
@@ -157,6 +161,10 @@ def test_a_greeting_without_a_name_has_none(text: str) -> None:
         '"task_key":"b465f86cdaeb68be07239ef62e75944d"',
         "192.168.0.1 10.0.0.7 127.0.0.1 255.255.255.0",
         "价格1234567元，编号20240515001",
+        "ACCESS_KEY: AbCeFG123",
+        "export OP_TOKEN=ops_eyJzaWduSW5BZGRyZXNzIjoiaHR0cHM6...",
+        '"token1": "xoxp-1234567890"',
+        "sk-ant-api03-9z8y7x-bcdefghijklmno-31-qrstuvwxyz-77",
     ],
 )
 def test_bait_is_not_touched(bait: str) -> None:

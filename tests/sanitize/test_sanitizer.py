@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -46,6 +47,32 @@ def test_short_and_common_names_go_only_with_their_owner() -> None:
     assert "Mia Li" not in text
     assert text.endswith("like brown bags from MIA; Li stands for lithium.")
     assert made["people"][1]["last_name"] not in ("Brown", "brown")
+
+
+def test_a_chinese_name_that_is_a_usual_word_goes_only_with_its_key() -> None:
+    """A person may be called as a peak is: peaks stay."""
+    made = clean({"收货人": "高峰", "联系人": "王建国", "text": "晚高峰，王建国不方便"})
+    assert made["收货人"] != "高峰"
+    assert made["text"] == f"晚高峰，{made['联系人']}不方便"
+
+
+def test_greetings_and_titles_before_a_name_stay() -> None:
+    """A surrogate stands for the name alone: a text reads on as it was written."""
+    people = [{"first_name": "Grace", "last_name": "Hall"}, {"full_name": "Dr. Mia Keller"}]
+    said = "Dear Grace, my name is Grace. Ask Mr. Hall or Dr. Mia Keller, MRS. MIA KELLER."
+    made = clean({"people": people, "text": said})
+    name = r"[A-Z][a-z]{11}"
+    text = rf"Dear {name}, my name is {name}\. Ask Mr\. {name} or Dr\. {name} {name}, MRS\. [A-Z]{{12}} [A-Z]{{12}}\."
+    assert re.fullmatch(text, made["text"])
+    assert made["people"][1]["full_name"].startswith("Dr. ")
+
+
+def test_the_last_four_digits_follow_their_card_and_phone() -> None:
+    """Behind words that say so, in prose; the same digits elsewhere are a count or a year."""
+    said = "The card ending in 1111 is valid, 尾号5678的手机, ending in 11112, room 1111"
+    made = clean({"card_number": "4111 1111 1111 1111", "phone": "13812345678", "text": said})
+    card, phone = made["card_number"][-4:], made["phone"][-4:]
+    assert made["text"] == f"The card ending in {card} is valid, 尾号{phone}的手机, ending in 11112, room 1111"
 
 
 def test_a_tools_own_name_is_no_persons_name() -> None:

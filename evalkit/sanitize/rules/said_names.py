@@ -9,7 +9,7 @@ from __future__ import annotations
 from evalkit.sanitize.rules.given import GIVEN_NAMES
 from evalkit.sanitize.rules.rule import Rule
 
-__all__ = ["PLAIN_SURNAMES", "NAME_RULES"]
+__all__ = ["NAME_RULES", "PLAIN_SURNAMES", "SURNAMES"]
 
 _UPPER = "[A-ZÀ-ӿ]"
 _LETTER = "[A-Za-zÀ-ӿ]"
@@ -24,7 +24,7 @@ _ROLE = (
 )
 _GIVEN = "|".join(GIVEN_NAMES)
 _LABEL = r"[\"'*`]{0,2} ?(?:[:=]|is\b) ?[\"'*`]{0,2}"
-_SURNAMES = (
+SURNAMES = (
     "欧阳|上官|司马|诸葛|司徒|夏侯|皇甫|尉迟|公孙|慕容|令狐|宇文|长孙|东方|[王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高梁郑罗宋谢唐韩曹许"
     "邓萧冯曾程蔡彭潘袁董余苏叶吕魏蒋田杜丁沈姜范江傅钟卢汪戴崔任陆廖姚方金邱夏谭韦贾邹石熊孟秦阎薛侯雷龙史陶黎贺顾毛郝龚邵钱"
     "严覃武莫孔汤温康施文牛樊葛邢安齐易乔伍庞颜倪庄聂章鲁岳翟殷詹申欧耿关兰焦俞柳甘祝包宁尚符舒阮柯纪梅童凌毕单季裴霍涂成苗"
@@ -36,7 +36,7 @@ PLAIN_SURNAMES = (
     "[王李张刘陈杨黄赵吴徐孙朱胡郭林梁郑罗宋谢唐韩曹邓萧冯蔡彭潘袁董苏吕魏蒋杜丁沈傅卢汪崔陆廖姚邱谭韦贾邹熊秦阎薛侯陶黎贺郝龚邵覃莫孔樊葛邢]"
 )
 """Those that begin no usual word, so that a name can follow without a sign."""
-_TITLES_ZH = "先生|女士|小姐|太太|老师|医生|经理|同学|师傅|律师|教授|总监|主任"
+_TITLES_ZH = "先生|女士|小姐|太太|老师|医生|总经理|经理|同学|师傅|律师|教授|总监|主任|董事长|总裁"
 
 NAME_RULES: tuple[Rule, ...] = (
     Rule(
@@ -149,19 +149,19 @@ NAME_RULES: tuple[Rule, ...] = (
     Rule(
         "name_titled_zh",
         "name", "cjk",
-        rf"((?:{_SURNAMES})[一-鿿]{{0,2}}?)(?:{_TITLES_ZH})",
+        rf"((?:{SURNAMES})[一-鿿]{{0,2}}?)(?:{_TITLES_ZH})",
         whole=False,
     ),
     Rule(
         "name_is_zh",
         "name", "cjk",
-        rf"(?:我是|我姓名|本人|这里是|你好[,，]?|您好[,，]?)((?:{_SURNAMES})[一-鿿]{{1,2}})(?:[,，.。;；!！、\s]|$)",
+        rf"(?:我是|我姓名|本人|这里是|你好[,，]?|您好[,，]?)((?:{SURNAMES})[一-鿿]{{1,2}})(?:[,，.。;；!！、\s]|$)",
         sure=False,
     ),
     Rule(
         "name_before_number_zh",
         "name", "cjk",
-        rf"(?:^|[,，。;；:：、\s(（])((?:{_SURNAMES})[一-鿿]{{1,2}})[,，、\s(（:：]{{0,2}}(?:(?:的)?(?:手机|电话|身份证|联系电话|手机号|邮箱)|1[3-9]\d{{9}})",
+        rf"(?:^|[,，。;；:：、\s(（])((?:{SURNAMES})[一-鿿]{{1,2}})[,，、\s(（:：]{{0,2}}(?:(?:的)?(?:手机|电话|身份证|联系电话|手机号|邮箱)|1[3-9]\d{{9}})",
         whole=False,
         beside="cn_mobile",
         sure=False,

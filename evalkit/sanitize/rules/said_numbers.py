@@ -60,7 +60,7 @@ SAID_NUMBER_RULES: tuple[Rule, ...] = (
     Rule(
         "handle_zh",
         "account", "any",
-        r"(?:微信|QQ|ＱＱ|支付宝|微博)(?:号码?|账号)?(?:[:：]|是|为)\s?([A-Za-z0-9][A-Za-z0-9_-]{4,24})",
+        r"(?:微信|QQ|ＱＱ|支付宝|微博)(?:号码?|账号)?(?:[:：]|是|为| )\s?([A-Za-z0-9][A-Za-z0-9_-]{4,24})",
     ),
     Rule(
         "handle",

@@ -20,7 +20,8 @@ SECRET_RULES: tuple[Rule, ...] = (
         r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_-]{20,}"
         r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}|ya29\.[A-Za-z0-9_-]{20,}"
         r"|xox[abprs]-[A-Za-z0-9-]{19,}|xapp-[A-Za-z0-9-]{20,}|npm_[A-Za-z0-9]{36}"
-        r"|pypi-[A-Za-z0-9_-]{50,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|dop_v1_[a-f0-9]{64})",
+        r"|pypi-[A-Za-z0-9_-]{50,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|dop_v1_[a-f0-9]{64}"
+        r"|sq0csp-[A-Za-z0-9_-]{40,})",
     ),
     Rule(
         "jwt",

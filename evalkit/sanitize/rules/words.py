@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMON", "GENERIC", "NAME_FRAMES", "NO_NAMES", "PLACEHOLDERS", "TITLES"]
+__all__ = ["COMMON", "GENERIC", "LAST_FOUR_FRAMES", "NAME_FRAMES", "NO_NAMES", "PLACEHOLDERS", "TITLES"]
 
 COMMON: frozenset[str] = frozenset(
     """
@@ -94,3 +94,8 @@ NAME_FRAMES: tuple[str, ...] = (
     "name: ", "Name: ",
 )  # fmt: skip
 """What stands before a name that is a common word too (Mark, Grace): only behind these it is looked for."""
+
+LAST_FOUR_FRAMES: tuple[str, ...] = (
+    "ending in ", "ends in ", "last four digits ", "last 4 digits ", "尾号", "尾号为", "尾号是", "后四位",
+)  # fmt: skip
+"""What stands before the last four digits of a card or phone: only behind these they are looked for in a text."""
