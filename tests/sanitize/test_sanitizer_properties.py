@@ -146,7 +146,7 @@ def test_who_is_called_like_a_flat_changes_no_surrogate(name: str) -> None:
     """A flat's surrogate keeps the word, which is not the name then: a second pass would make an address of neither."""
     value = {"last_name": name, "address2": f"{name} 1", "text": f"{name} 1, asked for by {name}"}
     sanitizer = Sanitizer(Policy(), KEY)
-    once = sanitizer.value(value)
+    once: Any = sanitizer.value(value)
     assert sanitizer.value(once) == once
     harvester = Harvester(Policy(), Detector(Policy()))
     harvester.node(once)
