@@ -144,7 +144,7 @@ def test_nothing_is_left_to_be_found(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["Apt", "Suite", "Unit", "Floor", "Room", "Box"])
 def test_who_is_called_like_a_flat_changes_no_surrogate(name: str) -> None:
     """A flat's surrogate keeps the word, which is not the name then: a second pass would make an address of neither."""
-    value = {"last_name": name, "address2": f"{name} 1", "text": f"{name} 1, asked for by {name}"}
+    value: Any = {"last_name": name, "address2": f"{name} 1", "text": f"{name} 1, asked for by {name}"}
     sanitizer = Sanitizer(Policy(), KEY)
     once: Any = sanitizer.value(value)
     assert sanitizer.value(once) == once
