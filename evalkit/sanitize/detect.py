@@ -26,7 +26,7 @@ from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PA
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.ruleset import compiled
-from evalkit.sanitize.screen import worth_looking
+from evalkit.sanitize.screen import Candidate, worth_looking
 from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
 __all__ = ["ASK", "PAIR", "Claim", "Detector", "Hint", "Span", "child_scope"]
@@ -95,6 +95,7 @@ class Detector:
         self._gitleaks: GitleaksRules | None = gitleaks_rules() if policy.action("secret") != "keep" else None
         known = self._gitleaks
         self._keywords = keywords_of(known.keywords, known.shortest) if known else keywords_of((), ())
+        self._key_words = keywords_of(known.key_words, known.shortest) if known else self._keywords
 
     def hints(self, keys: tuple[str, ...], scope: str) -> tuple[Hint, ...]:
         """What the keys of an object say by themselves, one by one; `ASK` and `PAIR` where it depends."""
@@ -181,19 +182,19 @@ class Detector:
         if telling is None:
             if len(self._secret_keys) > 10_000:
                 self._secret_keys.clear()
-            telling = bool(self._keywords.places(key.encode("utf-8", "replace").lower()))
+            telling = bool(self._key_words.places(key.encode("utf-8", "replace").lower()))
             self._secret_keys[key] = telling = telling and not _NO_SECRET_KEY.search(key)
         return telling
 
-    def worth_looking(self, texts: Iterable[str]) -> Iterator[str]:
+    def worth_looking(self, texts: Iterable[str]) -> Iterator[Candidate]:
         """Those of some texts that may hold a value known by its form; `spans` finds none in the others."""
         if self._recognisers or self._policy.patterns:
-            yield from texts
+            yield from map(Candidate, texts)
             return
         plain: list[str] = []
         for text in texts:
             if not text.isascii() and _WIDE.search(text):
-                yield text
+                yield Candidate(text)
             elif len(text) >= 16 or not _PLAIN.fullmatch(text):
                 plain.append(text)
         yield from worth_looking(plain, self._rules, self._keywords)
@@ -212,13 +213,17 @@ class Detector:
         for found in self._found(text, text.encode()):
             yield found[2]
 
-    def spans(self, text: str) -> list[Span]:
-        """As `in_text`, with the place of each value, the rule and how sure it is; by place."""
+    def spans(self, text: str, among: Sequence[int] | None = None) -> list[Span]:
+        """As `in_text`, with the place of each value, the rule and how sure it is; by place.
+
+        Args:
+            among: as `worth_looking` said of the text.
+        """
         if len(text) < 16 and _PLAIN.fullmatch(text) and not self._policy.patterns:
             return []
         plain = text.translate(_NARROW) if not text.isascii() and _WIDE.search(text) else text  # of the same length
         data = plain.encode()
-        found = self._found(plain, data)
+        found = self._found(plain, data, among)
         if len(data) == len(text):
             return [Span(start, end, claim, rule, sure) for start, end, claim, rule, sure in sorted(found, key=_place)]
         spans: list[Span] = []
@@ -234,8 +239,8 @@ class Detector:
             spans.append(Span(chars, stop, claim, rule, sure))
         return spans
 
-    def _found(self, text: str, data: bytes) -> list[_Found]:
-        candidates = self._candidates(data)
+    def _found(self, text: str, data: bytes, among: Sequence[int] | None = None) -> list[_Found]:
+        candidates = self._candidates(data, among)
         if self._recognisers:
             candidates += self._recognised(text)
         if not candidates:
@@ -268,9 +273,9 @@ class Detector:
                 taken.setdefault((start, end), found)
         return list(taken.values())
 
-    def _candidates(self, data: bytes) -> list[_Found]:
+    def _candidates(self, data: bytes, among: Sequence[int] | None) -> list[_Found]:
         found: list[_Found] = []
-        for index in self._rules.worth(data):
+        for index in self._rules.worth(data, among):
             for start, stop in self._rules.windows(index, data):
                 found += self._matches(index, data, start, stop)
         if self._gitleaks is None:

@@ -139,21 +139,23 @@ def _spliced(value: Any, original_value: Any, original: str, only_ascii: bool) -
 
 def _differing(old: Any, new: Any, found: dict[str, str]) -> bool:
     """Gathers what became of texts between two values of one shape; false where anything else differs."""
-    if old is new:
-        return True
     kind = type(old)
-    if kind is str and type(new) is str:
+    if kind is not type(new):
+        return False
+    if kind is str:
         if old != new:
             found[old] = new
         return True
-    if kind is dict and type(new) is dict:
-        return all(
-            _differing(key, label, found) and _differing(item, made, found)
-            for (key, item), (label, made) in zip(old.items(), new.items(), strict=True)
-        )
-    if kind is list and type(new) is list:
-        return all(_differing(item, made, found) for item, made in zip(old, new, strict=True))
-    return bool(kind is type(new) and old == new)
+    if kind is list:
+        return all(was is became or _differing(was, became, found) for was, became in zip(old, new, strict=True))
+    if kind is not dict:
+        return bool(old == new)
+    for (key, was), (label, became) in zip(old.items(), new.items(), strict=True):
+        if key != label:
+            found[key] = label
+        if was is not became and not _differing(was, became, found):
+            return False
+    return True
 
 
 def refuse_constant(constant: str) -> NoReturn:

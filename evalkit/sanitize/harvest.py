@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -204,8 +204,8 @@ class Harvester:
                 if seen is not None:
                     plain[seen] = None
             self._nesting = 0
-            for text in self._detector.worth_looking(plain):
-                self._found(text)
+            for text, among in self._detector.worth_looking(plain):
+                self._found(text, among)
 
     def _taken_apart(self, text: str, depth: int) -> str | None:
         """Meet what `text` holds; the text to look at as a whole, None where it is nothing but another value's JSON."""
@@ -251,8 +251,8 @@ class Harvester:
         if claim is not None:
             self._take(claim, "key")
 
-    def _found(self, text: str) -> None:
-        for span in self._detector.spans(text):
+    def _found(self, text: str, among: Sequence[int] | None = None) -> None:
+        for span in self._detector.spans(text, among):
             claim = span.claim
             if claim.kind == "email" and ("%40" in claim.text or is_surrogate("email", claim.text.rpartition("+")[2])):
                 continue  # found decoded: here ``%20`` or ``ask+`` before it would be taken for a part of it

@@ -70,6 +70,7 @@ class Lexicon:
         self._last_four: dict[str, Claim] = {}
         self._said_four: dict[str, Claim] = {}
         self._vocabulary: set[str] = set()
+        self._exempt: set[str] = set()
         self._old: list[str] = []
         self._new: list[str] = []
         self._needles: list[Needles[str]] = []
@@ -82,7 +83,9 @@ class Lexicon:
     def exempt(self, labels: Iterable[str]) -> None:
         """Take the words of tools' and agents' names for no one's names, from now on."""
         for label in labels:
-            self._vocabulary.update(word.lower() for word in NAME_WORD.findall(label))
+            if label not in self._exempt:
+                self._exempt.add(label)
+                self._vocabulary.update(word.lower() for word in NAME_WORD.findall(label))
 
     def learn(self, claims: Iterable[Claim]) -> bool:
         """Add the claims that are new; whether there were any.

@@ -195,6 +195,8 @@ def _blobs(run: str, offset: int) -> Iterator[Piece]:
     if blob is not None:
         yield Piece(offset, offset + len(run), blob.value, partial(_as_base64, blob=blob, like=run))
         return
+    if run.rstrip("=").isalnum():
+        return
     for form in _INNER:  # a path, or a name with a blob behind it
         if form.fullmatch(run) is None:
             for match in form.finditer(run):
@@ -203,8 +205,10 @@ def _blobs(run: str, offset: int) -> Iterator[Piece]:
 
 
 def _decoded(run: str) -> Blob | None:
+    if not may_hold_text(a2b_base64(run[:_HEAD].translate(_STANDARD))):
+        return None
     compact = run.translate(_STANDARD)
-    if len(compact) % 4 == 1 or not may_hold_text(a2b_base64(compact[:_HEAD])):
+    if len(compact) % 4 == 1:
         return None
     return blob_of(a2b_base64(compact + "=" * (-len(compact) % 4)))
 

@@ -183,12 +183,11 @@ class Rewriter:
                 hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
             kind = type(item)
             if kind is str:
-                form = last_four(key, item) if hint is None and len(item) == 4 else None
-                if form is not None:
-                    new: Json = form[0]
+                if hint is None and item in clean:
+                    new: Json = item  # most texts hold nothing
+                elif hint is None and len(item) == 4 and (form := last_four(key, item)) is not None:
+                    new = form[0]
                     self._tally(frozenset((form[1],)))
-                elif hint is None and item in clean:
-                    new = item  # most texts hold nothing
                 else:
                     new = self._string(item, hint)
                     if new == item:

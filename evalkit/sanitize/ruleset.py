@@ -8,7 +8,8 @@ repeats would make the automaton of a large text very large.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +33,7 @@ class RuleSet:
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
         self._compiled: list[Any] = [None] * len(rules)
+        self._by_line: list[Any] = [None] * len(rules)
         self._any, self._named, self._digit, self._number, self._cjk = (
             _Gate(rules, gate) for gate in ("any", "named", "digit", "number", "cjk")
         )
@@ -55,9 +57,28 @@ class RuleSet:
             found += self._cjk.match(data)
         return found
 
-    def worth(self, data: bytes) -> list[int]:
-        """The rules that may match in `data`, UTF-8; those of the gate ``around`` where one of their signs is."""
-        found = self.in_lines(data)
+    def lines_with(self, index: int, data: bytes, starts: Sequence[int]) -> Iterator[int]:
+        """The numbers of the lines in which a rule matches.
+
+        Args:
+            starts: where lines start in `data`, and last where another one would.
+        """
+        compiled = self._by_line[index]
+        if compiled is None:
+            compiled = self._by_line[index] = _compile("(?m)" + self.rules[index].pattern)
+        at = 0
+        while at < len(data) and (match := compiled.search(data, at, len(data))) is not None:
+            line = bisect_right(starts, match.start()) - 1
+            yield line
+            at = starts[line + 1]
+
+    def worth(self, data: bytes, among: Sequence[int] | None = None) -> list[int]:
+        """The rules that may match in `data`, UTF-8; those of the gate ``around`` where one of their signs is.
+
+        Args:
+            among: those of other gates that may; all of them where not given.
+        """
+        found = self.in_lines(data) if among is None else list(among)
         if self._any_sign.search(data) is not None:
             found += [at for at, sign in self._signs.items() if sign.search(data) is not None]
         for trigger, at in self._beside:

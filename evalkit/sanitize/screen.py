@@ -1,9 +1,9 @@
 """Which of many texts may hold a value at all: asked of many at once, as most texts of a trace are short and hold none.
 
 Texts are put together one a line, and the patterns and keywords are tried on such a lot as a whole. Where none matches,
-none of its texts holds a value; else it is tried in parts, and the texts of a small part are left to be looked at one
-by one. Texts of one length stand together: they are often of one make (ids, digests, times), so that what holds values
-doesn't stand in every lot.
+none of its texts holds a value; else the patterns that match are looked for line by line, and say which of the texts
+are to be looked at, and with which of them. Texts of one length stand together: they are often of one make (ids,
+digests, times), so that what holds values doesn't stand in every lot.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from evalkit.sanitize.keywords import Keywords
 from evalkit.sanitize.ruleset import RuleSet
 
-__all__ = ["worth_looking"]
+__all__ = ["Candidate", "worth_looking"]
 
 _LONG = 400
 """Longer texts are looked at one by one."""
@@ -24,16 +25,27 @@ _LOT_TEXTS = 24
 _FEW = 4
 
 
-def worth_looking(texts: Iterable[str], rules: RuleSet, keywords: Keywords) -> Iterator[str]:
+class Candidate(NamedTuple):
+    """A text that may hold a value.
+
+    Attributes:
+        among: the rules that may match in it, those of the gate ``around`` aside; None where all may.
+    """
+
+    text: str
+    among: Sequence[int] | None = None
+
+
+def worth_looking(texts: Iterable[str], rules: RuleSet, keywords: Keywords) -> Iterator[Candidate]:
     """Those of some texts that may hold a value. The others hold none by `rules`, and no keyword."""
     short: list[str] = []
     for text in texts:
         if len(text) > _LONG:
-            yield text
+            yield Candidate(text)
         else:
             short.append(text)
     if len(short) < _FEW or not rules.by_line:
-        yield from short
+        yield from map(Candidate, short)
         return
     short.sort(key=len)
     for lot in _lots(short):
@@ -53,19 +65,19 @@ def _lots(texts: Sequence[str]) -> Iterator[list[str]]:
         yield lot
 
 
-def _in_lot(lot: list[str], rules: RuleSet, keywords: Keywords) -> list[str]:
+def _in_lot(lot: list[str], rules: RuleSet, keywords: Keywords) -> Iterator[Candidate]:
     lines = [text.encode() for text in lot]
     data = b"\n".join(lines)
-    if rules.in_lines(data):
-        if len(lot) <= _FEW:
-            return lot
-        size = -(-len(lot) // _FEW)
-        parts = (lot[first : first + size] for first in range(0, len(lot), size))
-        return [text for part in parts for text in _in_lot(part, rules, keywords)]
-    keys, signs = keywords.places(data.lower()), rules.signs(data)
-    if not keys and not signs:
-        return []
-    ends = list(accumulate(len(line) + 1 for line in lines))
-    met = {bisect_right(ends, place) for place in signs}
-    met.update(at for place, shortest in keys if len(lines[at := bisect_right(ends, place)]) >= shortest)
-    return [lot[at] for at in sorted(met)]
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    met: dict[int, list[int]] = {}
+    for rule in rules.in_lines(data):
+        for line in rules.lines_with(rule, data, starts):
+            met.setdefault(line, []).append(rule)
+    for place in rules.signs(data):
+        met.setdefault(bisect_right(starts, place) - 1, [])
+    for place, shortest in keywords.places(data.lower()):
+        line = bisect_right(starts, place) - 1
+        if len(lines[line]) >= shortest:
+            met.setdefault(line, [])
+    for line in sorted(met):
+        yield Candidate(lot[line], met[line])

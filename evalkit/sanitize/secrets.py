@@ -26,6 +26,8 @@ _LONG = 20_000
 """From this many bytes on a rule reads the lines around its keywords only."""
 _AROUND = 4_000
 _SHORT = 6
+_ASSIGNED = "(?:=|>|"
+"""How the pattern goes on behind a key, in all rules for an assignment."""
 _NEVER = r"[^\s\S]"
 
 
@@ -76,6 +78,7 @@ class _Rule:
         self.keywords = tuple(word.encode() for word in body["keywords"])
         self._pattern: str = body["regex"]
         self.shortest: int = body["shortest"]
+        self.assigns = _ASSIGNED in self._pattern
         self._entropy: float = body.get("entropy", 0)
         self._group: int = body.get("group", 0)
         self.allow = [_Allow(given) for given in body.get("allow", ())]
@@ -122,6 +125,11 @@ class GitleaksRules:
     def keywords(self) -> tuple[tuple[bytes, ...], ...]:
         """The keywords of every rule, lower case; one of them must stand in a text for the rule to be tried."""
         return tuple(rule.keywords for rule in self._rules)
+
+    @property
+    def key_words(self) -> tuple[tuple[bytes, ...], ...]:
+        """The keywords of every rule that looks for them in a key, before a sign of assignment; none of the others'."""
+        return tuple(rule.keywords if rule.assigns else () for rule in self._rules)
 
     @property
     def shortest(self) -> tuple[int, ...]:

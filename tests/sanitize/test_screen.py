@@ -30,7 +30,7 @@ IDLE = st.text("abcxyzAZ019 .:-_#=/\n张伟的", max_size=40)
 def test_every_text_that_holds_a_value_is_looked_at(texts: list[str]) -> None:
     """Those left out are those in which nothing is found when they are looked at alone."""
     detector = Detector(Policy())
-    worth = set(detector.worth_looking(texts))
+    worth = {one.text for one in detector.worth_looking(texts)}
     assert {text for text in texts if detector.spans(text)} <= worth
 
 
