@@ -74,7 +74,7 @@ class SuiteFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """The items, by the cases' ids."""
-        from evalkit.app.case_runs import read_suite
+        from evalkit.app.run_plan import read_suite
         from evalkit.errors import EvalkitError
         from evalkit.suite.select import select_cases
 

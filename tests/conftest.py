@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.loaded import Loaded
 from tests.project import Project
 
-settings.register_profile("evalkit", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.load_profile("evalkit")
+_HOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 """A busy machine is slow, which is no fault of what is tested; a failure gives what repeats it elsewhere."""
+settings.register_profile("evalkit", _HOW, derandomize=True)  # the same examples each time
+settings.register_profile("thorough", _HOW, max_examples=1_000)  # others each time
+settings.load_profile("evalkit")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test speaks TLS, and reading those of all authorities takes each client of a model 20 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def loaded() -> Iterator[Loaded]:
+    """What runs commands in processes of their own."""
+    found = Loaded()
+    yield found
+    found.close()
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> Project:
     """An empty project, current while the test runs."""
-    return Project(tmp_path, monkeypatch)
+    return Project(tmp_path, monkeypatch, loaded)
+
+
+def pytest_collection_finish() -> None:
+    """The modules and tests stay: no collection of garbage, in this process or in its forks, looks at them again."""
+    gc.collect()
+    gc.freeze()

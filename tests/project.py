@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,7 @@ from evalkit.errors import EvalkitError
 from evalkit.trace.file import encode_trace
 from evalkit.trace.model import Trace
 from tests.build import a_trace, tool_step
+from tests.loaded import Loaded
 
 __all__ = ["Project", "healthy", "incident"]
 
@@ -59,8 +64,9 @@ class Outcome:
 class Project:
     """A project's folder; made current, with a pseudonym key and a user of its own."""
 
-    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> None:
         self.root = root
+        self._loaded = loaded
         monkeypatch.chdir(root)
         monkeypatch.syspath_prepend(str(REPOSITORY))
         monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", "11" * 32)
@@ -78,10 +84,29 @@ class Project:
         return Outcome(result.exit_code, result.stdout, result.stderr)
 
     def spawn(self, *arguments: str) -> Outcome:
-        """A command in a process of its own."""
-        done = subprocess.run(
-            [sys.executable, "-m", "evalkit", *arguments], cwd=self.root, capture_output=True, text=True, check=False
-        )
+        """A command in a process of its own, which has one thread; see `tests.loaded`."""
+        return self.python("evalkit", *arguments)
+
+    def started(self, *arguments: str) -> Outcome:
+        """A command in a process of its own, from the start of Python on."""
+        command = [sys.executable, "-m", "evalkit", *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, check=False)
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def python(self, module: str, *arguments: str, env: Mapping[str, str] = os.environ) -> Outcome:
+        """``python -m module`` in a process of its own."""
+        done = self._loaded.run(module, *arguments, cwd=self.root, env=env)
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def interrupted(self, journal: str, *arguments: str) -> Outcome:
+        """A command in a process of its own that gets Ctrl-C as soon as a journal holds something."""
+        child = self._loaded.begin("evalkit", *arguments, cwd=self.root)
+        path = self.root / journal
+        while not path.exists() or not path.stat().st_size:
+            assert child.goes_on, child.end()
+            time.sleep(0.02)
+        os.killpg(child.pid, signal.SIGINT)
+        done = child.end(within_s=60)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
     def write(self, name: str, content: str | bytes | dict[str, Any] | list[Any] | Trace) -> Path:

@@ -21,6 +21,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,16 @@ class Found:
 
     def __init__(self, documents: list[Any], traces: list[Trace], report: ReadReport) -> None:
         self.documents, self.traces, self.report = documents, traces, report
+
+    @cached_property
+    def written(self) -> str:
+        """All that the traces say, as their files would have it."""
+        return "\n".join(b"".join(encode_trace(trace)).decode() for trace in self.traces)
+
+    @cached_property
+    def shown(self) -> str:
+        """The same, with whitespace and escapes made spaces."""
+        return _plain(self.written)
 
     def steps(self, *kinds: str) -> int:
         """How many steps there are; of some kinds, where these are named."""
@@ -164,11 +175,10 @@ def otlp(found: Found) -> Sums:
     only = [record for record in records if not record.get("spanId")]  # they belong to the only call, if there is one
     held = [record for record in (*named, *only) if _text_in(record.get("body"))]
     texts = [_text_in(record.get("body")) for record in held]
-    shown = _shown(found.traces)
     homeless = sum(
         count for what, count in found.report.skipped.items() if what.endswith("its span is not in the source")
     )
-    yield "messages in log records", len(texts), sum(_stands(text, shown) for text in texts) + homeless
+    yield "messages in log records", len(texts), sum(_stands(text, found.shown) for text in texts) + homeless
 
 
 def _text_in(body: Any) -> str:
@@ -265,11 +275,6 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _shown(traces: list[Trace]) -> str:
-    """All that the traces say, with whitespace and escapes made spaces."""
-    return _plain("\n".join(b"".join(encode_trace(trace)).decode() for trace in traces))
-
-
 def _plain(text: str) -> str:
     return re.sub(r"(?:\\+[nrtbf\"\\]?|[\s\"'])+", " ", text)
 
@@ -278,19 +283,21 @@ def _stands(text: str, shown: str) -> bool:
     return not text or _plain(text).strip() in shown
 
 
-def leaks(documents: list[Any], traces: list[Trace], dialect: str) -> dict[str, int]:
+def leaks(held: Found, dialect: str) -> dict[str, int]:
     """How often a label's own words stand in the traces, by the label's path, and labels' names among keys."""
     path_of = _LABEL_PATHS.get(dialect)
     found: Counter[str] = Counter()
     if path_of is not None:
-        leaves = [leaf for document in documents for leaf in _leaves(document)]
-        run = _plain(" ".join(str(value) for path, value in leaves if not path_of.search(path)))
-        shown = _shown(traces)
-        for path, value in leaves:
-            if path_of.search(path) and isinstance(value, str):
-                words = max(_WORDS.findall(value), key=len, default="")
-                found[path] += bool(words) and _stands(words, shown) and not _stands(words, run)
-    for trace in traces:
+        leaves = [leaf for document in held.documents for leaf in _leaves(document)]
+        labels = {path for path in {path for path, _ in leaves} if path_of.search(path)}
+        said = [(path, value) for path, value in leaves if path in labels and isinstance(value, str)]
+        words = {value: max(_WORDS.findall(value), key=len, default="") for value in {value for _, value in said}}
+        standing = {text for text in words.values() if text and _stands(text, held.shown)}
+        if standing:
+            run = _plain(" ".join(str(value) for path, value in leaves if path not in labels))
+            standing = {text for text in standing if not _stands(text, run)}
+        found.update(path for path, value in said if words[value] in standing)
+    for trace in held.traces:
         about: list[Any] = [trace.attributes, *(step.attributes for step in trace.steps)]
         about += [part for step in trace.steps for part in (step.input, step.output) if step.kind == "other"]
         for key in (key for each in about for key in _keys(each)):
@@ -316,16 +323,16 @@ def audit(path: Path, documents: list[Any]) -> tuple[str, dict[str, Any]]:
     except EvalkitError:
         return "", {}
     dialect = traces[0].dialect if traces else ""
+    found = Found(documents, traces, report)
     wrong: dict[str, Any] = {}
     if dialect in COUNTS:
-        sums = COUNTS[dialect](Found(documents, traces, report))
+        sums = COUNTS[dialect](found)
         wrong["counts"] = {
             what: f"{source} in the source, {read} read" for what, source, read in sums if source != read
         }
     source = json.dumps(documents, ensure_ascii=False)
-    shown = "\n".join(b"".join(encode_trace(trace)).decode() for trace in traces)
-    wrong["ids"] = sorted(set(_CALL_ID.findall(source)) - set(_CALL_ID.findall(shown)))
-    wrong["labels"] = leaks(documents, traces, dialect)
+    wrong["ids"] = sorted(set(_CALL_ID.findall(source)) - set(_CALL_ID.findall(found.written)))
+    wrong["labels"] = leaks(found, dialect)
     return dialect, {key: value for key, value in wrong.items() if value}
 
 

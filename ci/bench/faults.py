@@ -24,7 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -33,7 +33,7 @@ import pyarrow.parquet as pq
 
 from evalkit import record
 from evalkit.app.demo import agent
-from evalkit.app.demo.server import ScriptedModel, serving
+from evalkit.app.demo.server import Answer, ChatHandler, ScriptedModel, listening, serving
 
 HERE = Path(__file__).parent
 MESSAGE = "Hi, order A-1001 arrived broken. Please refund the 129.0 EUR and tell me when the money is on its way."
@@ -262,54 +262,22 @@ class Storm(ScriptedModel):
             return said
 
 
-@contextmanager
-def storming(model: Storm) -> Iterator[str]:
-    """Serves the model; 429 with a short Retry-After where it refuses."""
+class StormHandler(ChatHandler):
+    """429 with a short Retry-After where the model refuses."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    model: Storm
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-            if model.refuses():
-                self.answer(429, {"error": {"message": "slow down"}}, "0.1")
-                return
-            choice = {"index": 0, "message": model.reply(body["messages"]), "finish_reason": "stop"}
-            usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-            self.answer(
-                200, {"id": "c", "object": "chat.completion", "created": 0, "model": body["model"],
-                      "choices": [choice], "usage": usage},
-            )  # fmt: skip
-
-        def answer(self, status: int, body: Figures, retry_after: str = "") -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            if retry_after:
-                self.send_header("Retry-After", retry_after)
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    def answer(self, body: Figures) -> Answer:
+        """The model's reply, or that it is too much."""
+        if self.model.refuses():
+            return Answer({"error": {"message": "slow down"}}, 429, {"Retry-After": "0.1"})
+        return super().answer(body)
 
 
 def storms(bench: Bench) -> Figures:
     """Half of the requests are refused with 429, in bursts of twenty."""
     model = Storm(0.5)
-    with storming(model) as url, live(bench, url) as (project, wanted):
+    with listening(partial(StormHandler, model)) as url, live(bench, url) as (project, wanted):
         code, _ = live_run(bench, project)
     return {"done": f"{model.refused} of {model.asked} requests refused", **told(project, wanted, code)}
 

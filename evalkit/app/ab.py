@@ -20,14 +20,15 @@ from evalkit.app.ab_plan import ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
-from evalkit.app.run_plan import baseline_beside, check_cost_budget, layers_of, measures_of
+from evalkit.app.run_plan import check_cost_budget, layers_of, measures_of, read_suite
 from evalkit.app.settings import Settings
 from evalkit.app.show_ab import write_ab
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.choose import choose
-from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.config import suite_from_json
+from evalkit.suite.disk import DiskFault
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
@@ -209,20 +210,16 @@ def _suites(
     if not any(arm.given for arm in arms):
         raise ConfigError("the arms are the same", "--a, --b", "give one of them something, such as --b prompt=new.txt")
     asked = any(arm.asks_otherwise for arm in arms)
-    live = asked and load_suite(path, {**overrides, "mode": None}, settings.model).mode == "exact"
+    live = asked and read_suite(path, settings, {**overrides, "mode": None}).mode == "exact"
     own = [arm_overrides(arm, live=live, flag=flag) for arm, flag in zip(arms, ("--a", "--b"), strict=True)]
     found = []
     for arm in own:
-        suite = load_suite(path, {**overrides, **arm}, settings.model)
+        suite = read_suite(path, settings, {**overrides, **arm})
         found.append(
             replace(
                 suite,
-                target=suite.target or settings.target,
                 samples=samples or suite.samples or _SAMPLES,
                 sequential=False,
-                baseline=suite.baseline or baseline_beside(path),
-                on_miss=(*suite.on_miss, *settings.on_miss),
-                prices=settings.prices,
                 budget=suite.budget.with_limits(budget),
             )
         )
@@ -242,10 +239,20 @@ def _do(
     chosen = [choose(suite, cases, plan.samples * len(cases), executor, workers) for suite in suites]
     by_arm, executors = dict(zip(_ARMS, suites, strict=True)), dict(zip(_ARMS, chosen, strict=True))
     work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors)
+    resume = f"evalkit ab --resume {folder}"
     try:
         stopped = take_turns(work, plan.blocks, settings, on_progress)
+        return _compared(folder, plan, settings, suites, cases, stopped)
     except KeyboardInterrupt:
-        raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit ab --resume {folder}") from None
+        raise Interrupted("stopped; what was done is kept", str(folder), resume) from None
+    except DiskFault as error:  # what is to be resumed is the whole, not an arm's run
+        raise DiskFault(error.what, error.where, f"make room, then {resume}") from None
+
+
+def _compared(
+    folder: Path, plan: ABPlan, settings: Settings, suites: Sequence[Suite], cases: list[CaseRef], stopped: str
+) -> ABRun:
+    """The verdict on what both arms came to; written down, as the arms' own reports are."""
     for arm, suite in zip(_ARMS, suites, strict=True):
         finish(folder / arm, read_manifest(folder / arm), suite, cases, settings)
     arms = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import orjson
 
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.endpoint.budget import Budget
+from evalkit.suite.disk import write_whole
 from evalkit.verdict.ab import METRICS, Metric
 
 __all__ = ["ABPlan", "read_plan", "write_plan"]
@@ -42,9 +42,7 @@ def write_plan(folder: Path, plan: ABPlan) -> None:
         "format": 1, "names": plan.names, "samples": plan.samples, "blocks": plan.blocks, "primary": plan.primary,
         "alpha": plan.alpha, "budget": plan.budget.json(),
     }  # fmt: skip
-    temporary = folder / f".{ARMS_NAME}.writing"
-    temporary.write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
-    os.replace(temporary, folder / ARMS_NAME)
+    write_whole(folder / ARMS_NAME, orjson.dumps(body, option=orjson.OPT_INDENT_2), durable=True)
 
 
 def read_plan(folder: Path) -> ABPlan:

@@ -10,7 +10,7 @@ from evalkit.app.ab_model import ABRun
 from evalkit.report.ab_page import render_ab_html
 from evalkit.report.detail import shown_samples
 from evalkit.report.trajectory import Trajectory, build_trajectory
-from evalkit.suite.model import Sample
+from evalkit.suite.model import Outcome, Sample
 from evalkit.suite.results import read_samples, read_traces
 from evalkit.trace.model import Trace
 
@@ -19,6 +19,7 @@ __all__ = ["ab_html"]
 _MOST_TOLD = 30
 """Cases whose steps are laid side by side, those with the largest difference first."""
 _TEXT = 1_000
+_KINDS: Mapping[Outcome, str] = {"passed": "passing", "failed": "failing", "missed": "missed", "errored": "errored"}
 
 
 def ab_html(run: ABRun, folder: Path) -> str:
@@ -67,6 +68,6 @@ def _example(samples: Sequence[Sample], *, failing: bool) -> Sample | None:
 
 def _columns(samples: Sequence[Sample], traces: Sequence[Mapping[str, Trace]]) -> list[tuple[str, Trace]]:
     return [
-        (f"{arm}, {sample.outcome} (sample {sample.index + 1})", kept[sample.trace])
+        (f"{_KINDS[sample.outcome]} replay of {arm} (sample {sample.index + 1})", kept[sample.trace])
         for arm, sample, kept in zip(("A", "B"), samples, traces, strict=True)
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from evalkit.verdict.baseline import (
     write_baseline,
 )
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.plans import make_plans
+from evalkit.verdict.schedule import equal_replays
 from evalkit.verdict.staleness import differences_of_facts
 
 __all__ = ["Comparison", "bless_baseline", "compare_run", "set_baseline", "show_baseline"]
@@ -51,15 +53,24 @@ class Comparison:
 
 
 def set_baseline(
-    folders: Sequence[Path], settings: Settings, *, actor: str, reason: str, out: Path | None = None
+    folders: Sequence[Path],
+    settings: Settings,
+    *,
+    actor: str,
+    reason: str,
+    out: Path | None = None,
+    on_warning: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Writes finished runs as their suite's first baseline; returns the file.
+
+    Args:
+        on_warning: is told what makes the runs a worse measure than others would be.
 
     Raises:
         InputError: there is a baseline already; a run is not finished; the runs can't be added up; or nobody or no
             reason is named.
     """
-    made, path = _made(folders, settings, actor, reason, out)
+    made, path = _made(folders, settings, actor, reason, out, on_warning)
     if path.exists():
         former = read_baseline(path).info
         raise InputError(
@@ -71,14 +82,20 @@ def set_baseline(
 
 
 def bless_baseline(
-    folders: Sequence[Path], settings: Settings, *, actor: str, reason: str, out: Path | None = None
+    folders: Sequence[Path],
+    settings: Settings,
+    *,
+    actor: str,
+    reason: str,
+    out: Path | None = None,
+    on_warning: Callable[[str], None] = lambda _: None,
 ) -> Path:
     """Writes finished runs in the place of a baseline: a change of the measure that somebody accepts, and says why.
 
     Raises:
         InputError: as `set_baseline`; or there is no baseline yet.
     """
-    made, path = _made(folders, settings, actor, reason, out)
+    made, path = _made(folders, settings, actor, reason, out, on_warning)
     former = read_baseline(path).info
     if former.runs == made.info.runs:
         raise InputError(f"run {former.run_id} is the baseline already", str(path), "evalkit baseline show SUITE")
@@ -102,9 +119,9 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
     """
     manifest, suite, cases, samples = load_run(folder, settings)
     if baseline and Path(baseline).is_dir():
-        other, _, other_cases, other_samples = load_run(Path(baseline), settings)
+        other, other_suite, other_cases, other_samples = load_run(Path(baseline), settings)
         info = BaselineInfo(other.run_id, suite.name, "", "", "", measured_at=other.started_at)
-        measure = make_baseline(info, other_samples, other_cases)
+        measure = make_baseline(info, other_samples, other_cases, frozen=other_suite.mode == "exact")
     else:
         measure = read_baseline(_file_of(baseline or suite.baseline or suite.name, settings))
     verdicts = judged(manifest, suite, cases, samples, read_account(folder), baseline=measure)
@@ -131,7 +148,12 @@ def _compared(found: Comparison) -> Comparison:
 
 
 def _made(
-    folders: Sequence[Path], settings: Settings, actor: str, reason: str, out: Path | None
+    folders: Sequence[Path],
+    settings: Settings,
+    actor: str,
+    reason: str,
+    out: Path | None,
+    on_warning: Callable[[str], None],
 ) -> tuple[Baseline, Path]:
     actor = acting(actor, settings)
     if not reason.strip():
@@ -146,7 +168,14 @@ def _made(
         manifest.run_id, suite.name, actor, reason, now_utc(), runs, measured_at, tuple(sorted(commits))
     )
     pooled = {case.id: [one for *_, samples in loaded for one in samples.get(case.id, ())] for case in cases}
-    return make_baseline(info, pooled, cases), out or baseline_path(settings.suites / f"{suite.name}.toml")
+    for one in loaded:
+        if early := _stopped_early(one):
+            on_warning(
+                f"{early} of {len(cases)} cases stopped early in run {one[0].run_id}: rates at which a run stops are a "
+                f"little too extreme, and rest on few samples; a run with --fixed measures better"
+            )
+    made = make_baseline(info, pooled, cases, frozen=suite.mode == "exact")
+    return made, out or baseline_path(settings.suites / f"{suite.name}.toml")
 
 
 Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]
@@ -163,6 +192,16 @@ def _loaded(folder: Path, settings: Settings) -> Loaded:
     if stopped := read_account(folder).stopped:
         raise InputError(f"the run is not whole: {stopped}", str(folder), f"evalkit run --resume {folder} --budget ...")
     return loaded
+
+
+def _stopped_early(loaded: Loaded) -> int:
+    """How many cases of a run took fewer samples than their policy takes where it does not stop early."""
+    manifest, suite, cases, samples = loaded
+    if not suite.sequential:
+        return 0
+    plans = make_plans(suite, cases, manifest.measures)
+    varying = [case.id for case in cases if suite.mode != "exact" or not equal_replays(samples.get(case.id, ()))]
+    return sum(len(samples.get(case_id, ())) < plans[case_id].fixed for case_id in varying)
 
 
 def _must_be_of_one_kind(loaded: Sequence[Loaded], folders: Sequence[Path]) -> None:

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
-from evalkit.app.run_plan import baseline_beside, check_cost_budget, measures_of, runs_twice
+from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
@@ -22,9 +21,9 @@ from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
 from evalkit.suite.account import Account
-from evalkit.suite.config import load_suite
+from evalkit.suite.journal import decode_batch
 from evalkit.suite.manifest import suite_json
-from evalkit.suite.model import Manifest, Sample, SampleCheck, Served, Suite
+from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, Portion
 from evalkit.suite.seen import Seen, seen_json
 from evalkit.suite.select import CaseRef
@@ -36,7 +35,7 @@ from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.plans import make_plans
 from evalkit.verdict.schedule import wanted
 
-__all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "read_suite", "suite_of_cases"]
+__all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "suite_of_cases"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +118,12 @@ class CaseRunner:
         seen = Seen()
         while lacking := wanted(plan, seen, frozen=runs_twice(self._suite)):
             portion = Portion(case.path, case.id, case.version, tuple(range(len(samples), lacking[case.id])))
-            body = orjson.loads(self._worker.do(Item(0, (portion,))))
-            if not body["samples"]:  # the budget is spent
+            fresh, kept = decode_batch(self._worker.do(Item(0, (portion,))))
+            if not fresh:  # the budget is spent
                 break
-            fresh = [_sample(one) for one in body["samples"]]
             seen.add(seen_json(fresh))
             samples += fresh
-            traces |= {one["digest"]: trace_from_json(one["trace"], one["digest"]) for one in body["traces"]}
+            traces |= {one.digest: trace_from_json(one.trace, one.digest) for one in kept}
         return CaseRun(self._judged(case, samples), tuple(samples), traces)
 
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
@@ -133,22 +131,6 @@ class CaseRunner:
         found = {case.id: samples} if samples else {}
         (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
         return verdict
-
-
-def read_suite(path: Path, settings: Settings, overrides: Mapping[str, Any]) -> Suite:
-    """A suite as `evalkit run` takes it, with what the settings add.
-
-    Raises:
-        ConfigError: it can't be used.
-    """
-    suite = load_suite(path, overrides, settings.model)
-    return replace(
-        suite,
-        target=suite.target or settings.target,
-        baseline=suite.baseline or baseline_beside(path),
-        on_miss=(*suite.on_miss, *settings.on_miss),
-        prices=settings.prices,
-    )
 
 
 def suite_of_cases(settings: Settings, overrides: Mapping[str, Any]) -> Suite:
@@ -185,21 +167,3 @@ def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
     if lost is not None:
         yield f"  sample {lost.index + 1} {lost.outcome}: {visible(lost.reason)}"
     yield f"  reproduce: {reproduce(verdict, suite_json(suite))}"
-
-
-def _sample(body: Mapping[str, Any]) -> Sample:
-    checks = tuple(SampleCheck(**{**one, "steps": tuple(one["steps"])}) for one in body["checks"])
-    served = body.get("served")
-    return Sample(
-        **{
-            **body,
-            "checks": checks,
-            "misses": tuple(body["misses"]),
-            "served": None if served is None else _served(served),
-        }
-    )
-
-
-def _served(body: Mapping[str, Any]) -> Served:
-    given: dict[str, Any] = {name: tuple(one) if isinstance(one, list) else one for name, one in body.items()}
-    return Served(**given)

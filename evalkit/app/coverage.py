@@ -73,11 +73,11 @@ def coverage_lines(found: Coverage) -> Iterator[str]:
             yield f"{visible(tool.name)}: no case sees it fail"
     none = [kind for kind, count in found.types.items() if not count]
     kinds = len(found.types) - len(none)
-    yield (
-        f"{len(found.signatures)} signatures of {kinds} types; none of {', '.join(none)}"
-        if none
-        else (f"{len(found.signatures)} signatures of all {kinds} types")
-    )
+    signatures = _counted(len(found.signatures), "signature")
+    if none:
+        yield f"{signatures} of {_counted(kinds, 'type')}; none of {', '.join(none)}"
+    else:
+        yield f"{signatures} of all {kinds} types"
     for point in found.points:
         choices = ", ".join(f"{visible(then)} in {_counted(count, 'case')}" for then, count in point.choices.items())
         yield f"after {visible(point.after)}: {choices}"

@@ -127,7 +127,10 @@ def find_drift(
 
 def _cases(reference: str, settings: Settings) -> list[Case]:
     if reference.endswith(".toml"):
-        return [read_case(case.path) for case in select_cases(settings.cases, load_suite(reference).select)]
+        return [
+            read_case(case.path)
+            for case in select_cases(settings.cases, load_suite(reference, model=settings.model).select)
+        ]
     return [read_case(find_case(reference, settings.cases))]
 
 

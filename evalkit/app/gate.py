@@ -10,7 +10,7 @@ from typing import Any
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import base_lock_problems
 from evalkit.app.locks import current_lock_problems
-from evalkit.app.run_end import judged, load_run
+from evalkit.app.run_end import judged, load_run, write_run
 from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
@@ -33,12 +33,20 @@ _TOLD = {"acceptance": ("p_good", "p_bad"), "min_rate": ("min_rate",), "not_wors
 _CODES = {"PASS": ExitCode.DONE, "BLOCKED": ExitCode.BLOCKED, "INCONCLUSIVE": ExitCode.INCONCLUSIVE}
 
 
-def gate_run(folder: Path, settings: Settings, *, against: str = "", policy: Mapping[str, Any] | None = None) -> Run:
+def gate_run(
+    folder: Path,
+    settings: Settings,
+    *,
+    against: str = "",
+    policy: Mapping[str, Any] | None = None,
+    report: bool = False,
+) -> Run:
     """Decides from a run's samples and the gate lock.
 
     Args:
         against: a git reference, such as ``origin/main``: what its lock holds may not be missing or weaker here.
         policy: keys of a suite that take the place of the run's: ``policy``, ``policies``; None for its own.
+        report: whether the run's reports are written again, with this decision.
 
     Raises:
         InputError: the run is not finished, or a case of it is gone.
@@ -62,7 +70,7 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "", policy: Map
     ]
     left_out = _left_out(suite.select, manifest)
     decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
-    return Run(
+    run = Run(
         folder=folder,
         manifest=manifest,
         samples=samples,
@@ -73,6 +81,9 @@ def gate_run(folder: Path, settings: Settings, *, against: str = "", policy: Map
         effect=suite_effect(verdicts),
         notices=(*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts)),
     )
+    if report:
+        write_run(run, suite, settings)
+    return run
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:

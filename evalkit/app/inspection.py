@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 from evalkit.app.ingest import configured
+from evalkit.app.kept_replay import kept_replay
 from evalkit.app.keys import make_sanitizer
 from evalkit.app.settings import Settings
 from evalkit.distil.locate import locate
@@ -52,6 +54,8 @@ class Inspection:
 
     Attributes:
         sanitized: show the traces as they would be kept.
+        case_id: the source is a run's folder, and this case's replay is shown, of the sample `number` (see
+            `app.kept_replay`).
         report: what was read, passed over and unreadable; whole when the source has been read.
         seen: traces that the view chose.
     """
@@ -60,13 +64,15 @@ class Inspection:
     settings: Settings
     format: str | None = None
     sanitized: bool = False
+    case_id: str = ""
+    number: int | None = None
     report: ReadReport = field(default_factory=ReadReport)
     seen: int = 0
 
     def traces(self, view: View) -> Iterator[Trace]:
         """The traces that a view chooses; a bad file is noted in the report, and the others are read."""
         sanitizer = make_sanitizer(self.settings, self.source) if self.sanitized else None
-        for trace in load_traces(self.source, format=self.format, report=self.report, keep_going=True):
+        for trace in self._loaded():
             if sanitizer is not None:
                 trace = sanitizer.trace(trace)
             if trace.id.startswith(view.trace_id):
@@ -95,6 +101,12 @@ class Inspection:
     def exit_code(self) -> ExitCode:
         """What the command exits with: the gravest of what could not be read."""
         return max((error.exit_code for error in self.report.unreadable), default=ExitCode.DONE)
+
+    def _loaded(self) -> Iterator[Trace]:
+        if self.case_id:
+            yield kept_replay(Path(self.source), self.case_id, self.number)
+        else:
+            yield from load_traces(self.source, format=self.format, report=self.report, keep_going=True)
 
     def _whole_steps(self, traces: Iterator[Trace], seq: int) -> Iterator[Line]:
         found = False

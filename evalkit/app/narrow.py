@@ -14,8 +14,6 @@ from evalkit.suite.select import CaseRef
 
 __all__ = ["narrowed"]
 
-_FAILING = ("FAIL", "INCONCLUSIVE", "UNDERPOWERED")
-
 
 def narrowed(
     cases: Sequence[CaseRef], filter_text: str, only_failing: Path | None
@@ -57,4 +55,4 @@ def _failing(run: Path) -> set[str]:
         read_manifest(run)
         raise InputError("the run is not finished", str(run), f"evalkit run --resume {run}") from None
     verdicts, _ = verdicts_from_json(text, str(path))
-    return {verdict.case_id for verdict in verdicts if verdict.verdict in _FAILING}
+    return {verdict.case_id for verdict in verdicts if verdict.effect != "passes"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import now_utc
-from evalkit.app.run_plan import baseline_beside, measures_of, underpowered_lines
+from evalkit.app.run_plan import measures_of, read_suite, underpowered_lines
 from evalkit.app.settings import Settings
 from evalkit.errors import ConfigError, InputError
 from evalkit.stats.acceptance import acceptance_plan
@@ -17,7 +17,6 @@ from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.stats.power import detectable_drop, n_for_drop, zero_failure_bound
 from evalkit.stats.sprt import sprt_plan
 from evalkit.stats.stopping import characteristics
-from evalkit.suite.config import load_suite
 from evalkit.suite.model import Suite
 from evalkit.suite.select import CaseRef, select_cases
 from evalkit.verdict.plans import Plans, make_plans
@@ -116,8 +115,7 @@ def foresee_suite(path: Path, settings: Settings, asked: dict[str, Any]) -> tupl
     Raises:
         ConfigError: there is no such suite, or it is none.
     """
-    suite = load_suite(path, {"samples": asked.get("samples")}, settings.model)
-    suite = replace(suite, baseline=suite.baseline or baseline_beside(path))
+    suite = read_suite(path, settings, {"samples": asked.get("samples")})
     cases = _selected(settings, suite)
     plans = make_plans(suite, cases, measures_of(suite, cases, now_utc()))
     permanent = sum(case.state == "permanent" for case in cases)

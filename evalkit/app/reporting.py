@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from evalkit.report.junit import render_junit
 from evalkit.report.markdown import render_markdown
 from evalkit.report.model import Background, build_report
 from evalkit.suite.account import Account
+from evalkit.suite.disk import write_whole
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
 from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
@@ -35,15 +35,16 @@ def write_reports(
     notices: Sequence[str],
     background: Background,
 ) -> None:
-    """Writes all of a run's reports into its folder."""
+    """Writes all of a run's reports into its folder.
+
+    Raises:
+        DiskFault: the disk is full; the run's samples are there.
+    """
     model = build_report(manifest, verdicts, decision, samples, cases, traces, account, background, notices=notices)
-    files = {
-        "verdicts.json": verdicts_json(verdicts, decision, effect, notices),
-        REPORT_NAME: render_html(model),
-        "junit.xml": render_junit(model),
-        "summary.md": render_markdown(model),
-    }
-    for name, text in files.items():
-        temporary = folder / f".{name}.writing"
-        temporary.write_text(text, "utf-8")
-        os.replace(temporary, folder / name)
+    write_whole(folder / "verdicts.json", verdicts_json(verdicts, decision, effect, notices))
+    for name, render in (
+        (REPORT_NAME, render_html),
+        ("junit.xml", render_junit),
+        ("summary.md", render_markdown),
+    ):
+        write_whole(folder / name, render(model).encode())  # one after the other: with very many cases they are large

@@ -12,15 +12,15 @@ from typing import Any
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
-from evalkit.app.nights import chosen_history, keep_night, night_of
+from evalkit.app.nights import chosen_history, keep_night
 from evalkit.app.run_end import cases_of, finish
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import (
-    baseline_beside,
     check_cost_budget,
     layers_of,
     measures_of,
     most_samples,
+    read_suite,
     runs_twice,
     underpowered_lines,
 )
@@ -29,7 +29,7 @@ from evalkit.errors import ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.choose import choose
-from evalkit.suite.config import load_suite, suite_from_json
+from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
@@ -38,6 +38,7 @@ from evalkit.suite.reopen import raise_samples
 from evalkit.suite.results import SAMPLES_NAME
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, select_cases
+from evalkit.verdict.night import night_of
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
 
@@ -77,14 +78,8 @@ def run_suite(
         ConfigError, InputError, IntegrityError: nothing was replayed, or the journal can be resumed.
         Interrupted: stopped; the message says how to continue.
     """
-    suite = load_suite(path, overrides, settings.model)
-    suite = replace(
-        suite,
-        target=suite.target or settings.target,
-        baseline=baseline or suite.baseline or baseline_beside(path),
-        on_miss=(*suite.on_miss, *settings.on_miss),
-        prices=settings.prices,
-    )
+    suite = read_suite(path, settings, overrides)
+    suite = replace(suite, baseline=baseline or suite.baseline)
     cases, part = narrowed(select_cases(settings.cases, suite.select), filter_text, only_failing)
     check_cost_budget(suite, cases)
     layers = layers_of(suite, cases)

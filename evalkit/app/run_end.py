@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 if TYPE_CHECKING:
     from evalkit.report.model import Background
 
-__all__ = ["cases_of", "finish", "judged", "load_run"]
+__all__ = ["cases_of", "finish", "judged", "load_run", "write_run"]
 
 _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
@@ -43,8 +43,6 @@ _MOST_COVERED = 200
 
 def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
     """Judges a whole run's samples, decides, and writes verdicts and report."""
-    from evalkit.app.reporting import write_reports
-
     samples, account = read_samples(folder), read_account(folder)
     verdicts = judged(manifest, suite, cases, samples, account)
     effect = suite_effect(verdicts)
@@ -52,12 +50,29 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
     notices = run_notices(samples, verdicts)
     run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
-    by_need = _CasesByNeed(cases)
-    seen_against = _background(manifest, suite, by_need, settings)
-    whole = by_need, _traces(folder)
-    with on_disk(folder / "report.html"):
-        write_reports(folder, manifest, verdicts, decision, samples, *whole, account, effect, notices, seen_against)
+    write_run(run, suite, settings)
     return run
+
+
+def write_run(run: Run, suite: Suite, settings: Settings) -> None:
+    """Writes verdicts and report of a run that is judged and decided."""
+    from evalkit.app.reporting import write_reports
+
+    by_need = _CasesByNeed(run.cases)
+    with on_disk(run.folder / "report.html"):
+        write_reports(
+            run.folder,
+            run.manifest,
+            run.verdicts,
+            run.decision,
+            run.samples,
+            by_need,
+            _traces(run.folder),
+            run.account,
+            run.effect,
+            run.notices,
+            _background(run.manifest, suite, by_need, settings),
+        )
 
 
 def judged(
@@ -128,12 +143,12 @@ def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], set
     from evalkit.report.model import Background
 
     baseline = suite_baseline(suite)
+    few = len(cases) <= _MOST_COVERED
     return Background(
         nights=_nights(manifest),
         baseline=None if baseline is None else baseline.info,
-        coverage=coverage(cases.values(), [name for name, _ in settings.effects])
-        if len(cases) <= _MOST_COVERED
-        else None,
+        coverage=coverage(cases.values(), [name for name, _ in settings.effects]) if few else None,
+        uncovered="" if few else f"Told of runs of up to {_MOST_COVERED} cases; evalkit coverage reads all there are.",
     )
 
 
@@ -148,7 +163,7 @@ def _nights(manifest: Manifest) -> tuple[Night, ...]:
 class _CasesByNeed(Mapping[str, Case]):
     """The run's cases by id, each read when it is asked for: a report shows few of them in full."""
 
-    def __init__(self, cases: list[CaseRef]) -> None:
+    def __init__(self, cases: Iterable[CaseRef]) -> None:
         self._paths = {case.id: case.path for case in cases}
         self._read: dict[str, Case] = {}
 

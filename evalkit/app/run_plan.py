@@ -1,16 +1,20 @@
-"""Before a run: what it is measured against, what keeps it in, and what it may cost."""
+"""Before a run: its suite, what it is measured against, what keeps it in, and what it may cost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from evalkit.app.settings import Settings
 from evalkit.case.store import read_case
 from evalkit.errors import ReplayRefused
 from evalkit.playback.endpoint.budget import check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
 from evalkit.playback.targets.reference import is_outside
+from evalkit.suite.config import load_suite
 from evalkit.suite.model import Suite
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, read_baseline
@@ -19,27 +23,40 @@ from evalkit.verdict.plans import Plans
 from evalkit.verdict.staleness import stale_cases
 
 __all__ = [
-    "baseline_beside",
     "baseline_path",
     "check_cost_budget",
     "layers_of",
     "measures_of",
     "most_samples",
+    "read_suite",
     "runs_twice",
     "suite_baseline",
     "underpowered_lines",
 ]
 
 
+def read_suite(path: str | Path, settings: Settings, overrides: Mapping[str, Any] | None = None) -> Suite:
+    """A suite's file with what the settings add: target, baseline beside it, model, miss policies, prices.
+
+    Args:
+        overrides: suite keys that win over the file; None among the values is none.
+
+    Raises:
+        ConfigError: it can't be used.
+    """
+    suite = load_suite(path, overrides, settings.model)
+    return replace(
+        suite,
+        target=suite.target or settings.target,
+        baseline=suite.baseline or _baseline_beside(path),
+        on_miss=(*suite.on_miss, *settings.on_miss),
+        prices=settings.prices,
+    )
+
+
 def baseline_path(suite_path: Path) -> Path:
     """Where a suite's baseline stands: beside it."""
     return suite_path.with_name(f"{suite_path.stem}.baseline.parquet")
-
-
-def baseline_beside(path: str | Path) -> str:
-    """The baseline beside a suite, where there is one; empty otherwise."""
-    found = baseline_path(Path(path))
-    return str(found) if found.exists() else ""
 
 
 def suite_baseline(suite: Suite) -> Baseline | None:
@@ -105,3 +122,9 @@ def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
 def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
     """Whether the agents that a suite starts are in other processes, case by case."""
     return [is_outside(suite.target or case.target) for case in cases]
+
+
+def _baseline_beside(path: str | Path) -> str:
+    """The baseline beside a suite, where there is one; empty otherwise."""
+    found = baseline_path(Path(path))
+    return str(found) if found.exists() else ""

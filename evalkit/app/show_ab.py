@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ import orjson
 
 from evalkit.app.ab_model import ABRun
 from evalkit.app.ab_report import ab_html
-from evalkit.report.ab_data import ab_json
+from evalkit.report.ab_data import ABOrigin, ab_json
 from evalkit.report.ab_markdown import render_ab_markdown
 from evalkit.report.ab_rows import METRIC_HEAD, case_rows, metric_rows
+from evalkit.suite.disk import DiskFault, write_whole
 from evalkit.trace.visible import one_line, visible
 
 __all__ = ["ab_lines", "ab_run_json", "write_ab"]
@@ -23,17 +23,17 @@ _MAX_CASES = 20
 
 def ab_run_json(run: ABRun) -> dict[str, Any]:
     """The verdict, and where the runs are."""
-    facts = {
-        "folder": None if run.folder is None else str(run.folder),
-        "runs": {"a": str(run.runs[0]), "b": str(run.runs[1])},
-        "interleaved": run.interleaved,
-        "stopped": run.stopped,
-    }
-    return ab_json(run.verdict, facts)
+    folder = None if run.folder is None else str(run.folder)
+    run_a, run_b = map(str, run.runs)
+    return ab_json(run.verdict, ABOrigin(folder, run_a, run_b, run.interleaved, run.stopped))
 
 
 def write_ab(run: ABRun, folder: Path) -> None:
-    """Writes what a comparison leaves into a folder; each file appears whole or not at all."""
+    """Writes what a comparison leaves into a folder; each file appears whole or not at all.
+
+    Raises:
+        DiskFault: the disk is full.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     body = orjson.dumps(ab_run_json(run), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     files = {
@@ -41,10 +41,11 @@ def write_ab(run: ABRun, folder: Path) -> None:
         "report.html": ab_html(run, folder).encode(),
         "summary.md": render_ab_markdown(run.verdict).encode(),
     }
-    for name, data in files.items():
-        temporary = folder / f".{name}.writing"
-        temporary.write_bytes(data)
-        os.replace(temporary, folder / name)
+    try:
+        for name, data in files.items():
+            write_whole(folder / name, data)
+    except DiskFault as error:
+        raise DiskFault(error.what, error.where, "make room, then the same command again") from None
 
 
 def ab_lines(run: ABRun, width: int = 80) -> Iterator[str]:

@@ -125,4 +125,4 @@ def comparison_exit_code(found: Comparison) -> ExitCode:
 
 
 def _is_compared(verdict: CaseVerdict) -> bool:
-    return verdict.p_value is not None
+    return verdict.baseline is not None and verdict.n > 0

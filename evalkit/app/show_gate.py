@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.app.show_runs import decision_json, decision_lines, notice_lines, unsafe_lines
-from evalkit.report.escapes import code, escaped, github_command, github_line
+from evalkit.report.escapes import MARKS, code, escaped, github_command, github_line
 from evalkit.trace.visible import visible
 
 __all__ = ["GATE_FORMATS", "Format", "gate_json", "gate_lines"]
@@ -18,7 +18,6 @@ __all__ = ["GATE_FORMATS", "Format", "gate_json", "gate_lines"]
 Format: TypeAlias = Literal["text", "json", "markdown", "github"]
 GATE_FORMATS: tuple[Format, ...] = ("text", "json", "markdown", "github")
 
-_MARKS = {"PASS": "✅", "BLOCKED": "⛔", "INCONCLUSIVE": "❔"}
 _SHOWN = 50
 _ANNOTATED = 9
 """GitHub shows ten annotations of a step; the last one counts the others."""
@@ -51,7 +50,7 @@ def _text(done: Run) -> Iterator[str]:
 
 def _markdown(done: Run) -> Iterator[str]:
     found = done.decision
-    yield f"## {_MARKS[found.outcome]} {found.outcome}"
+    yield f"## {MARKS[found.outcome]} {found.outcome}"
     yield ""
     yield escaped(found.reason)
     for title, entries in (("Blocks", found.blocking), ("Not measured", found.inconclusive)):

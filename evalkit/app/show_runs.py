@@ -236,8 +236,11 @@ def decision_json(decision: Decision) -> dict[str, Any]:
 
 
 def decision_lines(decision: Decision) -> Iterator[str]:
-    """The decision, its reason first."""
+    """The decision, its reason first; then each case, where the reason is not all there is to say."""
     yield f"{decision.outcome}: {visible(decision.reason)}"
+    every = [*decision.blocking, *decision.inconclusive]
+    if len(every) == 1 and decision.reason == ": ".join(every[0]):
+        return
     for label, entries in (("blocks", decision.blocking), ("not measured", decision.inconclusive)):
         for case, what in entries:
             yield f"  {label}: {visible(case)}: {visible(what)}"

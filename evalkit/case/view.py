@@ -6,6 +6,7 @@ The text follows from the newest version alone; `evalkit check` fails when the f
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,10 +17,13 @@ from evalkit.check.judge import sentence_of
 from evalkit.trace.model import Step
 from evalkit.trace.visible import visible
 
-__all__ = ["VIEW_NAME", "pruning_words", "render_view", "volatile_words", "write_view"]
+__all__ = ["VIEW_NAME", "plain_view", "pruning_words", "render_view", "volatile_words", "write_view"]
 
 VIEW_NAME = "case.md"
 _SHORT = 300
+_SIGNS = r"\`*_{}[]<>#+!|~"
+_MARKS = re.compile(rf"(?P<fence>`+)(?P<code>.*?)(?<!`)(?P=fence)(?!`)|\\(?P<sign>[{re.escape(_SIGNS)}])|\*\*")
+"""What Markdown alone needs: fences of code, backslashes before signs, bold. Foreign text has them escaped."""
 
 
 def write_view(case: Case, root: str | Path, *, text: str | None = None) -> Path:
@@ -41,6 +45,19 @@ def write_view(case: Case, root: str | Path, *, text: str | None = None) -> Path
 def render_view(case: Case) -> str:
     """The Markdown text."""
     return "\n".join([*_head(case), *_checks(case), *_path(case), *_dropped(case), *_life(case), ""])
+
+
+def plain_view(case: Case) -> str:
+    """The same for a terminal: as it reads, without what only Markdown needs; headings and lists stay."""
+    return _MARKS.sub(_unmarked, render_view(case))
+
+
+def _unmarked(mark: re.Match[str]) -> str:
+    if mark["sign"] is not None:
+        return mark["sign"]
+    code = mark["code"] or ""
+    padded = code.startswith(" ") and code.endswith(" ") and "`" in (code[1:2], code[-2:-1])
+    return code[1:-1] if padded or code == "  " else code
 
 
 def pruning_words(case: Case) -> str:
@@ -198,4 +215,4 @@ def _code(text: str) -> str:
 def _text(text: str) -> str:
     """Text that can't become markup of any kind."""
     shown = visible(text)
-    return "".join(f"\\{c}" if c in r"\`*_{}[]<>()#+!|~" and c not in "()" else c for c in shown)
+    return "".join(f"\\{c}" if c in _SIGNS else c for c in shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, project, say, terminal_width
+from evalkit.cli.common import SUITE, as_json, echo_json, project, say, terminal_width
 from evalkit.cli.model_options import BUDGET
 from evalkit.cli.progress import ProgressLine
 from evalkit.cli.runs import worker_count
@@ -20,7 +20,7 @@ _FOLDER = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("suite", type=_FOLDER, required=False)
+@click.argument("suite", type=SUITE, required=False)
 @click.option("--a", "a", multiple=True, metavar="KEY=VALUE", help=_ARM)
 @click.option("--b", "b", multiple=True, metavar="KEY=VALUE", help="The same of the other arm.")
 @click.option("--from", "runs", nargs=2, type=_FOLDER, metavar="RUN_A RUN_B", help="Compare two finished runs instead.")

@@ -15,6 +15,10 @@ __all__ = ["baseline"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _warn(line: str) -> None:
+    say(line, err=True)
+
+
 @click.group()
 def baseline() -> None:
     """What later runs are compared with."""
@@ -38,7 +42,7 @@ def set_(runs: tuple[Path, ...], actor: str, reason: str, out: Path | None) -> N
     """Make finished runs their suite's first baseline; several are pooled."""
     from evalkit.app.baselines import set_baseline
 
-    say(f"wrote {set_baseline(runs, project(), actor=actor, reason=reason, out=out)}")
+    say(f"wrote {set_baseline(runs, project(), actor=actor, reason=reason, out=out, on_warning=_warn)}")
 
 
 @baseline.command()
@@ -47,7 +51,7 @@ def bless(runs: tuple[Path, ...], actor: str, reason: str, out: Path | None) -> 
     """Accept that the measure changes: finished runs take the baseline's place, which keeps what was there before."""
     from evalkit.app.baselines import bless_baseline
 
-    say(f"wrote {bless_baseline(runs, project(), actor=actor, reason=reason, out=out)}")
+    say(f"wrote {bless_baseline(runs, project(), actor=actor, reason=reason, out=out, on_warning=_warn)}")
 
 
 @baseline.command("show")

@@ -36,13 +36,13 @@ def show(case: str, as_json: bool) -> None:
     """One case: CASE is an id, id@version, or a file."""
     from evalkit.app.show_cases import case_json
     from evalkit.case.store import find_case, read_with_digest
-    from evalkit.case.view import render_view
+    from evalkit.case.view import plain_view
 
     found, digest = read_with_digest(find_case(case, project().cases))
     if as_json:
         echo_json(case_json(found, digest))
     else:
-        say(render_view(found))
+        say(plain_view(found))
 
 
 @click.command()

@@ -17,7 +17,18 @@ from evalkit.trace.visible import one_line
 if TYPE_CHECKING:
     from evalkit.report.timeline import Line, Role
 
-__all__ = ["as_json", "echo_json", "print_table", "project", "say", "say_line", "step_range", "terminal_width"]
+__all__ = [
+    "SUITE",
+    "as_json",
+    "coloured",
+    "echo_json",
+    "print_table",
+    "project",
+    "say",
+    "say_line",
+    "step_range",
+    "terminal_width",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _WIDTH = 80
@@ -36,6 +47,21 @@ _COLOURS: dict[Role, dict[str, Any]] = {
 def project() -> Settings:
     """The settings of the project in this folder."""
     return load_settings(Path(), os.environ)
+
+
+class _Suite(click.ParamType):  # type: ignore[type-arg]  # older versions of click have no arguments there
+    """A suite: its file, or its name, which stands for the file in the project's folder of suites."""
+
+    name = "suite"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The file."""
+        from evalkit.app.nights import suite_file
+
+        return suite_file(value, project())
+
+
+SUITE = _Suite()
 
 
 def as_json(command: F) -> F:
@@ -72,9 +98,9 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, flexible:
 
 
 def say_line(line: Line) -> None:
-    """A line of a page, in colours where they are wanted: on a terminal, and without NO_COLOR (no-color.org)."""
+    """A line of a page, in colours where they are wanted."""
     text = "".join(span.text for span in line).rstrip()
-    if _coloured():
+    if coloured():
         text = "".join(click.style(span.text, **_COLOURS[span.role]) for span in line)
     click.echo(text)
 
@@ -99,5 +125,6 @@ def terminal_width() -> int:
         return _WIDTH
 
 
-def _coloured() -> bool:
+def coloured() -> bool:
+    """Whether colours are wanted: on a terminal, and without NO_COLOR (no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

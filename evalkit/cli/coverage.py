@@ -6,13 +6,13 @@ from pathlib import Path
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.common import SUITE, as_json, echo_json, print_table, project, say
 
 __all__ = ["coverage"]
 
 
 @click.command()
-@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.argument("suite", type=SUITE, required=False)
 @click.option("--traces", multiple=True, metavar="TRACES", help="Production traces: tools that they call count, too.")
 @as_json
 def coverage(suite: Path | None, traces: tuple[str, ...], as_json: bool) -> None:

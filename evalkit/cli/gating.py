@@ -21,6 +21,7 @@ __all__ = ["gate"]
     "--format", "wanted", type=click.Choice(["text", "json", "markdown", "github"]), default="text", show_default=True,
     help="github: annotations of GitHub Actions.",
 )  # fmt: skip
+@click.option("--report", is_flag=True, help="Write the run's reports again, with this decision.")
 @as_json
 @click.pass_context
 def gate(
@@ -30,6 +31,7 @@ def gate(
     policy: str,
     policy_file: Path | None,
     wanted: Any,
+    report: bool,
     as_json: bool,
 ) -> None:
     """Decide a release from a finished run; makes no calls.
@@ -44,7 +46,7 @@ def gate(
         raise click.UsageError("give --policy or --policy-file, not both")
     other = policy_of_text(policy) if policy else None if policy_file is None else policy_of_file(policy_file)
     settings = project()
-    done = gate_run(run, settings, against=against, policy=other)
+    done = gate_run(run, settings, against=against, policy=other, report=report)
     if as_json or wanted == "json":
         echo_json(gate_json(done))
         wanted = "text"

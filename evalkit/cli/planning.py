@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.cli.common import SUITE, as_json, echo_json, project, say
 from evalkit.errors import ExitCode
 
 __all__ = ["power"]
@@ -16,7 +16,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command()
-@click.argument("suite", required=False, type=click.Path(path_type=Path))
+@click.argument("suite", required=False, type=SUITE)
 @click.option("--samples", type=click.IntRange(1), help="Samples a case; the suite's, else 20.")
 @click.option("--rate", type=click.FloatRange(0, 1, min_open=True), help="The pass rate before; 0.95.")
 @click.option("--drop", type=click.FloatRange(0, 1, min_open=True), help="The drop that must not be missed; 0.2.")

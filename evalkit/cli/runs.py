@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.cli.common import SUITE, as_json, echo_json, project, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
@@ -94,7 +94,7 @@ def replay(
 
 
 @click.command()
-@click.argument("suite", type=click.Path(path_type=Path), required=False)
+@click.argument("suite", type=SUITE, required=False)
 @click.option("-n", "workers", default="auto", show_default=True, help="Replays at once: a number, or auto.")
 @click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
 @click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
@@ -115,7 +115,7 @@ def replay(
     "--only-failing",
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Only the cases that failed in this run, or could not be told.",
+    help="Only the cases that failed in this run, got worse where that blocks, or could not be told.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="The run's folder; a new one under reports/ by default.")
 @click.option("--resume", type=click.Path(path_type=Path), help="Finish this run instead of starting one.")
@@ -191,7 +191,7 @@ def run(
                 history=history, on_progress=progress.show, on_warning=lambda line: say(line, err=True),
             )  # fmt: skip
         else:
-            raise click.UsageError("name a suite file, or a run with --resume")
+            raise click.UsageError("name a suite, or a run with --resume")
     if as_json:
         echo_json(run_json(done))
     for line in run_lines(done):

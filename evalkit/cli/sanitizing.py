@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.cli.common import as_json, coloured, echo_json, project, say
 
 __all__ = ["sanitize"]
 
@@ -44,4 +43,4 @@ def sanitize(
 
 
 def _paint(colour: str, text: str) -> str:
-    return click.style(text, fg=colour) if sys.stdout.isatty() else text
+    return click.style(text, fg=colour) if coloured() else text

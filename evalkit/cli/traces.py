@@ -32,6 +32,8 @@ _format = click.option("--format", "format", default=None, help="The traces' dia
 @click.option("--steps", callback=step_range, help="Only these steps of the timeline: 10-20, 10- or 7.")
 @click.option("--snapshot", "as_snapshot", is_flag=True, help="JSON: what each run stood on, named by hashes.")
 @click.option("--step", type=click.IntRange(0), help="One step in full: input, output, attributes.")
+@click.option("--case", "case_id", default="", metavar="ID", help="TRACES is a run's folder: this case's replay in it.")
+@click.option("--sample", type=click.IntRange(1), help="Of this sample; else of the first that did not pass.")
 @click.option("--sanitized", is_flag=True, help="Show the traces as they would be kept; raw otherwise.")
 @_format
 @as_json
@@ -43,20 +45,26 @@ def inspect(
     steps: range | None,
     step: int | None,
     as_snapshot: bool,
+    case_id: str,
+    sample: int | None,
     sanitized: bool,
     format: str | None,
     as_json: bool,
 ) -> None:
     """What is in TRACES, what it lacks, and where it may have gone wrong.
 
-    Each is a file, a folder, a zip or tar, or - for stdin. What can't be read is named, and the rest is shown all the
-    same; the exit code is 2 then.
+    Each is a file, a folder, a zip or tar, or - for stdin; with --case a run's folder. What can't be read is named, and
+    the rest is shown all the same; the exit code is 2 then.
     """
     from evalkit.app.inspection import Inspection, View
 
+    if sample and not case_id:
+        raise click.UsageError("--sample wants --case: of which case")
     view = View(trace_id, steps, step, terminal_width())
     settings = project()
-    inspections = [Inspection(source, settings, format, sanitized=sanitized) for source in traces]
+    inspections = [
+        Inspection(source, settings, format, sanitized=sanitized, case_id=case_id, number=sample) for source in traces
+    ]
     if as_snapshot:
         from evalkit.trace.snapshot import snapshot
 

@@ -16,6 +16,7 @@ from evalkit.check.judge import judge_checks
 from evalkit.distil.branches import Branch, branches_of_call, branches_of_schema
 from evalkit.distil.decisions import decisions
 from evalkit.distil.signature import TYPES
+from evalkit.trace.asked import tool_schemas
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Step
 
@@ -142,7 +143,8 @@ class _Sums:
         self.strength.update({key: count for key, count in case.strength.items() if isinstance(count, int)})
         self.strength["measured"] += bool(case.strength)
         for step in path:
-            self.schemas.update(_offered(step))
+            if step.kind == "model":
+                self.schemas.update((name, told["parameters"]) for name, told in tool_schemas(step).items())
         for step in calls:
             self.effects.setdefault(step.name, step.effect or "")
             self.tools[step.name]["failed" if step.error else "answered"] += 1
@@ -188,14 +190,6 @@ class _Sums:
             {**every, **dict(sorted(taken.items()))},
             seen.get(name, 0),
         )
-
-
-def _offered(step: Step) -> Iterator[tuple[str, Json]]:
-    """The tools that a model call offers, with their schemas."""
-    tools = step.input.get("tools") if step.kind == "model" and isinstance(step.input, Mapping) else None
-    for tool in tools if isinstance(tools, list) else ():
-        if isinstance(tool, Mapping) and isinstance(tool.get("name"), str):
-            yield str(tool["name"]), tool.get("parameters")
 
 
 def _checked(case: Case) -> set[str]:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from functools import cache
 
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
@@ -45,11 +46,11 @@ def environment_of(base_url: str | None, options: WorldOptions = PLAIN_WORLD) ->
     elsewhere are told not to. Keys are given where there are none, because clients refuse to start without.
     """
     before = dict(os.environ)
-    _become(seen_by_agent(before, base_url, options))
+    _become(seen_by_agent(before, base_url, options), before)
     try:
         yield
     finally:
-        _become(before)
+        _become(before, dict(os.environ))
 
 
 def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options: WorldOptions) -> dict[str, str]:
@@ -68,14 +69,20 @@ def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options:
 
 
 def _harmless(name: str, value: str) -> str:
-    if _CREDENTIAL.search(name.upper()) is not None:
+    if _names_credential(name):
         return DUMMY_KEY
     return _IN_URL.sub(DUMMY_KEY, value) if "://" in value else value
 
 
-def _become(wanted: Mapping[str, str]) -> None:
-    for name in os.environ.keys() - wanted.keys():
+@cache
+def _names_credential(name: str) -> bool:
+    return _CREDENTIAL.search(name.upper()) is not None
+
+
+def _become(wanted: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Makes the environment, which is `now`, the wanted one; reading it anew would take longer than changing it."""
+    for name in now.keys() - wanted.keys():
         del os.environ[name]
     for name, value in wanted.items():
-        if os.environ.get(name) != value:
+        if now.get(name) != value:
             os.environ[name] = value

@@ -114,6 +114,7 @@ class Replay:
         recorded: dependency calls that the case holds.
         reason: why it did not pass.
         stopped: why the budget ended it; it is no sample then.
+        drew: whether the agent drew random numbers, which may decide what it does; not seen of one in another process.
     """
 
     id: str
@@ -126,6 +127,7 @@ class Replay:
     misses: tuple[Miss, ...] = ()
     duration_s: float = 0.0
     stopped: str = ""
+    drew: bool = False
 
     @property
     def trace(self) -> Trace:

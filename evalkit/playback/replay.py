@@ -181,6 +181,7 @@ class Day:
             misses=tuple(frozen.misses),
             duration_s=time.perf_counter() - began,
             stopped=halt.reason if halt is not None and halt.kind == "budget" else "",
+            drew=done.drew,
         )
 
     def _execute(
@@ -225,6 +226,7 @@ class Day:
                 done.error = replace(done.error, stack=None)
                 done.fault = done.error.message if isinstance(raised, TargetUnavailable) else ""
         done.ended_at = world.clock.read()
+        done.drew = outside is None and world.drew()
         return done
 
     def _inside(self, target: Target, given: Json, session: Session) -> Json:
@@ -302,6 +304,7 @@ class _Done:
     Attributes:
         fault: what failed that is not the agent's doing; empty for nothing.
         ended_at: logical time.
+        drew: see `Replay`.
     """
 
     session: Session
@@ -310,6 +313,7 @@ class _Done:
     error: StepError | None = None
     fault: str = ""
     ended_at: float = 0.0
+    drew: bool = False
 
 
 def prepare(

@@ -2,7 +2,8 @@
 
 - The clock stands at the run's logical start and moves to each recorded answer's time; a moving one also goes on in
   real seconds.
-- `random`, `uuid`, `secrets`, `os.urandom` and, where loaded, numpy's global generator follow a seed.
+- `random`, `uuid`, `secrets`, `os.urandom` and, where loaded, numpy's global generator follow a seed. Whether an agent
+  draws from `random` or numpy, which may decide what it does, is noticed.
 - Sockets are refused by an audit hook, which also sees `_socket` and C code that raises Python's events; only the live
   model's endpoint may be reached, and only in a mode that asks for it.
 
@@ -12,6 +13,7 @@ world in a process.
 
 from __future__ import annotations
 
+import _random
 import hashlib
 import importlib
 import ipaddress
@@ -23,6 +25,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -179,6 +182,7 @@ class World:
         self.clock = Clock(start, moving=moving)
         self.guard = guard
         self._source = _Source()
+        self._seed = 0
 
     @contextmanager
     def entered(self) -> Iterator[World]:
@@ -191,13 +195,32 @@ class World:
         self.clock.restart()
         self.guard.refused.clear()
         self._source.restart(seed)
+        self._seed = seed
         random.seed(seed)
         if "numpy.random" in sys.modules:
             sys.modules["numpy.random"].seed(seed % 2**32)
 
+    def drew(self) -> bool:
+        """Whether a random number was drawn since the restart: from `random`, a `Random` of the agent's, or numpy.
+
+        Ids (`uuid`, `secrets`, `os.urandom`) don't count: they name things, and decide nothing. Asked once a day; it
+        draws a number itself.
+        """
+        if self._source.generators or random.getrandbits(32) != _random.Random(self._seed).getrandbits(32):
+            return True
+        numpy_random: Any = sys.modules.get("numpy.random")
+        if numpy_random is None:
+            return False
+        fresh = numpy_random.RandomState(self._seed % 2**32)
+        return bool(numpy_random.random_sample() != fresh.random_sample())
+
 
 class _Source:
-    """Bytes that follow a seed and nothing else: what stands in for the system's own randomness."""
+    """Bytes that follow a seed and nothing else: what stands in for the system's own randomness.
+
+    Attributes:
+        generators: how many generators of the agent's own it seeded.
+    """
 
     def __init__(self) -> None:
         self.restart(0)
@@ -205,6 +228,7 @@ class _Source:
     def restart(self, seed: int) -> None:
         self._seed = seed
         self._drawn = 0
+        self.generators = 0
 
     def bytes(self, count: int) -> bytes:
         self._drawn += 1
@@ -225,7 +249,10 @@ def _chance_from(source: _Source) -> Iterator[None]:
     real_seed = random.Random.seed
 
     def seed_from_source(self: random.Random, a: Any = None, version: int = 2) -> None:
-        real_seed(self, source.bits(64) if a is None else a, version)
+        if a is None:
+            a = source.bits(64)
+            source.generators += not _is_of_python(sys._getframe(2))
+        real_seed(self, a, version)
 
     random_module.Random.seed = seed_from_source  # ``Random()`` would ask the system itself
     os.urandom = source.bytes
@@ -239,6 +266,11 @@ def _chance_from(source: _Source) -> Iterator[None]:
         random.setstate(state)
         if numpy_state is not None:
             numpy_random.set_state(numpy_state)
+
+
+def _is_of_python(frame: FrameType) -> bool:
+    """Whether Python's own library runs there: it makes generators for names of temporary files, say."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] in sys.stdlib_module_names
 
 
 _ACTIVE: list[Guard] = []

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from evalkit.verdict.ab import ABVerdict, ArmOfCase, CasePair, Loss
 
-__all__ = ["SCHEMA", "ab_json"]
+__all__ = ["SCHEMA", "ABOrigin", "ab_json"]
 
 SCHEMA = "evalkit.ab/1"
 
 
-def ab_json(found: ABVerdict, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The verdict; differences are b less a, rates shares from 0 to 1.
+@dataclass(frozen=True, slots=True)
+class ABOrigin:
+    """Where a verdict comes from.
 
-    Args:
-        facts: of the run: where it is, whether the arms took turns; added as they are.
+    Attributes:
+        folder: of the whole; None where two runs were compared that there were.
+        run_a, run_b: the folder of the arm's run.
+        interleaved: whether the arms took turns.
+        stopped: why the runs stopped before their end; empty for whole ones.
     """
+
+    folder: str | None
+    run_a: str
+    run_b: str
+    interleaved: bool
+    stopped: str
+
+
+def ab_json(found: ABVerdict, origin: ABOrigin) -> dict[str, Any]:
+    """The verdict; differences are b less a, rates shares from 0 to 1."""
     return {
         "schema": SCHEMA,
-        **facts,
+        "folder": origin.folder,
+        "runs": {"a": origin.run_a, "b": origin.run_b},
+        "interleaved": origin.interleaved,
+        "stopped": origin.stopped,
         "arms": {"a": found.a, "b": found.b},
         "sentence": found.sentence,
         "better": found.better,

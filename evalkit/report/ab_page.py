@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from evalkit.report.ab_rows import CaseRow, MetricRow, case_row, metric_rows
-from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, Packed, entry, pack
-from evalkit.report.page import Rows, render_page
+from evalkit.report.packed import STATIC_DETAILS, entry
+from evalkit.report.page import render_page
 from evalkit.report.text import cost_text, counted, cut, percent
 from evalkit.report.trajectory import Trajectory
 from evalkit.verdict.ab import ABVerdict, Better, CasePair, MetricChange
@@ -106,33 +107,21 @@ def render_ab_html(
         trajectories: by case id, where its arms part.
     """
     sections = tuple(_sections(found, reports, trajectories or {}))
-    rows = [row for section in sections for row in section.rows]
-    static = frozenset(row.anchor for row in rows[:STATIC_ROWS])
-    told = frozenset(row.anchor for row in rows[:STATIC_DETAILS])
-    headline, _, reason = found.sentence.partition("; ")
-    draw = Rows("macros/ab_row.html")
-    packed = pack(
-        Packed(
-            _entry(row, section),
-            "" if row.anchor in static else draw.row(row),
-            "" if row.anchor in told else draw.below(row),
-        )
-        for section in sections
-        for row in section.rows
-    )
+    headline, _, reason = (_sentence(part) for part in found.sentence.partition("; "))
     return render_page(
         "ab.html",
-        packed=packed,
+        "macros/ab_row.html",
+        [row for section in sections for row in section.rows],
+        (_entry(row, section) for section in sections for row in section.rows),
         found=found,
-        headline=f"{headline[:1].upper()}{headline[1:]}",
+        headline=headline,
         reason=reason,
         folder=folder,
         stopped=stopped,
         reports=reports,
         sections=sections,
-        static=static,
-        told=told,
         metrics=tuple(_metrics(found)),
+        uncompared=tuple(_uncompared(found)),
         slopes=_slopes(found),
         chips=[(_KEYS[one], _CHIPS[one], sum(p.better == one for p in found.pairs)) for one, _, _ in _SECTIONS],
         tone={"a": "fail", "b": "pass"}.get(found.better, "inconclusive"),
@@ -169,7 +158,7 @@ def _row(pair: CasePair, reports: tuple[str, str], trajectory: Trajectory | None
     )
 
 
-def _entry(row: ABRow, section: ABSection) -> dict[str, object]:
+def _entry(row: ABRow, section: ABSection) -> dict[str, Any]:
     pair = row.pair
     cost = _change_of_means(pair, "cost")
     return entry(
@@ -205,13 +194,18 @@ def _number(value: float) -> str:
     return f"{value:,.4g}"
 
 
+def _sentence(part: str) -> str:
+    return f"{part[:1].upper()}{part[1:]}"
+
+
 def _metrics(found: ABVerdict) -> Iterator[MetricLine]:
     """The metrics' rows, each with a picture on a scale of its own: what matters is whether it meets no change."""
     pictures: dict[str, tuple[str, str]] = {}
     if found.rate is not None:
         rate = found.rate
-        pictures["pass rate, this suite"] = _scaled(rate.low, rate.difference, rate.high)
-        pictures["pass rate, cases like these"] = _scaled(rate.low_like, rate.difference, rate.high_like)
+        suite, like = (rate.low, rate.difference, rate.high), (rate.low_like, rate.difference, rate.high_like)
+        pictures["pass rate, this suite"] = _scaled(*suite, beside=like)
+        pictures["pass rate, cases like these"] = _scaled(*like, beside=suite)
     by_name = {metric_name(change.metric): change for change in found.metrics}
     for row in metric_rows(found):
         change: MetricChange | None = by_name.get(row.name)
@@ -221,8 +215,20 @@ def _metrics(found: ABVerdict) -> Iterator[MetricLine]:
         yield MetricLine(row, bar, point)
 
 
-def _scaled(low: float | None, middle: float | None, high: float | None) -> tuple[str, str]:
-    most = max((abs(value) for value in (low, middle, high) if value is not None), default=0.0)
+def _uncompared(found: ABVerdict) -> Iterator[str]:
+    """Which metrics were not compared, by why."""
+    names: dict[str, list[str]] = {}
+    for change in found.metrics:
+        if change.better == "not compared" and change.metric != found.primary:
+            names.setdefault(change.reason, []).append(metric_name(change.metric))
+    yield from (f"{', '.join(several)} not compared: {reason}" for reason, several in names.items())
+
+
+def _scaled(
+    low: float | None, middle: float | None, high: float | None, *, beside: tuple[float | None, ...] = ()
+) -> tuple[str, str]:
+    """A picture whose ends are the farthest of its numbers, or of those that it must be comparable with."""
+    most = max((abs(value) for value in (low, middle, high, *beside) if value is not None), default=0.0)
     return _interval(low, middle, high, most * 1.1) if most else ("", "")
 
 

@@ -21,8 +21,8 @@ def verdicts_json(
     decision: Decision,
     effect: SuiteEffect | None = None,
     notices: Sequence[str] = (),
-) -> str:
-    """The file's text: ``schema``, ``decision``, ``effect`` (the suite against its baseline), ``savings``, ``notices``,
+) -> bytes:
+    """The file: ``schema``, ``decision``, ``effect`` (the suite against its baseline), ``savings``, ``notices``,
     and ``cases`` in the order of the run; `n`, `rate` and `samples` are added to each.
     """
     cases = [
@@ -36,7 +36,7 @@ def verdicts_json(
         "notices": list(notices),
         "cases": cases,
     }
-    return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def savings(verdicts: Sequence[CaseVerdict]) -> dict[str, int]:

@@ -152,7 +152,7 @@ def _trajectory(
     return build_trajectory(runs, text_limit) if any(trace.steps for _, trace in runs) else None
 
 
-_WORDS: dict[Outcome, str] = {"failed": "failing", "missed": "missing", "errored": "errored", "passed": "passing"}
+_WORDS: dict[Outcome, str] = {"failed": "failing", "missed": "missed", "errored": "errored", "passed": "passing"}
 
 
 def _incident(case: Case) -> Iterator[str]:
@@ -269,9 +269,8 @@ def _lineage(case: Case) -> Iterator[tuple[str, str]]:
     yield "case", f"{case.id}@v{case.version}"
     if case.parent:
         yield "made from", f"version {case.version - 1}, digest {case.parent[:16]}"
-    for label, value in (("signature", case.signature), ("target", case.target)):
-        if value:
-            yield label, cut(value, 200)
+    if case.target:
+        yield "target", cut(case.target, 200)
     for key in sorted(key for key, value in case.source.items() if value not in (None, "", [], {})):
         yield f"source {cut(key, _NAME)}", cut(json_text(case.source[key]), 200)
     gaps = cut("; ".join(case.incident.gaps), 300)

@@ -6,9 +6,12 @@ import re
 
 from evalkit.report.text import cut
 from evalkit.trace.visible import visible
+from evalkit.verdict.model import GateOutcome
 
-__all__ = ["code", "escaped", "github_command", "github_line"]
+__all__ = ["MARKS", "code", "escaped", "github_command", "github_line"]
 
+MARKS: dict[GateOutcome, str] = {"PASS": "✅", "BLOCKED": "⛔", "INCONCLUSIVE": "❔"}
+"""The decision's sign in Markdown."""
 _MAX_TEXT = 300
 _SIGNS = re.compile(r"[&<>|`*_\[\]\\~!$^{}]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 _CALLS = re.compile(r"@|(?<!&)#")  # a reference's own number sign stays

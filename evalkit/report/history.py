@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evalkit.report.text import cost_text, counted, cut, interval_text, p_text, percent
-from evalkit.suite.model import Manifest
 from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
-from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.trend import Rate, Shift, Trend, news, trend_of
 
 __all__ = ["CHART_HEIGHT", "CHART_WIDTH", "NO_HISTORY", "Chart", "History", "NightLine", "build_history"]
@@ -94,21 +92,20 @@ NO_HISTORY = History()
 
 def build_history(
     before: Sequence[Night],
-    manifest: Manifest,
-    verdicts: Sequence[CaseVerdict],
-    decision: Decision,
+    tonight: Night,
     baseline: BaselineInfo | None = None,
 ) -> History:
     """The history of a suite, this run last.
 
     Args:
         before: the nights before this one, oldest first.
+        tonight: this run.
         baseline: what this run is compared with, and what came before it.
     """
     baselines = tuple(_baselines(baseline))
     if not before:
         return History(baselines=baselines)
-    trend = trend_of([*before, _now(manifest, verdicts, decision)][-MOST_NIGHTS:], most_cases=_MOST_CASES)
+    trend = trend_of([*before, tonight][-MOST_NIGHTS:], most_cases=_MOST_CASES)
     return History(
         sentences=tuple(_told(trend)),
         nights=tuple(_lines(trend))[::-1],
@@ -119,26 +116,12 @@ def build_history(
     )
 
 
-def _now(manifest: Manifest, verdicts: Sequence[CaseVerdict], decision: Decision) -> Night:
-    """This run as a night."""
-    return Night(
-        run_id=manifest.run_id,
-        started_at=manifest.started_at,
-        passed=sum(verdict.passed for verdict in verdicts),
-        n=sum(verdict.n for verdict in verdicts),
-        cost_usd=sum(verdict.cost_usd for verdict in verdicts),
-        cases={verdict.case_id: (verdict.passed, verdict.n) for verdict in verdicts},
-        outcome=decision.outcome,
-        commit=str(manifest.environment.get("git_commit") or ""),
-    )
-
-
 def _told(trend: Trend) -> Iterator[str]:
     now, before = trend.nights[-1], trend.nights[:-1]
     n = sum(night.n for night in before)
-    earlier = percent(sum(night.passed for night in before) / n) if n else "–"
-    tonight = percent(now.passed / now.n) if now.n else "–"
-    yield f"{tonight} of this run's samples passed, {earlier} in the {counted(len(before), 'run')} before."
+    earlier = f"{percent(sum(night.passed for night in before) / n)} passed" if n else "none came to a result"
+    tonight = f"{percent(now.passed / now.n)} of this run's samples passed" if now.n else "This run came to no result"
+    yield f"{tonight}; of the samples of the {counted(len(before), 'run')} before {earlier}."
     if not trend.shared:
         yield "No case ran every night: from the mix of cases no change can be told."
         return
@@ -173,7 +156,7 @@ def _lines(trend: Trend) -> Iterator[NightLine]:
             rate="–" if rate is None else percent(rate.rate),
             interval="" if rate is None else interval_text(rate.low, rate.high),
             cost=cost_text(night.cost_usd),
-            new="" if here or not at else "; ".join(news(trend.nights[at - 1], night)),
+            new="" if not at else "; ".join(news(trend.nights[at - 1], night)),
             changed=at in changed,
             here=here,
         )

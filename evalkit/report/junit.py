@@ -2,7 +2,8 @@
 
 The form is the common subset of Jenkins' ``junit-10.xsd`` and xmlrunner: ``testsuites > testsuite > properties,
 testcase > failure | error, system-out``. A failing verdict is a failure, an inconclusive one an error: it says that
-nothing was measured, not that the agent is wrong.
+nothing was measured, not that the agent is wrong. What else holds the release, such as the gate lock, is a testcase of
+its own: no file is green where the gate is not.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _NO_CHARACTER = re.compile("[\ufdd0-\ufdef]|[\ufffe\uffff]")  # what XML 1.0 for
 def render_junit(model: ReportModel) -> str:
     """The file's text."""
     rows = list(model.rows)
+    holds = list(_holds(model))
     counts = {
-        "tests": str(len(rows)),
-        "failures": str(sum("fail" in row.keys for row in rows)),
-        "errors": str(sum("inconclusive" in row.keys for row in rows)),
+        "tests": str(len(rows) + len(holds)),
+        "failures": str(sum("fail" in row.keys for row in rows) + sum(tag == "failure" for _, tag, _ in holds)),
+        "errors": str(sum("inconclusive" in row.keys for row in rows) + sum(tag == "error" for _, tag, _ in holds)),
         "time": _seconds(sum(row.duration_s for row in rows)),
     }
     root = ElementTree.Element("testsuites", {"name": "evalkit", **counts})
@@ -40,8 +42,26 @@ def render_junit(model: ReportModel) -> str:
     _properties(suite, model)
     for row in rows:
         _testcase(suite, row, model)
+    for name, tag, sentence in holds:
+        test = ElementTree.SubElement(
+            suite, "testcase", {"classname": _text(f"{model.suite}.gate"), "name": _text(name), "time": _seconds(0)}
+        )
+        ElementTree.SubElement(test, tag, {"type": "gate", "message": _text(sentence)})
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+
+
+def _holds(model: ReportModel) -> Iterator[tuple[str, str, str]]:
+    """What holds the release and is no failing or inconclusive row: (name, ``failure`` or ``error``, why)."""
+    told = {row.verdict.case_id for row in model.rows if {"fail", "inconclusive"} & set(row.keys)}
+    decision = model.decision
+    others: dict[str, list[str]] = {}
+    for name, sentence in decision.blocking:
+        if name not in told:
+            others.setdefault(name, []).append(sentence)
+    yield from ((f"gate: {name}", "failure", "; ".join(sentences)) for name, sentences in others.items())
+    if decision.outcome == "INCONCLUSIVE" and not decision.inconclusive:
+        yield "gate", "error", decision.reason
 
 
 def _properties(suite: ElementTree.Element, model: ReportModel) -> None:

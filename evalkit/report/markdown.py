@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from evalkit.report.escapes import code, escaped
+from evalkit.report.escapes import MARKS, code, escaped
 from evalkit.report.model import ReportModel
 from evalkit.report.row import Row
 from evalkit.report.text import counted
 
 __all__ = ["render_markdown"]
 
-_MARKS = {"PASS": "✅", "BLOCKED": "⛔", "INCONCLUSIVE": "❔"}
-_MAX_ROWS = 50
+_NOTICES = 8
+_ROWS = (20, 10, 5, 1)
+"""Rows of a table and cases told below it at most; fewer where foreign text makes them long."""
+_MAX_CHARACTERS = 60_000
+"""GitHub takes no longer comment than 65,536 characters."""
 
 
 def render_markdown(model: ReportModel) -> str:
     """The summary's text."""
-    return "\n".join([*_head(model), *_table(model), *_folded(model), *_conditions(model), ""])
+    found = ""
+    for most in _ROWS:
+        found = "\n".join([*_head(model), *_table(model, most), *_folded(model, most), *_conditions(model), ""])
+        if len(found) <= _MAX_CHARACTERS:
+            break
+    return found
 
 
 def _head(model: ReportModel) -> Iterator[str]:
-    yield f"## {_MARKS[model.decision.outcome]} {model.headline}"
+    yield f"## {MARKS[model.decision.outcome]} {model.headline}"
     yield ""
     yield escaped(model.reason)
     yield ""
@@ -30,30 +38,39 @@ def _head(model: ReportModel) -> Iterator[str]:
     )
     yield f"{model.summary}: {found}." if found else f"{model.summary}."
     yield ""
-    yield from (f"- ⚠️ {escaped(note)}" for note in model.notes)
+    yield from (f"- ⚠️ {escaped(note)}" for note in model.notes[:_NOTICES])
     if model.notes:
         yield ""
     notices = [*model.blocking, *model.inconclusive]
-    for notice in notices[:_MAX_ROWS] if len(notices) > 1 else ():
+    for notice in notices[:_NOTICES] if len(notices) > 1 else ():
         yield f"- {code(notice.case_id)}: {escaped(notice.sentence)}"
-    if len(notices) > _MAX_ROWS:
-        yield f"- and {len(notices) - _MAX_ROWS:,} more"
+    if len(notices) > _NOTICES:
+        yield f"- and {len(notices) - _NOTICES:,} more"
     if len(notices) > 1:
         yield ""
 
 
-def _table(model: ReportModel) -> Iterator[str]:
-    loud = [row for row in model.rows if row.verdict.permanent or not row.quiet]
-    loud.sort(key=lambda row: row.quiet)
-    if not loud:
-        return
+def _table(model: ReportModel, most: int) -> Iterator[str]:
+    """What asks for attention; the gates that pass are folded."""
+    rows = list(model.rows)
+    if loud := [row for row in rows if not row.quiet]:
+        yield from _table_of(loud, most)
+    if quiet := [row for row in rows if row.quiet and row.verdict.permanent]:
+        told = counted(len(quiet), "permanent gate")
+        yield f"<details><summary>{told} {'passes' if len(quiet) == 1 else 'pass'}</summary>"
+        yield ""
+        yield from _table_of(quiet, most)
+        yield "</details>"
+        yield ""
+
+
+def _table_of(rows: Sequence[Row], most: int) -> Iterator[str]:
     yield "| case | verdict | passed | rate (95% interval) | baseline | adjusted p |"
     yield "|---|---|---|---|---|---|"
-    for row in loud[:_MAX_ROWS]:
-        yield _table_row(row)
+    yield from map(_table_row, rows[:most])
     yield ""
-    if len(loud) > _MAX_ROWS:
-        yield f"and {counted(len(loud) - _MAX_ROWS, 'case')} more: see the report"
+    if len(rows) > most:
+        yield f"and {counted(len(rows) - most, 'case')} more: see the report"
         yield ""
 
 
@@ -66,8 +83,8 @@ def _table_row(row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _folded(model: ReportModel) -> Iterator[str]:
-    for row in [row for row in model.rows if not row.quiet][:_MAX_ROWS]:
+def _folded(model: ReportModel, most: int) -> Iterator[str]:
+    for row in [row for row in model.rows if not row.quiet][:most]:
         yield f"<details><summary>{code(row.verdict.case_id)}: {escaped(row.title)}</summary>"
         yield ""
         yield f"- {escaped(row.reason)}"

@@ -23,11 +23,14 @@ from evalkit.trace.model import Trace
 from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.night import night_of
 
 __all__ = ["Background", "Facet", "Notice", "ReportModel", "Section", "Tally", "build_report"]
 
 _DETAILED_CASES = 200
 """Cases told in full at most, the most urgent first: the rest of a broken run tells nothing new."""
+_TOLD_WHOLE = 100
+"""A run of no more cases is told in full, passing cases too."""
 _PAGE_CHARACTERS = 2_500_000
 _VALUES_A_CASE = 40
 _QUIET_SHOWN = 20
@@ -43,11 +46,13 @@ class Background:
         nights: the suite's earlier runs, oldest first; this run's own night is passed over.
         baseline: where the baseline comes from.
         coverage: of the run's cases.
+        uncovered: why there is none, one sentence.
     """
 
     nights: Sequence[Night] = ()
     baseline: BaselineInfo | None = None
     coverage: Coverage | None = None
+    uncovered: str = ""
 
 
 NO_BACKGROUND = Background()
@@ -125,6 +130,7 @@ class ReportModel:
     sections: tuple[Section, ...]
     history: History
     coverage: CoverageView | None
+    uncovered: str
     conditions: tuple[tuple[str, str], ...]
 
     @property
@@ -177,8 +183,9 @@ def build_report(
         notices: what a reader of the run's numbers should know (`verdict.notices`).
     """
     ordered = sorted(verdicts, key=_urgency)
-    loud = [verdict.case_id for verdict in ordered if is_loud(verdict)][:_DETAILED_CASES]
-    details = _details(loud, samples, cases, traces)
+    whole = len(ordered) <= _TOLD_WHOLE
+    told = [verdict.case_id for verdict in ordered if whole or is_loud(verdict)][:_DETAILED_CASES]
+    details = _details(told, samples, cases, traces)
     nights = [night for night in background.nights if night.run_id != manifest.run_id]
     rows = [
         build_row(
@@ -197,7 +204,7 @@ def build_report(
         started_at=manifest.started_at,
         decision=decision,
         headline=_HEADLINES[decision.outcome],
-        reason=_reason(decision),
+        reason=_reason(decision, anchors),
         summary=_summary(rows, manifest),
         compared=_compared(background.baseline, rows),
         blocking=_notices(decision.blocking, anchors),
@@ -206,8 +213,9 @@ def build_report(
         tallies=tuple(_tally(key, label, rows) for key, label in KEY_LABELS),
         facets=tuple(_facets(ordered)),
         sections=tuple(_sections(rows)),
-        history=build_history(nights, manifest, verdicts, decision, background.baseline),
+        history=build_history(nights, night_of(manifest, samples, verdicts, decision), background.baseline),
         coverage=None if background.coverage is None else view_coverage(background.coverage),
+        uncovered=background.uncovered,
         conditions=(*_conditions(manifest), *_spent(account)),
     )
 
@@ -241,19 +249,19 @@ def _counted(values: Iterable[str]) -> list[tuple[str, int]]:
 
 
 def _details(
-    loud: Sequence[str],
+    told: Sequence[str],
     samples: Mapping[str, Sequence[Sample]],
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
 ) -> dict[str, Detail]:
     wanted = {
-        sample.trace for case_id in loud for sample in shown_samples(samples.get(case_id, ())) if sample is not None
+        sample.trace for case_id in told for sample in shown_samples(samples.get(case_id, ())) if sample is not None
     }
     kept = traces(sorted(wanted)) if wanted else {}
-    limit = min(max(_PAGE_CHARACTERS // (max(len(loud), 1) * _VALUES_A_CASE), 200), 2_000)
+    limit = min(max(_PAGE_CHARACTERS // (max(len(told), 1) * _VALUES_A_CASE), 200), 2_000)
     return {
         case_id: build_detail(cases[case_id], samples.get(case_id, ()), kept, limit)
-        for case_id in loud
+        for case_id in told
         if case_id in cases
     }
 
@@ -288,14 +296,18 @@ def _sections(rows: Sequence[Row]) -> Iterator[Section]:
             yield Section(key, title, note, tuple(row for row in own if row.anchor not in hidden), tuple(folded))
 
 
-def _reason(decision: Decision) -> str:
+def _reason(decision: Decision, anchors: Mapping[str, str]) -> str:
+    """One reason as it is, several counted; what is about no case of the run is no gate of it."""
     if len(decision.blocking) + len(decision.inconclusive) < 2:
         return cut(decision.reason, SENTENCE)
-    blocking = len({case_id for case_id, _ in decision.blocking})
+    names = {case_id for case_id, _ in decision.blocking}
+    noun = "permanent gate" if names <= set(anchors) else "reason"
+    blocking = len(names) if noun == "permanent gate" else len(decision.blocking)
     unmeasured = len({case_id for case_id, _ in decision.inconclusive})
-    told = [f"{counted(blocking, 'permanent gate')} {'blocks' if blocking == 1 else 'block'}"] if blocking else []
+    told = [f"{counted(blocking, noun)} {'blocks' if blocking == 1 else 'block'}"] if blocking else []
     if unmeasured:
-        told.append(f"{unmeasured if told else counted(unmeasured, 'permanent gate')} could not be measured")
+        short = told and noun == "permanent gate"
+        told.append(f"{unmeasured if short else counted(unmeasured, 'permanent gate')} could not be measured")
     return f"{', '.join(told)}."
 
 
@@ -321,7 +333,10 @@ def _compared(info: BaselineInfo | None, rows: Sequence[Row]) -> str:
 
 
 def _notices(found: Sequence[tuple[str, str]], anchors: Mapping[str, str]) -> tuple[Notice, ...]:
-    return tuple(Notice(case_id, cut(sentence, SENTENCE), anchors.get(case_id, "")) for case_id, sentence in found)
+    """What is about no case of the run first, then the cases as they stand on the page."""
+    order = {case_id: at for at, case_id in enumerate(anchors)}
+    ordered = sorted(found, key=lambda notice: order.get(notice[0], -1))
+    return tuple(Notice(case_id, cut(sentence, SENTENCE), anchors.get(case_id, "")) for case_id, sentence in ordered)
 
 
 def _conditions(manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -335,7 +350,8 @@ def _conditions(manifest: Manifest) -> Iterator[tuple[str, str]]:
             yield f"suite {key}", cut(text, 300)
     facts: Mapping[str, Any] = manifest.environment
     for key, fact in facts.items():
-        yield key, cut(json_text(fact), 300)
+        if text := _setting(fact):
+            yield key, cut(text, 300)
     if manifest.layers:
         yield "kept from the world by", ", ".join(manifest.layers)
 

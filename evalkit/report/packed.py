@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -18,27 +17,13 @@ import orjson
 from evalkit.report.text import MAX_TEXT, cut
 from evalkit.trace.visible import visible
 
-__all__ = ["STATIC_DETAILS", "STATIC_ROWS", "Packed", "entry", "pack"]
+__all__ = ["STATIC_DETAILS", "STATIC_ROWS", "entry", "pack"]
 
 STATIC_ROWS = 100
 """Rows that stand in the document itself, and are read without any script."""
 STATIC_DETAILS = 20
 """Rows below which the drill-down does, too."""
 _LEVEL = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """One row.
-
-    Attributes:
-        entry: see `entry`.
-        row, below: the HTML of the row and of what is below it; empty for what stands in the document.
-    """
-
-    entry: dict[str, Any]
-    row: str = ""
-    below: str = ""
 
 
 def entry(
@@ -66,18 +51,33 @@ def entry(
     }  # fmt: skip
 
 
-def pack(rows: Iterable[Packed]) -> str:
+def pack(entries: Iterable[dict[str, Any]], drawn: Iterable[str]) -> str:
     """The rows, the most urgent first: deflated (zlib), base64; parts between NUL characters, which no page holds.
 
-    First the entries of all rows as JSON; then for each the HTML of the row and that of what is below it.
+    First the entries of all rows as JSON; then for each the HTML of the row and that of what is below it. One row at a
+    time: those of 100,000 cases are never there together.
+
+    Args:
+        drawn: for each row two texts, in this order; empty ones for what stands in the document.
     """
-    entries: list[dict[str, Any]] = []
-    parts: list[str] = []
-    for row in rows:
-        entries.append(row.entry)
-        parts += [row.row, row.below]
-    text = "\0".join([orjson.dumps(entries).decode(), *parts])
-    return base64.b64encode(zlib.compress(text.encode(), _LEVEL)).decode()
+    return base64.b64encode(b"".join(_deflated(_parts(entries, drawn)))).decode()
+
+
+def _parts(entries: Iterable[dict[str, Any]], drawn: Iterable[str]) -> Iterator[bytes]:
+    separator = b"["
+    for one in entries:
+        yield separator + orjson.dumps(one)
+        separator = b","
+    yield b"]" if separator == b"," else b"[]"
+    for text in drawn:
+        yield b"\0" + text.encode()
+
+
+def _deflated(parts: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(_LEVEL)
+    for part in parts:
+        yield compressor.compress(part)
+    yield compressor.flush()
 
 
 def _plain(text: str) -> str:

@@ -10,30 +10,47 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
+from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, pack
 from evalkit.report.picture import TRACK
 from evalkit.report.text import MAX_TEXT, cut
 from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
 from evalkit.trace.visible import visible
 
-__all__ = ["Rows", "render_page", "shown"]
+__all__ = ["render_page", "shown"]
 
 _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 
-def render_page(template: str, *, packed: str, **content: Any) -> str:
+class Row(Protocol):
+    """One case on a page."""
+
+    @property
+    def anchor(self) -> str:
+        """Its id in the document."""
+
+
+def render_page(
+    template: str, macros: str, rows: Sequence[Row], entries: Iterable[dict[str, Any]], **content: Any
+) -> str:
     """The whole file's text.
 
     Args:
-        packed: see `packed.pack`.
+        macros: the template with the macros ``row`` and ``below``.
+        rows: the most urgent first; the first ones stand in the document.
+        entries: what `packed.entry` makes of each row.
+        content: what the template shows besides.
     """
+    anchors = [row.anchor for row in rows[:STATIC_ROWS]]
+    static, told = frozenset(anchors), frozenset(anchors[:STATIC_DETAILS])
     style, script = _asset("report.css"), _asset("report.js")
     policy = (
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
@@ -43,25 +60,11 @@ def render_page(template: str, *, packed: str, **content: Any) -> str:
         policy=policy,
         style=Markup(style),  # our own files, no part of any trace
         script=Markup(script),
-        packed=Markup(packed),
+        packed=Markup(pack(entries, _drawn(macros, rows, static, told))),
+        static=static,
+        told=told,
         **content,
     )  # fmt: skip
-
-
-class Rows:
-    """Rows as a page itself writes them, for what is drawn on demand: macros ``row`` and ``below`` of a template."""
-
-    def __init__(self, template: str) -> None:
-        module: Any = _environment().get_template(template).module
-        self._row, self._below = module.row, module.below
-
-    def row(self, row: Any) -> str:
-        """The row, with an empty place for what is below it."""
-        return str(self._row(row, False))
-
-    def below(self, row: Any) -> str:
-        """What is below it."""
-        return str(self._below(row))
 
 
 def shown(text: str) -> Markup:
@@ -75,6 +78,14 @@ def shown(text: str) -> Markup:
     if visible(text) == text:
         return escape(text)
     return Markup(_UNUSUAL.sub(_marked, str(escape(text))))
+
+
+def _drawn(macros: str, rows: Iterable[Row], static: frozenset[str], told: frozenset[str]) -> Iterator[str]:
+    """For every row its HTML and that of what is below it, as the page would write it; empty where it stands there."""
+    module: Any = _environment().get_template(macros).module
+    for row in rows:
+        yield "" if row.anchor in static else str(module.row(row, False))  # with an empty place for what is below it
+        yield "" if row.anchor in told else str(module.below(row))
 
 
 def _marked(match: re.Match[str]) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evalkit.canonical import Json
+from evalkit.playback.fixtures import ReplayHalt
 from evalkit.report.align import Line, align, step_key
 from evalkit.report.text import counted, cut, json_text
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
 
-__all__ = ["Cell", "Text", "Trajectory", "TrajectoryLine", "build_trajectory", "step_texts"]
+__all__ = ["Cell", "Ending", "Text", "Trajectory", "TrajectoryLine", "build_trajectory", "step_texts"]
 
 MAX_STEPS = 400
 """Steps of one run that are aligned: alignment is quadratic at worst, and nobody reads more."""
@@ -63,6 +64,14 @@ class TrajectoryLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended: `label` says in what, `text` is None where there is nothing to tell."""
+
+    label: str
+    text: Text | None
+
+
+@dataclass(frozen=True, slots=True)
 class Trajectory:
     """The whole table.
 
@@ -70,14 +79,14 @@ class Trajectory:
         columns: headings.
         kind: what differs first, such as ``argument`` (see `trace.diff.Difference`); empty where nothing does.
         divergence: one sentence: where the failing replay parts from the passing one, or else from the incident.
-        answers: what each run answered in the end; empty where none did.
+        endings: how each run ended; empty where none tells.
     """
 
     columns: tuple[str, ...]
     lines: tuple[TrajectoryLine, ...]
     kind: str
     divergence: str
-    answers: tuple[Text | None, ...] = ()
+    endings: tuple[Ending, ...] = ()
 
     @property
     def parts(self) -> bool:
@@ -101,7 +110,7 @@ def build_trajectory(runs: Sequence[tuple[str, Trace]], text_limit: int) -> Traj
     left_out = sum(max(len(trace.steps) - MAX_STEPS, 0) for _, trace in runs)
     if left_out:
         shown = (*shown, TrajectoryLine(gap=left_out))
-    return Trajectory(columns, shown, kind, sentence, _answers(runs, text_limit))
+    return Trajectory(columns, shown, kind, sentence, _endings(runs, text_limit))
 
 
 def step_texts(step: Step) -> tuple[str, str]:
@@ -145,9 +154,18 @@ def _end(trace: Trace) -> tuple[str, str]:
     return ("", f"{trace.error.type}: {trace.error.message}") if trace.error else (json_text(trace.output), "")
 
 
-def _answers(runs: Sequence[tuple[str, Trace]], text_limit: int) -> tuple[Text | None, ...]:
-    ends = [_end(trace) for _, trace in runs]
-    return tuple(_text(answer or error, text_limit) for answer, error in ends) if any(map(any, ends)) else ()
+def _endings(runs: Sequence[tuple[str, Trace]], text_limit: int) -> tuple[Ending, ...]:
+    endings = tuple(_ending(trace, text_limit) for _, trace in runs)
+    return endings if any(ending.text for ending in endings) else ()
+
+
+def _ending(trace: Trace, text_limit: int) -> Ending:
+    answer, error = _end(trace)
+    if trace.error is None:
+        return Ending("final answer", _text(answer, text_limit))
+    if trace.error.type == ReplayHalt.__name__:
+        return Ending("the replay was stopped", _text(trace.error.message, text_limit))
+    return Ending("ended with an error", _text(error, text_limit))
 
 
 def _how(ours: Step | None, theirs: Step | None) -> tuple[str, str]:

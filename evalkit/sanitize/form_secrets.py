@@ -26,7 +26,7 @@ _PLACEHOLDER = re.compile(
 
 
 def _is_secret(rule: str, value: str) -> bool:
-    if "EXAMPLE" in value or _PLACEHOLDER.search(value):
+    if "EXAMPLE" in value or value.lower() in PLACEHOLDERS or _PLACEHOLDER.search(value):
         return False
     if rule == "api_key" and value.startswith("sk-"):
         if _IN_ORDER.search(value):
@@ -36,7 +36,7 @@ def _is_secret(rule: str, value: str) -> bool:
     if rule in ("jwt", "private_key", "api_key"):
         return True
     if rule == "url_password":
-        return value.lower() not in PLACEHOLDERS and not value.startswith(("$", "{"))
+        return not value.startswith(("$", "{"))
     mixed = any(char.isdigit() for char in value) and any(not char.isdigit() for char in value)
     if rule in ("said", "assignment_zh"):
         return mixed or value.isdigit() or (rule == "assignment_zh" and len(value) >= 8)

@@ -17,7 +17,7 @@ from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
 from evalkit.sanitize.policy import Kind, Policy, precedence
-from evalkit.sanitize.ranges import NUMBER_DIGITS
+from evalkit.sanitize.ranges import NUMBER_DIGITS, begins_unit_surrogate
 from evalkit.sanitize.rules.words import LAST_FOUR_FRAMES
 from evalkit.sanitize.spellings import spellings
 from evalkit.sanitize.surrogate import Mint
@@ -231,6 +231,8 @@ class Lexicon:
                 start, end, form = end, end + 4, self._four_behind(text, end)
                 spelled = text[start:end]
             if form is None or (identifier and form.part):
+                continue
+            if form.entity.kind == "name" and begins_unit_surrogate(text, start):
                 continue
             before, after = text[max(0, start - 2) : start], text[end : end + 2]
             if stands_alone(spelled, before, after, form.entity.kind):

@@ -37,6 +37,7 @@ __all__ = [
     "HAN",
     "NUMBER_DIGITS",
     "UUID",
+    "begins_unit_surrogate",
     "check_number",
     "han_surrogates",
     "is_name_surrogate",
@@ -57,9 +58,9 @@ HAN = (
 )
 _CONSONANTS, _VOWELS = "bdfghjklmnprstvz", "aeio"
 UUID = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
-_UNIT = re.compile(
-    r"(?i)((?:suite|ste|apt|apartment|unit|floor|fl|room|rm|flat|no|p\.? ?o\.? ?box|box)\b\.? ?#? ?|# ?)([\w-]+)"
-)
+_UNIT_WORD = r"(?i)((?:suite|ste|apt|apartment|unit|floor|fl|room|rm|flat|no|p\.? ?o\.? ?box|box)\b\.? ?#? ?|# ?)"
+_UNIT = re.compile(_UNIT_WORD + r"([\w-]+)")
+_UNIT_SURROGATE = re.compile(_UNIT_WORD + r"0\d{6}(?!\w)")
 _ANY_KIND = re.compile(
     r"u[0-9a-f]{12}(?:@|%40)example\.com|U[0-9A-F]{12}(?:@|%40)EXAMPLE\.COM"
     r"|某[" + HAN + r"]{4}(?:路\d{1,3}号)?"
@@ -145,6 +146,11 @@ def unit_number(address: str) -> re.Match[str] | None:
 
 
 @lru_cache(maxsize=4096)
+def begins_unit_surrogate(text: str, start: int) -> bool:
+    """Whether the surrogate of a flat, suite or box begins there: its word is nobody's name, whoever is called so."""
+    return _UNIT_SURROGATE.match(text, start) is not None
+
+
 def words_of_account(text: str) -> tuple[str, ...]:
     """The words of an account name that may name a person; none when it is a mere id."""
     parts = [_ACCOUNT_PART.fullmatch(part) for part in _BETWEEN_PARTS.split(text.strip("._- "))]

@@ -6,14 +6,18 @@ Without NumPy: a run asks for it at its start, and most of them need nothing els
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, fsum, lgamma, log, log1p, sqrt
+from math import ceil, exp, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 
 from evalkit.errors import InputError
 from evalkit.stats.arguments import check_share
 
-__all__ = ["acceptance_plan"]
+__all__ = ["LONGER", "LONGEST", "acceptance_plan", "in_batches"]
 
+LONGER = 1.3
+"""Times the plan's runs: where a plan with looks is cut."""
+LONGEST = 3000
+"""Runs of a plan with looks at most."""
 _MOST = 4000
 
 
@@ -48,6 +52,11 @@ def acceptance_plan(p_good: float, p_bad: float, alpha: float = 0.05, beta: floa
     while _accepted(n := _fewest_refusing(c, p_bad, beta), c, p_good) < 1 - alpha:
         c += 1
     return n, c
+
+
+def in_batches(runs: int, batch: int) -> int:
+    """Runs of a plan with looks after each batch, where all at once take `runs`: about 1.3 times as many."""
+    return int(max(LONGER * runs, batch * ceil(runs / batch)) // batch) * batch
 
 
 def _about(p_good: float, p_bad: float, alpha: float, beta: float) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from evalkit.stats.arguments import check_counts, check_share
@@ -155,9 +156,7 @@ def wilson(x: float, n: float, level: float = 0.95) -> tuple[float, float]:
     check_share("level", level)
     if n == 0:
         return 0.0, 1.0
-    from scipy.special import ndtri
-
-    z = float(ndtri(0.5 + level / 2))
+    z = NormalDist().inv_cdf(0.5 + level / 2)
     middle = (x + z * z / 2) / (n + z * z)
     half = z * sqrt(x * (n - x) / n + z * z / 4) / (n + z * z)
     return (0.0 if x == 0 else middle - half), (1.0 if x == n else middle + half)
@@ -175,9 +174,7 @@ def wilson_corrected(x: int, n: int, level: float = 0.95) -> tuple[float, float]
     check_share("level", level)
     if n == 0:
         return 0.0, 1.0
-    from scipy.special import ndtri
-
-    z = float(ndtri(0.5 + level / 2))
+    z = NormalDist().inv_cdf(0.5 + level / 2)
     return _corrected_lower(x, n, z), 1.0 - _corrected_lower(n - x, n, z)
 
 

@@ -6,6 +6,7 @@ Near a rate of 1 it is off by a half; `power` is exact.
 from __future__ import annotations
 
 from math import inf, sqrt
+from statistics import NormalDist
 
 from evalkit.errors import InputError
 from evalkit.stats.arguments import check_share
@@ -25,10 +26,8 @@ def normal_power(p1: float, p2: float, n: float, alpha: float = 0.05) -> float:
     check_share("alpha", alpha)
     if not n > 0:
         raise InputError(f"{n} runs an arm", cure="give a positive number")
-    from scipy.special import ndtr, ndtri
-
-    excess = sqrt(n) * (p1 - p2) - float(ndtri(1 - alpha)) * pooled
-    return float(ndtr(excess / own if own else inf * (1 if excess > 0 else -1)))
+    excess = sqrt(n) * (p1 - p2) - NormalDist().inv_cdf(1 - alpha) * pooled
+    return NormalDist().cdf(excess / own if own else inf * (1 if excess > 0 else -1))
 
 
 def normal_n_for_drop(p: float, drop: float, alpha: float = 0.05, power: float = 0.8) -> float:
@@ -42,9 +41,7 @@ def normal_n_for_drop(p: float, drop: float, alpha: float = 0.05, power: float =
     check_share("alpha", alpha)
     check_share("power", power)
     own, pooled = _spreads(p, p - drop)
-    from scipy.special import ndtri
-
-    return ((float(ndtri(1 - alpha)) * pooled + float(ndtri(power)) * own) / drop) ** 2
+    return ((NormalDist().inv_cdf(1 - alpha) * pooled + NormalDist().inv_cdf(power) * own) / drop) ** 2
 
 
 def _spreads(p1: float, p2: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalkit.errors import InputError
-from evalkit.stats.acceptance import acceptance_plan
+from evalkit.stats.acceptance import LONGER, LONGEST, acceptance_plan, in_batches
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.stopping import StoppingPlan
 
@@ -23,8 +23,6 @@ __all__ = ["sprt_plan", "wald_bound"]
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_LONGER = 1.3  # times the fixed plan's runs: where to truncate
-_LONGEST = 3000
 _WIDEST = 3.0  # times Wald's limits: no limit beyond is of use
 _DISTANCES, _FEWEST_DISTANCES, _SMALL_LAST = 240, 16, 20
 _FEW_LOOKS = 100
@@ -67,17 +65,17 @@ def sprt_plan(
         raise InputError(f"a batch of {batch} runs", cure="give batch >= 1")
     if runs_max is not None and runs_max < batch:
         raise InputError(f"{runs_max} runs are less than a batch of {batch}", cure="give runs_max >= batch")
-    wanted = max(_LONGER * fixed, batch * ceil(fixed / batch)) if runs_max is None else runs_max
-    if wanted > _LONGEST:
+    wanted = in_batches(fixed, batch) if runs_max is None else runs_max
+    if wanted > LONGEST:
         raise InputError(
             f"telling {p_good} from {p_bad} takes {fixed} runs, too many to look at in turn",
             cure="give rates that are further apart, or larger errors",
         )
-    looks = int(wanted // batch)
+    looks = wanted // batch
     for more in range(1 if runs_max is not None else _TRIES):
         if (found := _searched(p_good, p_bad, alpha, beta, batch, looks + more)) is not None:
             return found
-    raise InputError(f"no plan of at most {runs_max} runs holds both errors", cure=f"give {ceil(_LONGER * fixed)} runs")
+    raise InputError(f"no plan of at most {runs_max} runs holds both errors", cure=f"give {ceil(LONGER * fixed)} runs")
 
 
 def wald_bound(p_good: float, p_bad: float, alpha: float = 0.05, beta: float = 0.05) -> tuple[float, float]:

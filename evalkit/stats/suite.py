@@ -19,6 +19,7 @@ from evalkit.stats.distinct import distinct_rows
 from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.interval import wilson
 from evalkit.stats.lattice import lower_tail
+from evalkit.stats.mean_rate import counts_of_arms, effective_runs
 from evalkit.stats.mover import mover
 from evalkit.stats.sign_flip import Alternative
 
@@ -27,13 +28,10 @@ __all__ = [
     "cmh_p",
     "detectable_difference",
     "differences",
-    "effective_runs",
-    "suite_rate",
     "this_suite_interval",
 ]
 
 Floats = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
 
 def differences(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:
@@ -42,7 +40,7 @@ def differences(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> F
     Raises:
         InputError: counts can't be, or a case has no runs in one arm.
     """
-    (passed1, runs1), (passed2, runs2) = _arms(x1, n1, x2, n2)
+    (passed1, runs1), (passed2, runs2) = counts_of_arms(x1, n1, x2, n2)
     rates: Floats = passed2 / runs2 - passed1 / runs1
     return rates
 
@@ -62,7 +60,7 @@ def cmh_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, *, alterna
     """
     if alternative == "two-sided":
         return min(1.0, 2 * min(cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)))
-    (passed1, runs1), (passed2, runs2) = _arms(x1, n1, x2, n2)
+    (passed1, runs1), (passed2, runs2) = counts_of_arms(x1, n1, x2, n2)
     margins, _, counts = distinct_rows(np.stack([runs1, runs2, passed1 + passed2], axis=1))
     parts, mean, variance, least, widest = [], 0.0, 0.0, 0, 1
     for margin, count in zip(margins.tolist(), counts.tolist(), strict=True):
@@ -92,32 +90,6 @@ def this_suite_interval(
     check_share("level", level)
     (p1, runs1), (p2, runs2) = effective_runs(x1, n1, x2, n2)
     return mover(p1, wilson(p1 * runs1, runs1, level), p2, wilson(p2 * runs2, runs2, level))
-
-
-def suite_rate(x: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[float, float, float]:
-    """The mean of the cases' pass rates in one arm, with Wilson's interval at its effective number of runs.
-
-    The cases are fixed and each weighs the same, however many runs it had.
-
-    Raises:
-        InputError: counts can't be, there are no cases, or a case has no runs.
-    """
-    check_share("level", level)
-    ((passed, runs), _) = _arms(x, n, x, n)
-    mean, effective = _effective(passed, runs)
-    return mean, *wilson(mean * effective, effective, level)
-
-
-def effective_runs(
-    x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Per arm the mean of the cases' rates, and the number of runs of one case that would vary as much as that mean.
-
-    Raises:
-        InputError: counts can't be, there are no cases, or a case has no runs in one arm.
-    """
-    first, second = _arms(x1, n1, x2, n2)
-    return _effective(*first), _effective(*second)
 
 
 def cluster_t_interval(
@@ -195,28 +167,5 @@ def _clustered(difference: ArrayLike, groups: ArrayLike | None) -> tuple[float, 
     return mean, float(np.sqrt(count / (count - 1) * (shares**2).sum())), count
 
 
-def _effective(passed: Counts, runs: Counts) -> tuple[float, float]:
-    """An arm's mean rate, and the number of binomial runs that would vary as much as it does."""
-    rates = passed / runs
-    mean, cases = float(rates.mean()), len(runs)
-    pooled = mean * (1 - mean)
-    # one run tells nothing about its own case's spread: it counts as if all cases had the mean rate
-    spread = np.where(runs > 1, rates * (1 - rates) / np.maximum(runs - 1, 1), pooled)
-    # where no case had both outcomes, as if one single run had gone the other way
-    variance = max(float(spread.sum()), 1 / float(runs.max()) ** 2) / cases**2
-    return mean, max(pooled / variance, cases**2 / float((1 / runs).sum()))
-
-
 def _transform(mass: Floats, length: int) -> NDArray[np.complex128]:
     return np.fft.rfft(mass, length)
-
-
-def _arms(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> list[tuple[Counts, Counts]]:
-    columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (x1, n1, x2, n2)]
-    if len({len(column) for column in columns}) > 1 or not len(columns[0]):
-        raise InputError(f"counts of {[len(column) for column in columns]} cases", cure="give one entry a case")
-    arms = [(columns[0], columns[1]), (columns[2], columns[3])]
-    for passed, runs in arms:
-        if (passed < 0).any() or (passed > runs).any() or (runs < 1).any():
-            raise InputError("counts that can't be, or a case without runs", cure="compare cases that ran in both arms")
-    return arms

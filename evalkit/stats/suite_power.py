@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from evalkit.stats.arguments import check_share
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.hypergeometric import worse_tail
+from evalkit.stats.mean_rate import effective_runs
 from evalkit.stats.normal_power import normal_power
-from evalkit.stats.suite import effective_runs
 
 __all__ = ["detectable_in_this_suite"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evalkit.errors import EvalkitError
 
-__all__ = ["DiskFault", "disk_fault", "on_disk", "to_disk"]
+__all__ = ["DiskFault", "disk_fault", "on_disk", "to_disk", "write_whole"]
 
 
 class DiskFault(EvalkitError):
@@ -46,3 +46,26 @@ def to_disk(path: Path) -> None:
             os.fsync(file)
     finally:
         os.close(file)
+
+
+def write_whole(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Writes a file, over an older one; it appears whole or not at all.
+
+    Args:
+        durable: waits until it is on the disk, for what nothing could make again.
+
+    Raises:
+        DiskFault: the disk is full or gone.
+    """
+    temporary = path.with_name(f".{path.name}.writing")
+    try:
+        with on_disk(path):
+            with open(temporary, "wb") as file:
+                file.write(data)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(temporary, path)
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()

@@ -18,10 +18,10 @@ import orjson
 
 from evalkit.errors import IntegrityError
 from evalkit.suite.disk import disk_fault
-from evalkit.suite.model import Sample
+from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.suite.seen import seen_json
 
-__all__ = ["JOURNAL_NAME", "Head", "Journal", "KeptTrace", "encode_batch", "head_of", "read_heads"]
+__all__ = ["JOURNAL_NAME", "Head", "Journal", "KeptTrace", "decode_batch", "encode_batch", "head_of", "read_heads"]
 
 JOURNAL_NAME = "journal.jsonl"
 _LOOK_BYTES = 1 << 20
@@ -78,6 +78,18 @@ def encode_batch(samples: Sequence[Sample], traces: Sequence[KeptTrace]) -> byte
     """A batch as a journal line."""
     cost = sum(sample.cost_usd for sample in samples)
     return orjson.dumps({"cost_usd": cost, "seen": seen_json(samples), "samples": samples, "traces": traces})
+
+
+def decode_batch(line: bytes) -> tuple[list[Sample], list[KeptTrace]]:
+    """The samples and kept replays of a journal line."""
+    body = orjson.loads(line)
+    return [_sample(one) for one in body["samples"]], [KeptTrace(**one) for one in body["traces"]]
+
+
+def _sample(body: dict[str, Any]) -> Sample:
+    checks = tuple(SampleCheck(**{**one, "steps": tuple(one["steps"])}) for one in body["checks"])
+    served = None if body["served"] is None else Served.from_json(body["served"])
+    return Sample(**{**body, "checks": checks, "misses": tuple(body["misses"]), "served": served})
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError, IntegrityError
-from evalkit.suite.disk import on_disk
+from evalkit.suite.disk import write_whole
 from evalkit.suite.model import Manifest, Suite
 
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
@@ -37,12 +36,12 @@ def start_run(folder: Path, manifest: Manifest) -> None:
         raise InputError("there is a run of this name already", str(folder), "pass --resume, or another name") from None
     except OSError as error:
         raise InputError(f"the run's folder can't be made: {error.strerror}", str(folder), "pass --out") from None
-    _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+    write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2), durable=True)
 
 
 def replace_manifest(folder: Path, manifest: Manifest) -> None:
     """Writes a run's manifest anew, at once."""
-    _write_at_once(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+    write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2), durable=True)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -63,16 +62,3 @@ def read_manifest(folder: Path) -> Manifest:
         raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the manifest is broken: {error}", str(path), "run the suite again") from None
-
-
-def _write_at_once(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.writing")
-    try:
-        with on_disk(path):
-            with open(temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ from evalkit.playback.overrides import Overrides
 from evalkit.suite.sources import NO_SOURCES, Sources
 
 __all__ = [
+    "SERVED_LISTS",
     "Across",
     "BaselineRules",
     "Manifest",
@@ -246,6 +247,15 @@ class Served:
     cached_tokens: int = 0
     answers: str = ""
 
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Served:
+        """From its fields, as JSON or Arrow gives them."""
+        return cls(**{**body, **{name: tuple(body[name]) for name in SERVED_LISTS}})
+
+
+SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
+"""The fields of `Served` that are lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -259,6 +269,7 @@ class Sample:
         reason: why it did not pass, one sentence.
         misses: what was asked for and not recorded, with the nearest recorded call, in words.
         trace: digest of the replay's trace; equal digests are equal runs.
+        drew: whether the agent drew random numbers: then equal runs may be equal by chance.
         tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
         attempt: 1, or more where infrastructure spoiled the replays before.
@@ -283,6 +294,7 @@ class Sample:
     cost_usd: float = 0.0
     duration_s: float = 0.0
     attempt: int = 1
+    drew: bool = False
     served: Served | None = None
     order: int = field(default=0, compare=False)
 

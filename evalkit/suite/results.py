@@ -23,7 +23,7 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
-from evalkit.suite.model import Sample, SampleCheck, Served
+from evalkit.suite.model import SERVED_LISTS, Sample, SampleCheck, Served
 from evalkit.trace.model import Trace
 
 __all__ = [
@@ -52,10 +52,9 @@ _CHECKS = pa.list_(
         ]
     )
 )
-_SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
 _SERVED = pa.struct(
     [
-        *((name, pa.list_(pa.string())) for name in _SERVED_LISTS),
+        *((name, pa.list_(pa.string())) for name in SERVED_LISTS),
         ("cached_tokens", pa.int64()),
         ("answers", pa.string()),
     ]
@@ -78,6 +77,7 @@ _SAMPLE_SCHEMA = pa.schema(
         ("cost_usd", pa.float64()),
         ("duration_s", pa.float64()),
         ("attempt", pa.int32()),
+        ("drew", pa.bool_()),
         ("served", _SERVED),
     ]
 )
@@ -91,7 +91,7 @@ _LINE_SCHEMA = pa.schema(
 _SCHEMAS = {SAMPLES_NAME: _SAMPLE_SCHEMA, ATTEMPTS_NAME: _SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
 _TEXTS = ("case_id", "outcome", "reason", "trace")
 _SHARED = {*_TEXTS, "checks"}
-_CHUNK_BYTES = 16_000_000
+_CHUNK_BYTES = 4_000_000
 _LINE_ROWS = 500
 _READ_ROWS = 5_000
 
@@ -211,11 +211,13 @@ def _read_rows(path: Path) -> list[Sample]:
 
 
 def _samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
+    if "drew" not in table.column_names:  # a run from before it was told
+        table = table.append_column("drew", pa.array([False] * table.num_rows))
     columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name not in _SHARED}
     columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
     columns["checks"] = _checks_of(table.column("checks").combine_chunks())
     columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-    columns["served"] = [_served(served) for served in columns["served"]]
+    columns["served"] = [None if one is None else Served.from_json(one) for one in columns["served"]]
     columns["order"] = list(range(first, first + table.num_rows))
     names = (*_SAMPLE_SCHEMA.names, "order")
     return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
@@ -232,13 +234,6 @@ def _read(path: Path) -> pa.Table:
     """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
-
-
-def _served(body: dict[str, Any] | None) -> Served | None:
-    if body is None:
-        return None
-    lists = {name: tuple(body[name]) for name in _SERVED_LISTS}
-    return Served(**lists, cached_tokens=body["cached_tokens"], answers=body["answers"])
 
 
 def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:

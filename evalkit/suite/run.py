@@ -23,25 +23,7 @@ from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
 from evalkit.suite.writer import sole_writer
 
-__all__ = ["OpenRun", "execute"]
-
-
-def execute(folder: Path, suite: Suite, cases: Sequence[CaseRef], **settings: Any) -> str:
-    """Every case as often as the suite says, or once, as far as the journal does not hold it; then the run's tables.
-
-    Args:
-        settings: see `OpenRun`.
-
-    Returns:
-        Why the run stopped before its end; empty for a whole one.
-
-    Raises:
-        EvalkitError: what a worker raised on purpose.
-        KeyboardInterrupt: stopped; the journal holds what was done.
-    """
-    with OpenRun(folder, suite, cases, **settings) as run:
-        run.up_to({case.id: suite.samples or 1 for case in cases})
-        return run.finish()
+__all__ = ["OpenRun"]
 
 
 class OpenRun:
@@ -209,7 +191,7 @@ class OpenRun:
         progress = self.progress
         progress.stands_at(self.seen.counts)
         progress.cost_usd += head.cost_usd
-        progress.retried += sum(len(entry) > 4 for entry in head.seen)
+        progress.retried += sum(entry[4] > 1 for entry in head.seen if len(entry) > 4)
         for case_id in {entry[0] for entry in head.seen} - self._cases_done:
             if self._has_all(case_id):
                 self._cases_done.add(case_id)

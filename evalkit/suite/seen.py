@@ -38,9 +38,10 @@ class CaseSeen:
 
     @property
     def equal(self) -> bool:
-        """Whether all replays that left a trace were equal, step by step; false without one.
+        """Whether all replays that left a trace were equal, step by step, and not by chance; false without one.
 
-        What an outage did to a replay says nothing about the agent: errored ones are left out.
+        Replays of an agent that draws random numbers may go the same way a few times. What an outage did to a replay
+        says nothing about the agent: errored ones are left out.
         """
         return bool(self._digest) and not self._unequal
 
@@ -49,7 +50,7 @@ class CaseSeen:
         """By index, how often the samples were replayed that are errored, or were at first."""
         return self._attempts or {}
 
-    def add(self, index: int, outcome: Outcome, digest: str, attempt: int = 1) -> Outcome | None:
+    def add(self, index: int, outcome: Outcome, digest: str, attempt: int = 1, drew: bool = False) -> Outcome | None:
         """Notes one sample; gives back the outcome of an earlier attempt, whose place it takes."""
         if index >= len(self._letters):
             self._letters.extend(bytes(index + 1 - len(self._letters)))
@@ -60,7 +61,7 @@ class CaseSeen:
         if outcome == "errored" or attempt > 1:
             self._attempts = {**self.attempts, index: attempt}
         if digest and outcome != "errored":
-            self._unequal = self._unequal or self._digest not in ("", digest)
+            self._unequal = self._unequal or drew or self._digest not in ("", digest)
             self._digest = digest
         return _OUTCOMES.get(before)
 
@@ -88,11 +89,11 @@ class Seen(Mapping[str, CaseSeen]):
 
     def add(self, entries: Iterable[Sequence[Any]]) -> None:
         """Notes samples as `seen_json` gives them."""
-        for case_id, index, outcome, digest, *attempt in entries:
+        for case_id, index, outcome, digest, *more in entries:
             case = self._cases.get(case_id)
             if case is None:
                 case = self._cases[case_id] = CaseSeen()
-            before = case.add(index, outcome, digest, *attempt)
+            before = case.add(index, outcome, digest, *more)
             self.counts[outcome] += 1
             if before is not None:
                 self.counts[before] -= 1
@@ -127,8 +128,11 @@ class Seen(Mapping[str, CaseSeen]):
 
 
 def seen_json(samples: Iterable[Sample]) -> list[list[Any]]:
-    """What a journal line tells first of each sample: case, index, outcome, digest, and which attempt after one."""
-    return [
-        [sample.case_id, sample.index, sample.outcome, sample.trace, *([sample.attempt] if sample.attempt > 1 else [])]
-        for sample in samples
-    ]
+    """What a journal line tells first of each sample: case, index, outcome, digest; attempt, `drew` if unusual."""
+    return [[sample.case_id, sample.index, sample.outcome, sample.trace, *_more(sample)] for sample in samples]
+
+
+def _more(sample: Sample) -> Sequence[Any]:
+    if sample.drew:
+        return sample.attempt, True
+    return (sample.attempt,) if sample.attempt > 1 else ()

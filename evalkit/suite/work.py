@@ -290,6 +290,7 @@ class _Reading:
             cost_usd=sum(usage.cost_usd or 0.0 for usage in usages),
             duration_s=round(replay.duration_s, 6),
             attempt=self._attempt,
+            drew=replay.drew,
             served=served(asked) if asked else None,
         )
 

@@ -38,16 +38,16 @@ def prompt_fingerprint(prompt: str) -> str:
     return _of_text(prompt)
 
 
-def tool_schemas(step: Step) -> dict[str, Json]:
+def tool_schemas(step: Step) -> dict[str, dict[str, Json]]:
     """What a model step was told of its tools: name to description and parameters, whatever API it was told in."""
     asked = step.input if isinstance(step.input, Mapping) else {}
     tools = asked.get("tools")
     return schemas_of(tools) if isinstance(tools, list) else {}
 
 
-def schemas_of(tools: Iterable[Any]) -> dict[str, Json]:
+def schemas_of(tools: Iterable[Any]) -> dict[str, dict[str, Json]]:
     """The schemas of tools as OpenAI, Anthropic or MCP define them, by name; what has no name is left out."""
-    found: dict[str, Json] = {}
+    found: dict[str, dict[str, Json]] = {}
     for tool in tools:
         inner = tool.get("function") if isinstance(tool, Mapping) else None
         body = inner if isinstance(inner, Mapping) else tool

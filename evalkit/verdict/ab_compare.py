@@ -16,6 +16,7 @@ from evalkit.verdict.ab import METRICS, ABVerdict, ArmOfCase, Better, CasePair, 
 from evalkit.verdict.ab_metrics import means_of, metric_changes
 from evalkit.verdict.ab_words import notes, sentence
 from evalkit.verdict.family import Regression, regressions
+from evalkit.verdict.schedule import equal_replays
 
 __all__ = ["ArmSamples", "compare_arms"]
 
@@ -102,7 +103,7 @@ def _pair(case: CaseRef, a: ArmSamples, b: ArmSamples, left_out: str) -> CasePai
     pair = CasePair(case.id, case.title, case.state == "permanent", arm_a, arm_b, "not compared", reason=reason)
     if reason:
         return pair
-    equal = a.frozen and b.frozen and _equal(runs_a) and _equal(runs_b)
+    equal = a.frozen and b.frozen and all(len(runs) > 1 and equal_replays(runs) for runs in (runs_a, runs_b))
     return replace(pair, better="neither shown", deterministic=equal, difference=_share(arm_b) - _share(arm_a))
 
 
@@ -211,10 +212,6 @@ def _of(others: Sequence[MetricChange], metric: Metric) -> Better:
 def _arm(samples: Sequence[Sample]) -> ArmOfCase:
     counts = Counter(sample.outcome for sample in samples)
     return ArmOfCase(counts["passed"], counts["failed"], counts["missed"], counts["errored"], means_of(samples))
-
-
-def _equal(samples: Sequence[Sample]) -> bool:
-    return len(samples) > 1 and len({sample.trace for sample in samples if sample.trace}) == 1
 
 
 def _share(arm: ArmOfCase) -> float:

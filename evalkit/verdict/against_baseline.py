@@ -8,6 +8,7 @@ from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING
 
+from evalkit.stats.acceptance import LONGER
 from evalkit.suite.model import Policy
 from evalkit.verdict.comparative import undecided
 from evalkit.verdict.foresight import foresee_not_worse
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AgainstBaseline", "samples_not_worse"]
 
-_LONGER = 1.3
 _MOST = 120
 """Samples of the candidate at most: a margin that takes more takes a larger baseline first."""
 
@@ -54,7 +54,7 @@ class AgainstBaseline:
     def most(self) -> int:
         """Samples at the last look: 1.3 times those without looks, in whole batches."""
         needed, batch = self._needed, self.policy.batch
-        longest = _MOST if needed is None else min(_MOST, batch * ceil(_LONGER * needed / batch))
+        longest = _MOST if needed is None else min(_MOST, batch * ceil(LONGER * needed / batch))
         return longest if self.cap is None else min(longest, self.cap)
 
     @property

@@ -1,17 +1,17 @@
 """Baselines: ``suites/<suite>.baseline.parquet``, a row per case and metric, small enough to commit.
 
 Columns: ``case_id, case_version, checks`` (digest of what the case demanded), ``replayed`` (of what its replays were
-given), ``models, fingerprints, prompts, toolsets`` (what its live calls were answered by and asked with), ``metric, n,
-sum``. For metric ``passed`` n counts the samples that enter the rate and sum those that passed; for the others sum is
-the total over n samples. The schema's metadata key ``evalkit.baseline`` says which runs they were, who set it, when and
-why, and which baselines stood there before.
+given), ``deterministic`` (whether these were equal, in a frozen world), ``models, fingerprints, prompts, toolsets``
+(what its live calls were answered by and asked with), ``metric, n, sum``. For metric ``passed`` n counts the samples
+that enter the rate and sum those that passed; for the others sum is the total over n samples. The schema's metadata key
+``evalkit.baseline`` says which runs they were, who set it, when and why, and which baselines stood there before.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from evalkit.check.model import Check
 from evalkit.errors import InputError
 from evalkit.suite.model import Sample
 from evalkit.suite.select import CaseRef
+from evalkit.verdict.schedule import TWICE, equal_replays
 
 __all__ = [
     "Baseline",
@@ -45,6 +46,7 @@ _SCHEMA = pa.schema(
         ("case_version", pa.int32()),
         ("checks", pa.string()),
         ("replayed", pa.string()),
+        ("deterministic", pa.bool_()),
         *((name, pa.list_(pa.string())) for name in _LISTS),
         ("metric", pa.string()),
         ("n", pa.int64()),
@@ -100,6 +102,7 @@ class Facts:
         checks: see `checks_digest`.
         replayed: see `suite.select.CaseRef`.
         models, fingerprints, prompts, toolsets: of all its samples, sorted; see `suite.model.Served`.
+        deterministic: its replays were equal, in a frozen world: one outcome, however many there are.
     """
 
     version: int
@@ -109,6 +112,7 @@ class Facts:
     fingerprints: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     toolsets: tuple[str, ...] = ()
+    deterministic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +139,24 @@ def checks_digest(checks: Iterable[Check]) -> str:
 def facts_of(case: CaseRef, samples: Iterable[Sample]) -> Facts:
     """What a case's samples were samples of."""
     served = [sample.served for sample in samples if sample.served is not None]
-    lists = {name: tuple(sorted({word for one in served for word in getattr(one, name)})) for name in _LISTS}
+    words = {name: {word for one in served for word in getattr(one, name)} for name in _LISTS}
+    lists: dict[str, Any] = {name: tuple(sorted(found)) for name, found in words.items()}
     return Facts(case.version, checks_digest(case.checks), case.replayed, **lists)
 
 
-def make_baseline(info: BaselineInfo, samples: Mapping[str, Sequence[Sample]], cases: Iterable[CaseRef]) -> Baseline:
-    """The baseline of a run's samples, or of several runs' together."""
+def make_baseline(
+    info: BaselineInfo, samples: Mapping[str, Sequence[Sample]], cases: Iterable[CaseRef], *, frozen: bool = False
+) -> Baseline:
+    """The baseline of a run's samples, or of several runs' together.
+
+    Args:
+        frozen: whether everything that the target saw was.
+    """
     rows: list[dict[str, object]] = []
     for case in cases:
         counted = [s for s in samples.get(case.id, ()) if s.outcome in ("passed", "failed")]
-        facts = asdict(facts_of(case, counted))
+        equal = frozen and len(counted) >= TWICE and equal_replays(counted)
+        facts = asdict(replace(facts_of(case, counted), deterministic=equal))
         shared = {"case_id": case.id, "case_version": facts.pop("version"), **facts, "n": len(counted)}
         totals = {
             "passed": float(sum(sample.outcome == "passed" for sample in counted)),
@@ -192,7 +204,9 @@ def _baseline(info: BaselineInfo, rows: Sequence[Mapping[str, Any]]) -> Baseline
 
 
 def _facts(row: Mapping[str, Any]) -> Facts:
-    return Facts(row["case_version"], row["checks"], row["replayed"], **{name: tuple(row[name]) for name in _LISTS})
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in _LISTS}
+    known = bool(row.get("deterministic"))  # files from before it was told lack it
+    return Facts(row["case_version"], row["checks"], row["replayed"], **lists, deterministic=known)
 
 
 def _info(body: dict[str, Any]) -> BaselineInfo:

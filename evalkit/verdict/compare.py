@@ -17,7 +17,7 @@ from evalkit.verdict.family import Regression, regressions
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, ManyRuns, Word
 from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.ruling import Ruling
-from evalkit.verdict.schedule import Standing, deterministic, lost_too_many, standing
+from evalkit.verdict.schedule import Standing, deterministic, equal_replays, lost_too_many, standing
 
 __all__ = ["baseline_rows", "case_verdicts"]
 
@@ -31,7 +31,8 @@ class _Ran:
     Attributes:
         now: what may be decided on.
         counts: all samples by outcome, those behind a gap too.
-        equal: whether all replays that left a trace were equal, and everything that the target saw was frozen.
+        equal: whether all replays that left a trace were equal and not by chance, and everything that the target saw
+            was frozen.
     """
 
     case: CaseRef
@@ -52,6 +53,10 @@ class _Ran:
     @property
     def permanent(self) -> bool:
         return self.case.state == "permanent"
+
+    @property
+    def deterministic(self) -> bool:
+        return deterministic(self.now, self.equal, frozen=self.equal)
 
 
 def case_verdicts(
@@ -86,7 +91,7 @@ def case_verdicts(
     verdicts = []
     for one in ran:
         case_id = one.case.id
-        ruling = _ruling(one, judged.get(case_id), stopped)
+        ruling = _ruling(one, rows[case_id], judged.get(case_id), stopped)
         said = (underpowered or {}).get(case_id, "")
         verdicts.append(_verdict(one, ruling, rows[case_id], compared.get(case_id), alpha, pass_k, said))
     return verdicts
@@ -99,7 +104,7 @@ def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[s
 
 def _ran(case: CaseRef, plan: CasePlan, samples: Sequence[Sample], frozen: bool) -> _Ran:
     counts: Counter[Outcome] = Counter(sample.outcome for sample in samples)
-    equal = frozen and len({sample.trace for sample in samples if sample.trace}) == 1
+    equal = frozen and equal_replays(samples)
     return _Ran(case, plan, samples, standing(_by_index(samples)), counts, equal)
 
 
@@ -122,16 +127,26 @@ def _compared(ran: Sequence[_Ran], rows: Mapping[str, BaselineRow | None]) -> di
 
 
 def _table(one: _Ran, row: BaselineRow | None) -> Table | None:
-    return (row.passed, row.n, one.passed, one.n) if row is not None and row.n and one.n else None
+    """What the test of one case needs; None where nothing can be tested, or needs to be."""
+    if row is None or not row.n or not one.n or _is_fact(one, row):
+        return None
+    return row.passed, row.n, one.passed, one.n
 
 
-def _ruling(one: _Ran, together: Regression | None, stopped: str) -> Ruling:
+def _is_fact(one: _Ran, row: BaselineRow | None) -> bool:
+    """Whether a change needs no test: all replays were equal, here and in the baseline."""
+    return row is not None and row.deterministic and one.deterministic
+
+
+def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, stopped: str) -> Ruling:
     """The policy's word on one case, and why."""
     now, plan = one.now, one.plan
-    if deterministic(now, one.equal, frozen=one.equal):
+    if one.deterministic:
         n = len(now.passed)
         if all(now.passed):
             return Ruling("PASS", f"{n} equal replays: the target is deterministic")
+        if plan.policy.kind == "not_worse" and row is not None and row.deterministic and not row.passed:
+            return Ruling("PASS", f"{n} of {n} samples failed, in equal replays, as in the baseline: not worse")
         return Ruling("FAIL", f"{n} of {n} samples failed, in equal replays: the target is deterministic")
     if not now.passed:
         lost = f"{now.missed} missed and {now.errored} errored of {now.taken} samples" if now.lost else ""
@@ -159,7 +174,7 @@ def _verdict(
     case, policy = one.case, one.plan.policy
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
     word: Word = "INCONCLUSIVE" if ruling.word == "UNDERPOWERED" else ruling.word
-    change = _change(regression, alpha)
+    change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(regression, alpha)
     failing = _failing_checks(case, one.samples)
     return CaseVerdict(
         case_id=case.id,
@@ -179,7 +194,7 @@ def _verdict(
         baseline=row,
         p_value=None if regression is None else regression.p,
         p_adjusted=None if regression is None else regression.p_worse,
-        deterministic=deterministic(one.now, one.equal, frozen=one.equal),
+        deterministic=one.deterministic,
         failing_checks=failing,
         cost_usd=sum(sample.cost_usd for sample in one.samples),
         owner=case.owner,
@@ -206,8 +221,8 @@ def _addition(
     found = ""
     if change == "regressed" and one.plan.policy.kind != "not_worse" and row is not None:
         found = f"; worse than the baseline: {one.passed} of {one.n} against {row.passed} of {row.n}"
-    if word in ("FAIL", "DEGRADED_WITHIN_MARGIN") and failing:
-        return f"{found}; broken: {failing[0][1].rstrip('.')}"
+    if word in ("FAIL", "DEGRADED_WITHIN_MARGIN"):
+        return f"{found}{_cause(one.samples, failing)}"
     if word == "INCONCLUSIVE":
         return found + _first_loss(one.samples)
     return found
@@ -218,7 +233,7 @@ def _on_degraded(policy: Policy, permanent: bool) -> Literal["block", "pass"]:
 
 
 def _stability(one: _Ran) -> Stability:
-    if deterministic(one.now, one.equal, frozen=one.equal):
+    if one.deterministic:
         return "STABLE_PASS" if all(one.now.passed) else "STABLE_FAIL"
     return stability(one.passed, one.n)
 
@@ -227,6 +242,11 @@ def _many_runs(passed: int, n: int, k: int) -> ManyRuns:
     if n < k:
         return ManyRuns(k, None, *(pass_hat_k_interval(passed, n, k) if n else (0.0, 1.0)), None)
     return ManyRuns(k, pass_hat_k(passed, n, k), *pass_hat_k_interval(passed, n, k), pass_at_k(passed, n, k))
+
+
+def _fact(one: _Ran, row: BaselineRow) -> Change:
+    before, now = bool(row.passed), bool(one.passed)
+    return "no change shown" if before is now else "improved" if now else "regressed"
 
 
 def _change(found: Regression | None, alpha: float) -> Change:
@@ -242,13 +262,29 @@ def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | Non
     if found is None or not found[1] or found[2] != checks_digest(case.checks):
         return None
     low, high = midp(found[0], found[1])
-    return BaselineRow(found[0], found[1], low, high)
+    facts = baseline.facts.get(case.id) if baseline is not None else None
+    return BaselineRow(found[0], found[1], low, high, facts is not None and facts.deterministic)
 
 
 def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:
     counts = Counter(c.check for s in samples if s.outcome == "failed" for c in s.checks if c.gating and not c.passed)
     sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts}
     return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
+
+
+def _cause(samples: Sequence[Sample], failing: Sequence[tuple[str, str, int]]) -> str:
+    """What most failing samples failed for: how they ended, which no check needs to say, or else a check."""
+    ended = Counter(sample.reason for sample in samples if sample.outcome == "failed" and not _of_a_check(sample))
+    if ended and (not failing or ended.total() >= failing[0][2]):
+        return f"; {ended.most_common(1)[0][0]}"
+    return f"; broken: {failing[0][1].rstrip('.')}" if failing else ""
+
+
+def _of_a_check(sample: Sample) -> bool:
+    """Whether the sample's reason is that of a failing check."""
+    return not sample.reason or any(
+        check.reason == sample.reason for check in sample.checks if check.gating and not check.passed
+    )
 
 
 def _first_loss(samples: Sequence[Sample]) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil
 from typing import TYPE_CHECKING
 
 from evalkit.errors import InputError
-from evalkit.stats.acceptance import acceptance_plan
+from evalkit.stats.acceptance import LONGEST, acceptance_plan, in_batches
 from evalkit.suite.model import Policy
 from evalkit.verdict.absolute import detectable_below
 from evalkit.verdict.ruling import Ruling
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from evalkit.stats.stopping import StoppingPlan
 
 __all__ = ["InBatches"]
-
-_LONGER, _LONGEST = 1.3, 3000  # as `stats.sprt` truncates
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +52,8 @@ class InBatches:
             InputError: the rates are so close that thousands of samples were needed.
         """
         n, _ = acceptance_plan(*self._asked)
-        batch = self.policy.batch
-        longest = int(max(_LONGER * n, batch * ceil(n / batch)) // batch) * batch
-        if longest > _LONGEST:
+        longest = in_batches(n, self.policy.batch)
+        if longest > LONGEST:
             _ = self._stopping  # says so, before anything is run
         if self.cap is None or self.cap >= longest or (self.cap >= n and self.most == self._stopping.looks[-1]):
             return ""

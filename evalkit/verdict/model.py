@@ -30,12 +30,17 @@ GateOutcome: TypeAlias = Literal["PASS", "BLOCKED", "INCONCLUSIVE"]
 
 @dataclass(frozen=True, slots=True)
 class BaselineRow:
-    """A case's counts in the baseline run, with the 95 % mid-P interval of the rate."""
+    """A case's counts in the baseline run, with the 95 % mid-P interval of the rate.
+
+    Attributes:
+        deterministic: its replays there were equal, in a frozen world.
+    """
 
     passed: int
     n: int
     low: float
     high: float
+    deterministic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,8 @@ class CaseVerdict:
         permanent: whether the case blocks releases.
         passed, failed: samples that enter the rate; `missed` and `errored` do not.
         low, high: 95 % mid-P interval of the pass rate; 0 and 1 without samples.
-        p_value: one-sided exact test of "worse than the baseline"; None without a baseline.
+        p_value: one-sided exact test of "worse than the baseline"; None without a baseline, and where all replays were
+            equal here and there: a change is a fact then.
         p_adjusted: after correction over the suite's cases.
         stale: why the baseline that there is was not compared with, with the cure; empty where it was.
         deterministic: all replays were equal, step by step.

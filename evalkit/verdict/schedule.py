@@ -9,14 +9,14 @@ run, and so in both arms of a comparison. A case that lost more than its policy 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalkit.suite.model import Outcome
+from evalkit.suite.model import Outcome, Sample
 from evalkit.suite.seen import CaseSeen
 from evalkit.verdict.plans import CasePlan, Plans
 
-__all__ = ["Standing", "deterministic", "lost_too_many", "standing", "wanted"]
+__all__ = ["TWICE", "Standing", "deterministic", "equal_replays", "lost_too_many", "standing", "wanted"]
 
 TWICE = 2
 """Equal replays of a frozen case that show that its target is deterministic."""
@@ -67,6 +67,15 @@ def standing(outcomes: Sequence[Outcome | None]) -> Standing:
 def lost_too_many(plan: CasePlan, now: Standing) -> bool:
     """Whether more samples were lost than the policy puts up with, of as many as the plan may take."""
     return now.lost > 0 and now.lost > int(plan.policy.max_lost * plan.most + 1e-9)
+
+
+def equal_replays(samples: Iterable[Sample]) -> bool:
+    """Whether all replays that left a trace were equal, and none drew random numbers: those may be equal by chance.
+
+    What an outage did to a replay says nothing about the agent, as for `CaseSeen.equal`.
+    """
+    replays = {(sample.trace, sample.drew) for sample in samples if sample.trace and sample.outcome != "errored"}
+    return len(replays) == 1 and not next(iter(replays))[1]
 
 
 def deterministic(now: Standing, equal: bool, *, frozen: bool) -> bool:

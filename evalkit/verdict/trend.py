@@ -110,7 +110,7 @@ def _rate(night: Night) -> Rate | None:
     counts = [(passed, n) for passed, n in night.cases.values() if n]
     if not counts:
         return None
-    from evalkit.stats.suite import suite_rate  # NumPy and SciPy: only where there is something to compute
+    from evalkit.stats.mean_rate import suite_rate  # NumPy: only where there is something to compute
 
     rate, low, high = suite_rate([passed for passed, _ in counts], [n for _, n in counts])
     return Rate(float(rate), float(low), float(high))
@@ -166,9 +166,9 @@ def _shifts(
 
 
 def _varies(series: Sequence[tuple[int, int]]) -> bool:
-    """Whether anything can have changed: some passed, some failed, in more than one night."""
-    passed, runs = (sum(column) for column in _columns(series))
-    return 0 < passed < runs and sum(1 for _, n in series if n) > 1
+    """Whether the rate differs between nights; where it doesn't, no place in the series is a likely change."""
+    seen = [(passed, runs) for passed, runs in series if runs]
+    return any(passed * seen[0][1] != seen[0][0] * runs for passed, runs in seen)
 
 
 def _columns(series: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:

@@ -84,6 +84,27 @@ def steps_of(name: str, job: str) -> dict[str, str]:
     return {step["name"]: step["run"] for step in body["jobs"][job]["steps"] if "run" in step}
 
 
+def installing(name: str) -> str:
+    """What a template's jobs do before anything else."""
+    if name == "gitlab.yml":
+        body: Any = yaml.safe_load((TEMPLATES / name).read_text("utf-8"))
+        return "\n".join(body[".evalkit"]["before_script"])
+    return steps_of(name, "gate" if "release" in name else "nightly")["Install"]
+
+
+@pytest.mark.parametrize("name", ["github-release.yml", "github-nightly.yml", "gitlab.yml"])
+def test_no_strangers_package_is_installed(project: Project, beside: Path, name: str) -> None:
+    """On PyPI another project has this name: what the project does not name itself is not installed, and is missed."""
+    checkout = Checkout(project, beside, "once")
+    script = installing(name)
+    assert "pip install evalkit" not in script
+    assert checkout.shell(script).returncode == 0
+    (beside / "evalkit").mkdir()
+    (beside / "evalkit" / "__init__.py").touch()
+    refused = checkout.shell(script, PYTHONPATH=str(beside))
+    assert (refused.returncode, "must name evalkit" in refused.stdout) == (2, True)
+
+
 @pytest.mark.parametrize(("agent", "code", "word"), [("once", 0, "PASS"), ("twice", 1, "BLOCKED")])
 def test_github_blocks_and_passes(project: Project, beside: Path, agent: str, code: int, word: str) -> None:
     """The run's own verdict does not end the job: the gate does, annotates, and the summary is there either way."""
@@ -119,6 +140,37 @@ def test_github_blesses_a_baseline_by_pull_request(project: Project, beside: Pat
     assert not (project.root / "pwned").exists()
     assert "evalkit/baseline-77" in checkout.git("ls-remote", "origin")
     assert read_baseline(project.root / "suites" / "nightly.baseline.parquet").info.reason == why
+
+
+@pytest.mark.parametrize("service", ["github", "gitlab"])
+def test_a_later_night_is_blessed_too(project: Project, beside: Path, service: str) -> None:
+    """Where there is a baseline already, it is blessed, and says what it was before."""
+    checkout = Checkout(project, beside, "once")
+    one = project.run("run", "suites/nightly.toml", "--out", "reports/before", "-n", "1")
+    assert one.code == 0, one.err
+    assert project.run("baseline", "set", "reports/before", "--reason", "the first").code == 0
+    github = steps_of("github-nightly.yml", "nightly")
+    script = gitlab("evalkit nightly") if service == "gitlab" else f"{github['Run']}\n{github['Baseline']}"
+    server = {"CI_SERVER_HOST": "git.invalid", "CI_PROJECT_PATH": "shop", "BASELINE_PUSH_TOKEN": "secret"}
+    checkout.git("config", f"url.{beside / 'origin.git'}.insteadOf", "https://evalkit:secret@git.invalid/shop.git")
+    checkout.git("-C", str(beside / "origin.git"), "config", "receive.advertisePushOptions", "true")
+    who = {"GITLAB_USER_NAME": "ann", "GITLAB_USER_EMAIL": "ann@example.com", "EVALKIT_ACTOR": "ann"}
+    done = checkout.shell(script, BLESS="a new model", GITHUB_RUN_ID="77", CI_PIPELINE_ID="77", **server, **who)
+    assert done.returncode == 0, done.stderr
+    assert "evalkit/baseline-77" in checkout.git("ls-remote", "origin")
+    info = read_baseline(project.root / "suites" / "nightly.baseline.parquet").info
+    assert (info.reason, [former.reason for former in info.former]) == ("a new model", ["the first"])
+
+
+def test_githubs_nights_are_kept_when_cases_fail() -> None:
+    """The history's cache is saved whatever the night came to; `actions/cache` alone saves it after green jobs only."""
+    body: Any = yaml.safe_load((TEMPLATES / "github-nightly.yml").read_text("utf-8"))
+    steps = [step for step in body["jobs"]["nightly"]["steps"] if "cache" in step.get("uses", "")]
+    restore, save = steps
+    assert restore["uses"].startswith("actions/cache/restore@")
+    assert save["uses"].startswith("actions/cache/save@")
+    assert save["if"] == "always()"
+    assert save["with"] == {key: restore["with"][key] for key in ("path", "key")}
 
 
 def gitlab(job: str) -> str:

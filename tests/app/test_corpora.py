@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,13 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def ingest_all(traces: list[Trace], settings: Settings) -> int:
-    """Ingests each trace twice: by itself, where a refusal is an answer, and with an expectation that it breaks."""
+    """Ingests each trace twice, into a library of its own: by itself, where a refusal is an answer, and with an
+    expectation that it breaks."""
     for number, trace in enumerate(traces):
+        alone = replace(settings, cases=settings.cases / str(number))
         with suppress(CaseRefused):
-            ingest_trace(trace, settings, dry_run=True)
-        done = ingest_trace(trace, settings, expect=NEVER_CALLED, case_id=f"case-{number}", new=True)
+            ingest_trace(trace, alone, dry_run=True)
+        done = ingest_trace(trace, alone, expect=NEVER_CALLED, case_id="case")
         assert done.path is not None
         back = read_case(done.path)
         assert any(not result.passed for result in judge_checks(back.gating, back.incident))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -103,9 +102,11 @@ def _body(raw: bytes) -> Any:
 @contextmanager
 def scripted_server() -> Iterator[ScriptedServer]:
     """A server on a free port of the loopback; its `url` ends in ``/v1``."""
+    over = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes: each answer would wait for an acknowledgement
 
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length") or 0)
@@ -117,7 +118,7 @@ def scripted_server() -> Iterator[ScriptedServer]:
         do_GET = do_POST  # noqa: N815  # the name that http.server looks for
 
         def _send(self, reply: Reply) -> None:
-            time.sleep(reply.delay_s)
+            over.wait(reply.delay_s)
             self.send_response(reply.status)
             for key, value in reply.headers.items():
                 self.send_header(key, value)
@@ -153,6 +154,7 @@ def scripted_server() -> Iterator[ScriptedServer]:
     try:
         yield script
     finally:
+        over.set()  # what still waits ends, and no thread of it is left beside the next test
         server.shutdown()
         server.server_close()
         thread.join()

@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +16,8 @@ from evalkit.check.model import Check
 from evalkit.errors import ConfigError
 from evalkit.suite.results import read_samples
 from tests.cli.test_replay_modes import TARGET, case_id, server
-from tests.project import REPOSITORY, Outcome, Project
+from tests.counting import CountingModel
+from tests.project import Outcome, Project
 from tests.suite.runs import library
 
 __all__ = ["case_id", "server"]
@@ -151,27 +147,21 @@ def test_two_prompts_are_compared_on_a_live_model(project: Project, case_id: str
 def test_a_budget_holds_over_both_arms_and_is_raised_on_resume(project: Project, case_id: str) -> None:
     """Not one call more than allowed in both together; afterwards nothing is lost or done twice."""
     project.write("old.txt", "You handle refunds.")
-    asked: list[int] = []
-
-    class Counting(ScriptedModel):
-        def reply(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
-            asked.append(1)
-            return super().reply(messages)
-
-    with serving(Counting(error_rate=0.0)) as url:
+    model = CountingModel()
+    with serving(model) as url:
         project.write("suites/p.toml", f'target = "{TARGET}"\n[model]\nbase_url = "{url}"\n')
         wanted = ("suites/p.toml", "--b", "prompt=old.txt", "--a", "temperature=0", "--samples", "4")
         stopped = ab(project, *wanted, "--budget", "calls=13")
         assert stopped.code == 3, stopped.err
-        assert len(asked) == 13
+        assert model.asked == 13
         assert "stopped before its end: the budget of both arms is spent: calls 13" in stopped.out
         assert "evalkit ab --resume r --budget" in stopped.out
         again = project.run("ab", "--resume", "r", *SERIAL)
-        assert (again.code, len(asked)) == (3, 13), again.err
+        assert (again.code, model.asked) == (3, 13), again.err
         done = project.run("ab", "--resume", "r", "--budget", "calls=100", *SERIAL)
         assert done.code == 0, done.err
     assert indices(project, "a") == indices(project, "b") == {"twice": [0, 1, 2, 3]}
-    assert 32 <= len(asked) <= 36
+    assert 32 <= model.asked <= 36
     assert left_by(project)["stopped"] == ""
 
 
@@ -192,25 +182,28 @@ def test_an_interrupted_comparison_goes_on(project: Project) -> None:
     suite(project)
     agent = "import random\nfrom tests.suite import agents\ndef slow(order):\n"
     project.write("own.py", agent + "    return {**agents.slow(order), 'x': random.random()}\n")
-    arms = ["--a", "target=own:slow", "--b", "target=own:slow"]
-    command = [sys.executable, "-m", "evalkit", "ab", "suites/s.toml", *arms, "--samples", "20", *SERIAL, "--out", "r"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    child = subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True)
-    journal = project.root / "r" / "b" / "journal.jsonl"
-    while not journal.exists() or not journal.stat().st_size:
-        assert child.poll() is None
-        time.sleep(0.02)
-    os.killpg(child.pid, signal.SIGINT)
-    _, said = child.communicate(timeout=60)
-    assert child.returncode == 130
-    assert "evalkit ab --resume r" in said
+    arms = ("--a", "target=own:slow", "--b", "target=own:slow")
+    command = ("ab", "suites/s.toml", *arms, "--samples", "10", *SERIAL, "--out", "r")
+    stopped = project.interrupted("r/b/journal.jsonl", *command)
+    assert (stopped.code, "evalkit ab --resume r" in stopped.err) == (130, True), stopped.err
     done = project.run("ab", "--resume", "r", *SERIAL)
     assert done.code == 0, done.err
-    every = {f"order-{order}": list(range(20)) for order in range(1, 5)}
+    every = {f"order-{order}": list(range(10)) for order in range(1, 5)}
     assert indices(project, "a") == indices(project, "b") == every
     before = [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"]
     assert project.run("ab", "--resume", "r", *SERIAL).code == 0
     assert [(Path("r") / arm / "samples.parquet").read_bytes() for arm in "ab"] == before
+
+
+def test_a_file_that_cant_be_written_leaves_a_comparison_that_goes_on(project: Project) -> None:
+    """Exit code 2 with the command that continues the comparison, and not an arm's run."""
+    assert ab(project, suite(project), "--b", f"target={AGENTS}:twice").code == 0
+    for place in ("r/.ab.json.writing", "r/a/.report.html.writing"):  # stands in for a disk that takes nothing more
+        (project.root / place).mkdir()
+        refused = project.run("ab", "--resume", "r", *SERIAL)
+        assert (refused.code, "then evalkit ab --resume r" in refused.err) == (2, True)
+        (project.root / place).rmdir()
+    assert project.run("ab", "--resume", "r", *SERIAL).code == 0
 
 
 def test_a_baseline_that_can_not_be_read_is_said_before_anything_is_run(project: Project) -> None:

@@ -16,6 +16,7 @@ def test_the_page_leads_to_the_arms_and_tells_where_they_part(project: Project) 
     page = Page(report.read_text("utf-8"))
     assert "B is worse by 100 points" in page.text
     assert "First divergence: " in page.text
+    assert "Failing replay of B (sample 1) parts from the passing replay of A (sample 1) here: " in page.text
     links = {value.partition("#")[0] for tag, name, value in page.attributes if name == "href" and tag == "a"}
     assert {"a/report.html", "b/report.html"} <= links
 

@@ -51,6 +51,19 @@ def test_a_baseline_is_set_once_and_then_blessed(ready: Project) -> None:
     assert ready.run("baseline", "bless", second, "--reason", "again").code == 2
 
 
+def test_a_measure_of_a_run_that_stopped_early_is_said_to_be_a_worse_one(ready: Project) -> None:
+    """It is taken all the same; equal replays of a deterministic agent lack nothing, nor does a run of fixed length."""
+    for name, target, options, warned in (
+        ("early", "never_alike", (), True),
+        ("fixed", "never_alike", ("--fixed", "--samples", "61"), False),
+        ("twice", "once", (), False),
+    ):
+        done = ready.run("run", ready.suite(target), "--out", f"reports/{name}", *options)
+        assert done.code == 0, done.err
+        made = ready.run("baseline", "set", f"reports/{name}", "--reason", "x", "--out", f"{name}.parquet")
+        assert (made.code, "1 of 1 cases stopped early in run" in made.err) == (0, warned)
+
+
 def test_runs_are_pooled_where_they_measured_the_same(ready: Project) -> None:
     """Their samples are added up; a run named twice, of another target, or of another suite is refused."""
     first, second = ran(ready, "a"), ran(ready, "b")

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evalkit.app.demo.server import ScriptedModel, serving
+from evalkit.app.demo.server import serving
 from evalkit.suite.results import read_samples
 from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply
 from tests.cli.test_replay_modes import TARGET, case_id, server
+from tests.counting import CountingModel
 from tests.project import Outcome, Project
 
 __all__ = ["case_id", "server"]
@@ -23,21 +23,9 @@ CALLS = 4
 """Model calls of one replay of the mended agent: look up, refund, look up, answer."""
 
 
-class Counting(ScriptedModel):
-    """The demo's model; counts what it is asked."""
-
-    asked = 0
-
-    def reply(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
-        """As the demo's."""
-        with self._lock:
-            self.asked += 1
-        return super().reply(messages)
-
-
 @contextmanager
-def a_model() -> Iterator[tuple[Counting, str]]:
-    model = Counting(error_rate=0.0)
+def a_model() -> Iterator[tuple[CountingModel, str]]:
+    model = CountingModel()
     with serving(model) as url:
         yield model, url
 
@@ -55,9 +43,9 @@ def suite(project: Project, url: str, more: str = "", samples: int = 5) -> str:
 
 
 def run(project: Project, *arguments: str, executor: str = "serial") -> Outcome:
-    """A run; xdist's workers want a process of their own."""
+    """A run; workers want a process of their own, which does not serve the model."""
     flags = ["--executor", executor, "-n", "1" if executor == "serial" else "2"]
-    start = project.spawn if executor == "xdist" else project.run
+    start = project.run if executor == "serial" else project.spawn
     return start("run", *arguments, *flags)
 
 

@@ -131,3 +131,13 @@ def test_a_suites_cases_share_their_calls(project: Project) -> None:
     body = drift(project, "--limit", "2", "--json", case=suite).json()
     assert sorted(one["status"] for one in body) == ["same", "same", "skipped"]
     assert len(drifting.CALLS) == 2
+
+
+def test_a_suite_with_the_projects_model_is_read(project: Project) -> None:
+    """A live suite that leaves the model to the settings is one, as for every other command."""
+    project.promoted()
+    suite = project.suite("once", mode='"live-model"')
+    assert "model" in drift(project, case=suite).err
+    project.write("evalkit.toml", '[model]\nbase_url = "http://127.0.0.1:1/v1"\n')
+    done = drift(project, case=suite)
+    assert done.code == 0, done.out + done.err

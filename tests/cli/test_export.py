@@ -58,9 +58,7 @@ def run_test(project: Project, path: str, *more: str) -> Outcome:
     keys = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "EVALKIT_PSEUDONYM_KEY")
     environment = {name: value for name, value in os.environ.items() if name not in keys}
     environment |= {"PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "HOME": str(project.root)}
-    command = [sys.executable, "-m", "pytest", "-q", path, *more]
-    done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True, check=False)
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    return project.python("pytest", "-q", path, *more, env=environment)
 
 
 def test_the_exported_test_fails_on_the_incident_and_passes_when_it_is_mended(project: Project, case_id: str) -> None:

@@ -93,6 +93,35 @@ def test_an_unsafe_replay_blocks(gated: Project) -> None:
     assert "2 permanent cases ran in an unsafe replay: too few kernel layers (landlock: old)" in done.out
 
 
+def test_the_reports_tell_the_gates_decision(gated: Project) -> None:
+    """The run knows no base branch: its own page says that the release may go, until the gate writes it again."""
+    committed(gated)
+    removed(gated, "another")
+    folder = ran(gated)
+
+    def told() -> list[str]:
+        names = ("report.html", "summary.md", "junit.xml", "verdicts.json")
+        return [(gated.root / folder / name).read_text("utf-8") for name in names]
+
+    signs = ("this release must not go", "this release must not go", 'name="gate: another"', '"BLOCKED"')
+    assert not any(sign in text for sign, text in zip(signs, told(), strict=True))
+    assert gated.run("gate", folder, "--against", "main").code == 1
+    assert not any(sign in text for sign, text in zip(signs, told(), strict=True))
+    assert gated.run("gate", folder, "--against", "main", "--report").code == 1
+    assert all(sign in text for sign, text in zip(signs, told(), strict=True))
+    assert gated.run("report", folder).code == 0
+    assert not any(sign in text for sign, text in zip(signs, told(), strict=True))
+
+
+def test_a_single_reason_is_told_once(gated: Project) -> None:
+    """Several are listed below the sentence; one is the sentence."""
+    several = gated.run("gate", ran(gated, "twice")).out.splitlines()
+    assert [line.split(":")[0] for line in several] == ["BLOCKED", "  blocks", "  blocks"]
+    assert gated.run("retire", "another", "--reason", "not sold any more").code == 0
+    (line,) = [line for line in gated.run("gate", "reports/a").out.splitlines() if "samples failed" in line]
+    assert line.startswith("BLOCKED: refund-twice: ")
+
+
 def test_a_skipped_case_blocks(gated: Project) -> None:
     """The run names it and holds no sample of it."""
     import pyarrow.compute as pc

@@ -38,18 +38,18 @@ def unseeded(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 def test_an_agent_that_goes_through_a_set_is_recorded_and_replayed(unseeded: Project) -> None:
     """Three replays in processes of their own ask what the recorded one asked."""
-    assert unseeded.spawn("record", "--out", "run.trace", "--", sys.executable, "hashing.py").code == 1
-    made = unseeded.spawn("ingest", "run.trace", "--id", "set", "--target", "hashing:run", "--no-verify")
+    assert unseeded.started("record", "--out", "run.trace", "--", sys.executable, "hashing.py").code == 1
+    made = unseeded.started("ingest", "run.trace", "--id", "set", "--target", "hashing:run", "--no-verify")
     assert made.code == 0, made.err
     for _ in range(3):
-        done = unseeded.spawn("replay", "set")
+        done = unseeded.started("replay", "set")
         assert "missed 0" in done.out, done.out + done.err
 
 
 def test_a_chosen_seed_stays(unseeded: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Someone wants another order."""
     monkeypatch.setenv("PYTHONHASHSEED", "7")
-    unseeded.spawn("record", "--out", "run.trace", "--", sys.executable, "hashing.py")
+    unseeded.started("record", "--out", "run.trace", "--", sys.executable, "hashing.py")
     (trace,) = load_traces(unseeded.root / "run.trace")
     show = f"print(*set({WORDS!r}.split()))"
     told = subprocess.run([sys.executable, "-c", show], env=os.environ, capture_output=True, text=True, check=True)

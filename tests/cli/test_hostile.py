@@ -12,6 +12,7 @@ import pytest
 
 from evalkit.trace.model import Trace
 from tests.build import tool_step
+from tests.loaded import Loaded
 from tests.project import Project, healthy, incident
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp.exe\u2066 \r\n\x9b31m \u200b" + "W" * 300
@@ -28,11 +29,11 @@ def hostile(trace: Trace) -> Trace:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, loaded: Loaded) -> Path:
     """A project with a permanent case of a hostile incident, a run of it, and its baseline; made once, to be copied."""
     root = tmp_path_factory.mktemp("hostile")
     with pytest.MonkeyPatch.context() as patch:
-        project = Project(root, patch)
+        project = Project(root, patch, loaded)
         project.write("incident.trace", hostile(incident(7)))
         project.write("healthy.trace", hostile(healthy(7)))
         title = ("--title", EVIL, "--owner", EVIL, "--link", f"https://example.com/{EVIL}")

@@ -11,6 +11,7 @@ import sys
 import unicodedata
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -140,19 +141,21 @@ def test_settings_say_what_tools_do(project: Project) -> None:
     assert 'r  refund(order=7) -> {"ok":true}' in project.run("inspect", "run.trace").out
 
 
+@pytest.mark.parametrize("name", ["inspect", "sanitize"])
 @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
-def test_colours_are_for_terminals_that_want_them(project: Project, no_color: str, coloured: bool) -> None:
+def test_colours_are_for_terminals_that_want_them(project: Project, name: str, no_color: str, coloured: bool) -> None:
     """None in a pipe; some on a terminal; none there with NO_COLOR."""
-    project.write("run.trace", a_run())
-    assert "\x1b" not in project.run("inspect", "run.trace").out
+    written = replace(a_run(), output="write to jane.doe@shop.example")
+    project.write("run.trace", written)
+    assert "\x1b" not in project.run(name, "run.trace").out
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "NO_COLOR": no_color, "PYTHONPATH": str(REPOSITORY)}
     with os.fdopen(ours, "rb", buffering=0) as screen:
-        command = [sys.executable, "-m", "evalkit", "inspect", "run.trace"]
+        command = [sys.executable, "-m", "evalkit", name, "run.trace"]
         subprocess.run(command, cwd=project.root, stdout=theirs, env=environment, check=True)
         os.close(theirs)
         shown = screen.read(100_000)
-    assert b"support" in shown
+    assert (b"support" if name == "inspect" else b"email") in shown
     assert (b"\x1b[" in shown) is coloured
 
 

@@ -255,7 +255,8 @@ def environment(message):
 def stolen(project: Project, base_url: str, attack: str, port: int, *flags: str) -> Any:
     """What an attack brought home, as the replay's output says it."""
     project.write("thief.py", THIEF.replace("ELSEWHERE", str(port)))
-    done: Outcome = project.spawn(
+    run = project.started if attack in ("environment", "search") else project.spawn  # both look at the very start
+    done: Outcome = run(
         "replay", "twice", "--target", f"thief:{attack}", "--mode", "live-model", "--base-url", base_url,
         "--reason", "a test", "--json", *flags,
     )  # fmt: skip

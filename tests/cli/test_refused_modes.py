@@ -61,7 +61,7 @@ def test_it_stands_in_the_case_and_is_shown(project: Project, case_id: str) -> N
     """In the header, in `show`, and in the view for code review."""
     body = project.run("show", case_id, "--json").json()
     assert body["closed_modes"]["exact"] == REASON
-    assert f"`exact`: {REASON}" in project.run("show", case_id).out
+    assert f"exact: {REASON}" in project.run("show", case_id).out
     assert f"`exact`: {REASON}" in (project.root / "cases" / case_id / "case.md").read_text("utf-8")
 
 

@@ -51,6 +51,22 @@ def test_only_what_failed_is_run_again(project: Project) -> None:
     assert (missing.code, "there is no run" in missing.err) == (2, True)
 
 
+@pytest.mark.parametrize(("key", "refused"), [("", False), ('on_degraded = "pass"', True)])
+def test_a_degraded_case_that_blocks_is_run_again(project: Project, key: str, refused: bool) -> None:
+    """Worse within the margin: it blocks a release, unless the policy says not."""
+    project.promoted()
+    project.write("suites/s.toml", SUITE.format(target="never_alike").replace("samples = 2", "samples = 100"))
+    assert project.run("run", "suites/s.toml", "--out", "before").code == 0
+    assert project.run("baseline", "set", "before", "--reason", "first night").code == 0
+    worse = f'[policy]\nkind = "not_worse"\nmargin = 0.5\n{key}\n'
+    project.write("suites/s.toml", SUITE.format(target="unsteady").replace("samples = 2", "samples = 80") + worse)
+    project.run("run", "suites/s.toml", "--out", "r")
+    assert json.loads(Path("r/verdicts.json").read_text())["cases"][0]["verdict"] == "DEGRADED_WITHIN_MARGIN"
+    project.write("suites/s.toml", SUITE.format(target="never_alike"))
+    again = project.run("run", "suites/s.toml", "--only-failing", "r", "--out", "again")
+    assert ("none of the cases failed there" in again.err, Path("again").exists()) == (refused, not refused)
+
+
 def test_a_finished_run_takes_more_samples(project: Project) -> None:
     """Only what is missing is done, and the reports tell of all."""
     library(project.root, [1, 2])

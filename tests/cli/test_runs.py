@@ -55,6 +55,17 @@ def test_a_run_leaves_its_files(project: Project) -> None:
     assert "permanent gate" in (folder / "report.html").read_text("utf-8")
 
 
+def test_a_report_that_cant_be_written_is_wrong_input_and_no_blocked_gate(project: Project) -> None:
+    """Exit code 2, what to do, and after it the run is whole: its samples were kept."""
+    project.promoted()
+    folder = ran(project, "once", code=0)
+    (folder / ".report.html.writing").mkdir()  # stands in for a disk that takes nothing more
+    refused = project.run("run", "--resume", str(folder))
+    assert (refused.code, f"evalkit run --resume {folder}" in refused.err) == (2, True)
+    (folder / ".report.html.writing").rmdir()
+    assert project.run("run", "--resume", str(folder)).code == 0
+
+
 def test_a_deterministic_agent_is_recognised(project: Project) -> None:
     """A frozen replay of it has no variance; the verdict says so."""
     project.promoted()
@@ -62,6 +73,18 @@ def test_a_deterministic_agent_is_recognised(project: Project) -> None:
     body = project.run("run", suite, "--samples", "2", "--json").json()
     assert body["cases"][0]["deterministic"] is True
     assert body["cases"][0]["verdict"] == "PASS"
+
+
+def test_a_suite_is_named_or_its_file_is(project: Project) -> None:
+    """A name stands for the file in the folder of suites; one that is not there is said to be missing, with where."""
+    project.promoted()
+    project.suite("once")
+    for named in ("release", "suites/release.toml"):
+        assert project.run("run", named, "--json").json()["cases"][0]["verdict"] == "PASS"
+        assert project.run("power", named).code == 0
+        assert project.run("coverage", named).code == 0
+    missing = project.run("run", "nightly")
+    assert (missing.code, "suites/nightly.toml" in missing.err) == (2, True)
 
 
 def test_a_regression_against_the_baseline_is_shown(project: Project) -> None:
@@ -73,7 +96,7 @@ def test_a_regression_against_the_baseline_is_shown(project: Project) -> None:
     suite = project.suite("twice")
     body = project.run("run", suite, "--samples", "10", "--fixed", "--json").json()
     assert body["cases"][0]["change"] == "regressed"
-    assert body["cases"][0]["p_adjusted"] < 0.001
+    assert body["cases"][0]["p_adjusted"] is None, "all replays were equal, here and there: nothing is left to chance"
 
 
 def test_a_gate_that_was_left_out_blocks(project: Project) -> None:

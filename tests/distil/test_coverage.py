@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from evalkit.canonical import Json
@@ -27,9 +28,10 @@ SCHEMA: dict[str, Json] = {
 }
 
 
-def offering(seq: int, *names: str) -> Step:
-    """A model call that offers some tools with the same schema."""
-    tools = [{"name": name, "parameters": SCHEMA} for name in names]
+def offering(seq: int, *names: str, key: str = "parameters", inside: str = "") -> Step:
+    """A model call that offers some tools with the same schema, under a key and inside of another as APIs have it."""
+    bare = [{"name": name, key: SCHEMA} for name in names]
+    tools = [{"type": inside, inside: tool} for tool in bare] if inside else bare
     return Step(seq, "model", "chat", {"messages": [], "tools": tools}, {"role": "assistant", "content": ""})  # type: ignore[dict-item]
 
 
@@ -78,6 +80,22 @@ def test_tools_that_no_case_touches_are_named() -> None:
     assert refund.branches["tier", '"gold"'] == 1
     assert refund.branches["tier", '"silver"'] == 0
     assert refund.covered == 5  # tier given, "gold"; the three others left out
+
+
+@pytest.mark.parametrize(("key", "inside"), [("parameters", "function"), ("input_schema", ""), ("inputSchema", "")])
+def test_tools_are_known_in_whatever_form_they_were_offered(key: str, inside: str) -> None:
+    """OpenAI's, Anthropic's and MCP's definitions tell the same branches as a plain one."""
+    called = tool_step(1, "refund", {"tier": "gold"}, {}, effect="write")
+    plain, other = (
+        coverage([a_case(a_trace(offered, called), checks=REPEATED)])
+        for offered in (
+            offering(0, "refund", "cancel"),
+            offering(0, "refund", "cancel", key=key, inside=inside),
+        )
+    )
+    assert other == plain
+    assert [tool.name for tool in other.untouched] == ["cancel"]
+    assert ("tier", '"silver"') in other.tools[0].branches
 
 
 def test_a_fixture_off_the_path_tests_nothing() -> None:

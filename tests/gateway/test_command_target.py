@@ -42,6 +42,15 @@ def is_running(pid: int) -> bool:
         return sys.platform != "linux"
 
 
+def assert_ends(pid: int) -> None:
+    """It is gone soon."""
+    for _ in range(600):
+        if not is_running(pid):
+            return
+        time.sleep(0.05)
+    pytest.fail("the program goes on")
+
+
 def error_of(done: Replay) -> str:
     """How the agent failed."""
     assert done.trace.error is not None
@@ -188,31 +197,27 @@ with urllib.request.urlopen(request) as response:
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
 def test_a_time_limit_ends_the_whole_group(case: Case, tmp_path: Path) -> None:
     """Also what the program started, although it ignores signals that can be ignored."""
-    mark = tmp_path / "alive"
-    child = f"import time; open({str(mark)!r}, 'w'); time.sleep(3); open({str(mark)!r}, 'a').write('still here')"
+    mark = tmp_path / "pid"
     code = f"""
 import signal, subprocess
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-subprocess.Popen([sys.executable, "-c", {child!r}])
-while not os.path.exists({str(mark)!r}):
-    time.sleep(0.02)
+child = subprocess.Popen(["sleep", "60"])
+open({str(mark)!r}, "w").write(str(child.pid))
 time.sleep(60)
 """
     done = evalkit.replay(case, program(code), timeout_s=2.0)
     assert (done.status, error_of(done)) == ("failed", "ReplayTimeout: stopped after 2 s")
-    time.sleep(3.5)
-    assert mark.read_text() == ""
+    assert_ends(int(mark.read_text()))
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
 def test_what_a_program_leaves_running_ends_with_it(case: Case, tmp_path: Path) -> None:
     """A child that holds standard output open does not hold the replay, and does not outlive it."""
-    mark = tmp_path / "alive"
-    child = f"import time; time.sleep(2); open({str(mark)!r}, 'w')"
-    done = evalkit.replay(case, program(f"import subprocess\nsubprocess.Popen([sys.executable, '-c', {child!r}])"))
+    mark = tmp_path / "pid"
+    code = f"import subprocess\nopen({str(mark)!r}, 'w').write(str(subprocess.Popen(['sleep', '60']).pid))"
+    done = evalkit.replay(case, program(code))
     assert done.trace.error is None
-    time.sleep(2.5)
-    assert not mark.exists()
+    assert_ends(int(mark.read_text()))
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
@@ -227,12 +232,7 @@ def test_a_program_does_not_outlive_a_killed_evalkit(case: Case, project: Projec
         time.sleep(0.05)
     evalkit_itself.kill()
     evalkit_itself.wait()
-    agent = int(mark.read_text().rstrip("."))
-    for _ in range(600):
-        if not is_running(agent):
-            return
-        time.sleep(0.05)
-    pytest.fail("the program goes on")
+    assert_ends(int(mark.read_text().rstrip(".")))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -29,13 +30,19 @@ def node_agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Node agent beside its packages, which npm installs."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("node and npm are not installed")
-    folder = tmp_path_factory.mktemp("node")
-    for name in ("package.json", "agent.mjs"):
-        shutil.copy(EXAMPLES / name, folder / name)
-    command = ["npm", "install", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode:
-        pytest.skip(f"npm could not install the agent's packages: {done.stderr.strip()[-300:]}")
+    fcntl = pytest.importorskip("fcntl", reason="files can't be locked here")
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "node"  # one for all workers
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "node_modules" / ".package-lock.json").exists():  # which npm writes last
+            for name in ("package.json", "agent.mjs"):
+                shutil.copy(EXAMPLES / name, folder / name)
+            command = ["npm", "install", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error"]
+            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode:
+                pytest.skip(f"npm could not install the agent's packages: {done.stderr.strip()[-300:]}")
     return folder / "agent.mjs"
 
 

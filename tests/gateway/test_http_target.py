@@ -104,8 +104,8 @@ def test_waiting_for_a_live_model_is_not_the_services_time(case: Case) -> None:
             return 200, json.load(response)["choices"][0]["message"]["content"]
 
     with scripted_server() as server, service(agent) as url:
-        server.will(replace(json_reply(completion("Yes.")), delay_s=4.0))
-        done = evalkit.replay(case, url, mode="live-model", base_url=server.url, timeout_s=2.0)
+        server.will(replace(json_reply(completion("Yes.")), delay_s=3.0))
+        done = evalkit.replay(case, url, mode="live-model", base_url=server.url, timeout_s=1.5)
     assert (done.trace.output, done.trace.error, done.counts.live_model) == ("Yes.", None, 1), done.reason
 
 

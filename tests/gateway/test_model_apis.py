@@ -15,6 +15,9 @@ import pytest
 
 from evalkit.case.model import Case
 from evalkit.check.model import Check
+from evalkit.playback.endpoint.budget import NO_LIMITS
+from evalkit.playback.endpoint.local import account, local_caller
+from evalkit.playback.endpoint.model import Endpoint
 from evalkit.playback.miss_rules import parse_rule
 from evalkit.playback.overrides import Overrides
 from tests.build import a_case, a_trace
@@ -231,8 +234,13 @@ def test_the_anthropic_api_goes_to_the_endpoint_too(server: ScriptedServer, monk
 def test_an_endpoint_that_fails_is_no_verdict(server: ScriptedServer) -> None:
     """Neither one that answers with an error, nor one that is not there."""
     server.will(json_reply({"error": {"message": "out of order"}}, 500))
-    for endpoint in (server.url, "http://127.0.0.1:9/v1"):
-        with serving(case_of("openai_chat"), mode="live-model", endpoint=endpoint) as served:
+    for url in (server.url, "http://127.0.0.1:9/v1"):
+        endpoint = Endpoint(url, tries=2)
+        with (
+            account(endpoint, NO_LIMITS) as ledger,
+            local_caller(endpoint, ledger) as caller,
+            serving(case_of("openai_chat"), mode="live-model", endpoint=url, caller=caller) as served,
+        ):
             status, body = served.caller.ask("/v1/chat/completions", ASKED["openai_chat"])
             assert status in (500, 502), body
         assert (served.done.status, served.done.counts.live_model) == ("errored", 1)

@@ -8,6 +8,7 @@ import os
 import random
 import secrets
 import socket
+import tempfile
 import time
 import urllib.request
 import uuid
@@ -71,6 +72,41 @@ def test_chance_follows_the_seed(draw: Callable[[], Any]) -> None:
     """The same seed gives the same draws, another one others."""
     assert inside(draw) == inside(draw)
     assert inside(draw) != inside(draw, seed=2)
+
+
+def draws_from_numpy() -> None:
+    """From NumPy's global generator."""
+    import numpy as np
+
+    np.random.random()  # what many agents do
+
+
+@pytest.mark.parametrize(
+    ("draw", "decides"),
+    [
+        (random.random, True),
+        (lambda: random.choice("ab"), True),
+        (lambda: random.Random().random(), True),
+        (draws_from_numpy, True),
+        (lambda: random.Random(7).random(), False),
+        (uuid.uuid4, False),
+        (lambda: secrets.token_hex(8), False),
+        (tempfile.mkdtemp, False),
+        (lambda: None, False),
+    ],
+    ids=["random", "choice", "Random", "numpy", "seeded", "uuid4", "secrets", "tempfile", "nothing"],
+)
+def test_draws_that_may_decide_something_are_noticed(draw: Callable[[], Any], decides: bool) -> None:
+    """Two equal replays of an agent that drew random numbers are no proof; ids, and fixed seeds, decide nothing."""
+    import numpy.random
+
+    world = World(START, Guard())
+    with world.entered():
+        for seed in (1, 2):
+            world.restart(seed)
+            draw()
+            assert world.drew() is decides
+    assert numpy.random
 
 
 def test_chance_is_given_back_afterwards() -> None:

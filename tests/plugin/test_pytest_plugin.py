@@ -17,6 +17,7 @@ import pytest
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.store import read_case, write_case
 from tests.cli.test_replay_modes import TARGET, case_id
+from tests.counting import CountingModel
 from tests.house.test_surface import loaded_by
 from tests.project import REPOSITORY, Outcome, Project
 from tests.suite.runs import library
@@ -30,10 +31,12 @@ NONE_COLLECTED, WRONG_USE = 5, 4
 def run(project: Project, *arguments: str, plugins: tuple[str, ...] = ()) -> Outcome:
     """pytest in a process of its own, with this plug-in and some others of the environment's."""
     loaded = [word for name in ("evalkit.pytest_plugin", *plugins) for word in ("-p", name)]
-    command = [sys.executable, "-m", "pytest", *loaded, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True, check=False)
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    return project.python("pytest", *loaded, *arguments, env=environment())
+
+
+def environment() -> dict[str, str]:
+    """The variables of pytest's process."""
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def suite(project: Project, target: str = "once", name: str = "nightly", orders: tuple[int, ...] = (1, 2)) -> str:
@@ -161,9 +164,10 @@ def test_a_bare_pytest_collects_and_loads_nothing_of_evalkit(project: Project) -
     project.write("test_own.py", "def test_own():\n    pass\n")
     told = "print('loaded', sorted(name for name in sys.modules if name.startswith('evalkit')))"
     project.write("conftest.py", f"import sys\ndef pytest_unconfigure():\n    {told}\n")
-    done = run(project)
-    assert "1 passed" in done.out
-    assert "loaded ['evalkit', 'evalkit.pytest_plugin']" in done.out
+    command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin"]
+    done = subprocess.run(command, cwd=project.root, env=environment(), capture_output=True, text=True, check=False)
+    assert "1 passed" in done.stdout
+    assert "loaded ['evalkit', 'evalkit.pytest_plugin']" in done.stdout
     project.write(
         "pytest.ini", "[pytest]\ntestpaths = . suites cases\naddopts = --evalkit-target=tests.suite.agents:once\n"
     )
@@ -252,18 +256,12 @@ def test_a_budget_holds_over_all_workers(project: Project, case_id: str) -> None
     case = read_case(project.root / "cases" / "twice" / "v0001.parquet")
     for number in range(2, 5):
         write_case(replace(case, id=f"twice-{number}"), project.root / "cases")
-    asked: list[int] = []
-
-    class Counting(ScriptedModel):
-        def reply(self, messages: list[dict[str, object]]) -> dict[str, object]:
-            asked.append(1)
-            return super().reply(messages)
-
-    with serving(Counting(error_rate=0.0)) as url:
+    model = CountingModel()
+    with serving(model) as url:
         head = f'target = "{TARGET}"\nmode = "live-model"\nsamples = 2\n'
         project.write("suites/p.toml", f'{head}[budget]\ncalls = 10\n[model]\nbase_url = "{url}"\n')
         done = run(project, "suites/p.toml", "-n", "2", plugins=("xdist.plugin",))
-    assert len(asked) == 10, done.out
+    assert model.asked == 10, done.out
     assert done.code == 1
     assert "budget reached: 10 of 10 model calls" in done.out
 

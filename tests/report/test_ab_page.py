@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+
+import pytest
 
 from evalkit.report.ab_page import render_ab_html
 from evalkit.report.trajectory import build_trajectory
@@ -24,7 +27,7 @@ def test_cases_come_by_what_the_arms_came_to() -> None:
     text = Page(render_ab_html(verdict())).text
     places = [text.index(word) for word in ("Worse in B", "Better in B", "Not compared", "which is not shown")]
     assert places == sorted(places)
-    assert "not compared: no sample of arm a came to a result" in text
+    assert "not compared no sample of arm a came to a result" in text
 
 
 def test_numbers_stand_beside_their_pictures() -> None:
@@ -37,18 +40,36 @@ def test_numbers_stand_beside_their_pictures() -> None:
     assert "pass rate, this suite" in text
 
 
+def test_what_was_not_compared_is_told() -> None:
+    """A metric without numbers is no metric without a difference."""
+    text = Page(render_ab_html(verdict())).text
+    assert "cost, latency, tokens not compared: not both arms asked a live model" in text
+
+
+def test_both_intervals_of_the_pass_rate_are_drawn_on_one_scale() -> None:
+    """Else the narrow one would look as wide as the other."""
+    found = verdict()
+    assert found.rate is not None
+    assert found.rate.low_like is not None
+    narrow, wide = re.findall(r'class="b" d="M([\d.]+) 9H', render_ab_html(found))[:2]
+    assert (70 - float(narrow)) / (70 - float(wide)) == pytest.approx(found.rate.low / found.rate.low_like, rel=0.1)
+
+
 def test_where_the_arms_part_is_told() -> None:
     """The steps of both arms side by side, with the kind of the first divergence; and the arms' own reports."""
     runs = [
-        ("A, passed (sample 1)", refund_trace("a", buggy=False)),
-        ("B, failed (sample 1)", refund_trace("a", buggy=True)),
+        ("passing replay of A (sample 1)", refund_trace("a", buggy=False)),
+        ("failing replay of B (sample 1)", refund_trace("a", buggy=True)),
     ]
     page = Page(
         render_ab_html(
             verdict(), reports=("a/report.html", "b/report.html"), trajectories={"c0": build_trajectory(runs, 500)}
         )
     )
-    assert "the model calls refund_order instead of lookup_order" in page.text
+    assert (
+        "Failing replay of B (sample 1) parts from the passing replay of A (sample 1) here: "
+        "the model calls refund_order instead of lookup_order."
+    ) in page.text
     links = [value for _, name, value in page.attributes if name == "href"]
     assert "a/report.html#case=c0" in links
 

@@ -31,7 +31,7 @@ def test_the_keys_are_stable() -> None:
         "on_degraded detectable_drop more_samples underpowered stability many_runs samples_fixed model_calls "
         "screened samples".split()
     )
-    assert sorted(body["cases"][0]["baseline"]) == ["high", "low", "n", "passed"]
+    assert sorted(body["cases"][0]["baseline"]) == ["deterministic", "high", "low", "n", "passed"]
 
 
 @pytest.mark.parametrize(

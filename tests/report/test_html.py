@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.report.html import render_html
+from evalkit.report.model import Background
 from evalkit.report.page import shown
 from evalkit.suite.model import SampleCheck
 from evalkit.trace.model import Step, StepError, Trace
@@ -274,3 +275,20 @@ def test_the_page_tells_history_coverage_and_baseline() -> None:
     assert "2026-02-28 09:00" in text
     assert "No case touches: delete_account" in text
     assert "98.9% before, 9 nights" in text
+
+
+def test_a_run_too_large_for_coverage_says_so() -> None:
+    """A part of the page that is missing is missed; it says where else it is told."""
+    parts = blocked_run()
+    parts.background = Background(uncovered="Told of runs of up to 200 cases; evalkit coverage reads all there are.")
+    page = Page(render_html(parts.model()))
+    assert "Coverage" in page.text
+    assert "evalkit coverage reads all there are" in page.text
+    assert ("a", "href", "#coverage") in page.attributes
+
+
+def test_a_run_without_results_says_so_in_its_history() -> None:
+    """No rate is no dash at the beginning of a sentence."""
+    parts = RunParts().add("a", "mm", permanent=True)
+    parts.background = background(parts)
+    assert "This run came to no result; of the samples of the 9 runs before " in Page(render_html(parts.model())).text

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from evalkit.report.junit import render_junit
+from evalkit.verdict.model import Decision
 from tests.report.build import RunParts, blocked_run
 
 ALLOWED: dict[str, tuple[set[str], set[str]]] = {
@@ -62,6 +63,23 @@ def test_failures_and_errors_are_counted_and_told_apart() -> None:
     assert [child.tag for child in tests["refund-twice@v3"]] == ["failure", "system-out"]
     assert [child.tag for child in tests["quota-check@v3"]] == ["error", "system-out"]
     assert [child.tag for child in tests["invoice-total@v3"]] == ["system-out"]
+
+
+def test_nothing_is_green_where_the_gate_is_not() -> None:
+    """What holds the release besides failing cases is a failing testcase: a lock, an unsafe run, nothing to guard."""
+    parts = RunParts().add("a", "p", permanent=True).add("b", "f", permanent=True)
+    held = (("a", "gates.lock: is weaker"), ("sandbox", "unsafe"), ("a", "gates.lock: and more"), ("b", "failed"))
+    parts.decision = Decision("BLOCKED", "a: is weaker (and 2 more)", held)
+    suite = ElementTree.fromstring(render_junit(parts.model()))[0]
+    failing = {test.get("name"): test[0].get("message") for test in suite.iter("testcase") if test[0].tag == "failure"}
+    assert failing.keys() == {"b@v3", "gate: a", "gate: sandbox"}
+    assert failing["gate: a"] == "gates.lock: is weaker; gates.lock: and more"
+    assert (suite.get("tests"), suite.get("failures")) == ("4", "3")
+    parts = RunParts().add("a", "p")
+    parts.decision = Decision("INCONCLUSIVE", "no permanent case was run: nothing guards this release")
+    suite = ElementTree.fromstring(render_junit(parts.model()))[0]
+    assert [test[0].tag for test in suite.iter("testcase")] == ["system-out", "error"]
+    assert suite.get("errors") == "1"
 
 
 def test_samples_are_told_in_order() -> None:

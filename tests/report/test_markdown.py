@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from evalkit.report.markdown import render_markdown
 from tests.report.build import RunParts, blocked_run, large_run
@@ -20,12 +21,15 @@ def test_the_decision_comes_first() -> None:
     assert "1 permanent gate blocks, 1 could not be measured." in lines[2]
 
 
-def test_the_table_has_gates_and_what_needs_attention() -> None:
-    """Troubled cases first, passing gates after them, other passing cases not at all."""
+def test_the_table_has_what_needs_attention() -> None:
+    """Troubled cases; passing gates folded after them, other passing cases not at all."""
     table = [line for line in render_markdown(blocked_run().model()).splitlines() if line.startswith("| <code>")]
     names = [re.findall("<code>(.*?)</code>", line)[0] for line in table]
     assert names[:3] == ["refund-twice", "escalation-skipped", "slow-search"]
     assert names[-1] == "wrong-address"
+    text = render_markdown(blocked_run().model())
+    folded = text.index("<details><summary>1 permanent gate passes</summary>")
+    assert text.index("| <code>sometimes-late") < folded < text.index("| <code>wrong-address")
     assert "passing-0" not in names
 
 
@@ -45,8 +49,14 @@ def test_hostile_text_is_no_markup() -> None:
 
 
 def test_the_summary_of_a_large_run_stays_short() -> None:
-    """GitHub refuses comments beyond 65,536 characters."""
-    assert len(render_markdown(large_run(1_000, 4, failing_every=1).model())) < 65_536
+    """GitHub refuses comments beyond 65,536 characters, however long the reasons are; some cases are told anyway."""
+    parts = large_run(1_000, 4, failing_every=1)
+    usual = render_markdown(parts.model())
+    assert len(usual) < 20_000
+    parts.verdicts = [replace(verdict, reason="<|>" * 500, title="<|>" * 500) for verdict in parts.verdicts]
+    text = render_markdown(parts.model())
+    assert len(text) < 65_536
+    assert "and 990 cases more" in text
 
 
 def test_what_a_reader_should_know_is_told() -> None:

@@ -132,9 +132,9 @@ class _Counting(Mapping[str, Case]):
         return len(self._cases)
 
 
-def test_passing_cases_are_never_read() -> None:
+def test_passing_cases_of_a_large_run_are_never_read() -> None:
     """A large green run costs no case file; traces are asked for once."""
-    parts = large_run(60, 4, failing_every=30)
+    parts = large_run(120, 4, failing_every=60)
     cases = _Counting(parts.cases)
     asked: list[list[str]] = []
 
@@ -143,18 +143,45 @@ def test_passing_cases_are_never_read() -> None:
         return {}
 
     build_report(MANIFEST, parts.verdicts, parts.decision, parts.samples, cases, traces)
-    assert cases.read == ["case-00000", "case-00030"]
+    assert cases.read == ["case-00000", "case-00060"]
     assert len(asked) == 1
     assert len(asked[0]) == 4
 
 
+def test_a_small_run_is_told_whole() -> None:
+    """Who opens a passing case sees what it guards: its incident, its checks, each sample."""
+    detail = row_of(large_run(60, 4, failing_every=30).model(), "case-00001").detail
+    assert detail is not None
+    assert [check.state for check in detail.checks] == ["held", "held"]
+    assert [sample.number for sample in detail.samples] == [1, 2, 3, 4]
+    assert "refund-agent" in " ".join(detail.incident)
+
+
 def test_one_reason_is_given_as_it_is_and_several_are_counted() -> None:
     """The banner's sentence never repeats the list below it."""
-    parts = RunParts().add("a", "p", permanent=True)
+    parts = RunParts().add("a", "p", permanent=True).add("b", "f", permanent=True)
     assert parts.model().reason == "all 1 permanent cases passed"
     parts.decision = Decision("BLOCKED", "a: x (and 1 more)", (("a", "x"), ("b", "y")))
     assert parts.model().reason == "2 permanent gates block."
-    assert [notice.anchor for notice in parts.model().blocking] == ["case=a", ""]
+    parts.decision = Decision("BLOCKED", "a: x (and 2 more)", (("a", "x"), ("sandbox", "y"), ("b", "z")), (("c", "w"),))
+    assert parts.model().reason == "3 reasons block, 1 permanent gate could not be measured."
+
+
+def test_the_banner_tells_what_is_about_no_case_first_then_the_worst() -> None:
+    """Of many only some are shown: those that the page shows first."""
+    parts = RunParts().add("a", "pf", permanent=True).add("b", "ff", permanent=True)
+    parts.decision = Decision("BLOCKED", "a: x (and 2 more)", (("a", "x"), ("sandbox", "y"), ("b", "z")))
+    notices = parts.model().blocking
+    assert [(one.case_id, one.anchor) for one in notices] == [("sandbox", ""), ("b", "case=b"), ("a", "case=a")]
+
+
+def test_conditions_are_read_as_text() -> None:
+    """Tables say what they set; what says nothing is left out."""
+    parts = RunParts().add("a", "p")
+    manifest = replace(MANIFEST, environment={"git_commit": "", "dirty": False, "versions": {"openai": "3.57.0"}})
+    model = build_report(manifest, parts.verdicts, parts.decision, parts.samples, parts.cases, lambda _: {})
+    assert ("versions", "openai 3.57.0") in model.conditions
+    assert not {"git_commit", "dirty"} & {label for label, _ in model.conditions}
 
 
 @pytest.mark.parametrize("link", ["javascript:alert(1)", "data:text/html,x", " https://a", "//evil"])

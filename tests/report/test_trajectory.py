@@ -81,7 +81,19 @@ def test_equal_steps_with_another_end_differ_in_their_outcome() -> None:
     other = replace(INCIDENT, output="It was refused.")
     found = build_trajectory([("incident", INCIDENT), ("failing replay", other)], 500)
     assert found.kind == "outcome"
-    assert [text.short for text in found.answers if text] == ["Your refund is on its way.", "It was refused."]
+    assert [end.text.short for end in found.endings if end.text] == ["Your refund is on its way.", "It was refused."]
+
+
+def test_an_end_says_what_it_is() -> None:
+    """An error is no answer; what stopped a replay is told in words, not by the name of a class."""
+    crash = replace(INCIDENT, output=None, error=StepError("ConnectionError", "refused"))
+    halt = replace(INCIDENT, output=None, error=StepError("ReplayHalt", "call 1 has no recorded answer"))
+    found = build_trajectory([("incident", INCIDENT), ("failing replay", crash), ("missed replay", halt)], 500)
+    assert [(end.label, end.text and end.text.short) for end in found.endings] == [
+        ("final answer", "Your refund is on its way."),
+        ("ended with an error", "ConnectionError: refused"),
+        ("the replay was stopped", "call 1 has no recorded answer"),
+    ]
 
 
 def test_equal_steps_are_shown_once() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.secrets import entropy, gitleaks_rules
 
 DETECTOR = Detector(Policy())
@@ -238,3 +239,10 @@ def test_entropy_is_that_of_shannon(text: str) -> None:
     """Between nothing and the logarithm of the alphabet; nothing for one letter over and over."""
     assert 0 <= entropy(text) <= 1.5850
     assert (entropy(text) < 1e-9) == (len(set(text)) == 1)
+
+
+@pytest.mark.parametrize("word", sorted(PLACEHOLDERS))
+@pytest.mark.parametrize("frame", ["密码：{}。", "口令是{}，", "password: {}", "password is {}", "pwd={}"])
+def test_what_stands_for_no_value_is_no_secret(frame: str, word: str) -> None:
+    """In Chinese as in English: `undefined` is nobody's password, and replacing it would hide nothing."""
+    assert [text for kind, text in found(frame.format(word)) if kind == "secret"] == []

@@ -11,12 +11,12 @@ from scipy.special import chdtrc
 from evalkit.errors import InputError
 from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.interval import wilson
+from evalkit.stats.mean_rate import suite_rate
 from evalkit.stats.suite import (
     cluster_t_interval,
     cmh_p,
     detectable_difference,
     differences,
-    suite_rate,
     this_suite_interval,
 )
 from evalkit.stats.two_sample import fisher_p

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import signal
+import tempfile
 import time
+import uuid
 from typing import Any
 
 from evalkit.capture.tools import tool
@@ -101,6 +104,17 @@ def unsteady(order: int) -> dict[str, Any]:
     """The incident again in a quarter of the replays; which, follows from the frozen world's randomness."""
     drawn = random.random()
     return {**(once(order) if drawn < 0.75 else twice(order)), "drawn": drawn}
+
+
+def rarely_twice(order: int) -> dict[str, Any]:
+    """The incident again in a twentieth of the replays; the others are equal to the letter."""
+    return once(order) if random.random() < 0.95 else twice(order)
+
+
+def names_things(order: int) -> dict[str, Any]:
+    """Draws ids that decide nothing, and that nobody sees."""
+    assert {str(uuid.uuid4()), secrets.token_hex(4), tempfile.mktemp()}
+    return once(order)
 
 
 def raises_on_13(order: int) -> dict[str, Any]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import resource
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 from evalkit.case.store import write_case
 from evalkit.check.model import Check
+from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.manifest import MANIFEST_NAME, start_run, suite_json
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
 from evalkit.suite.results import read_samples
-from evalkit.suite.run import execute
+from evalkit.suite.run import OpenRun
 from evalkit.suite.select import select_cases
 from tests.build import a_case, a_trace, tool_step
 
@@ -42,9 +46,28 @@ def run(
     if not (folder / MANIFEST_NAME).exists():
         start_run(folder, manifest)
     workers = 1 if executor == "serial" else 2
-    execute(folder, suite, cases, executor=executor, workers=workers)
+    if executor == "fork":
+        _wait_for_threads()
+    with OpenRun(folder, suite, cases, executor=executor, workers=workers) as opened:
+        opened.up_to({case.id: samples for case in cases})
+        opened.finish()
     return read_samples(folder)
 
 
+def _wait_for_threads() -> None:
+    """Those that an earlier test left; beside them nothing is forked, and another executor would be tested."""
+    until = time.monotonic() + 20
+    while not can_fork():
+        assert time.monotonic() < until, f"threads of other tests go on: {threading.enumerate()}"
+        time.sleep(0.05)
+
+
+def main(root: str, target: str, samples: str, executor: str, largest_file: str = "") -> None:
+    """A run in a process of its own; where a size is given, no file may grow beyond it, as on a full disk."""
+    if largest_file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest_file), int(largest_file)))
+    run(Path(root), target, samples=int(samples), executor=executor)
+
+
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), sys.argv[2], samples=int(sys.argv[3]), executor=sys.argv[4])
+    main(*sys.argv[1:])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -20,6 +18,7 @@ from evalkit.suite.model import Suite
 from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, read_attempts, read_samples
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, list_cases
+from tests.loaded import Loaded
 from tests.suite.runs import library, run
 from tests.suite.test_run import outcomes, timeless
 
@@ -27,9 +26,9 @@ REPOSITORY = Path(__file__).parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="forks and /proc are Linux's")
 
 
-def a_run(root: Path, target: str, samples: int, executor: str) -> list[str]:
-    """The command that runs all cases under `root`, or continues that."""
-    return [sys.executable, "-m", "tests.suite.runs", str(root), target, str(samples), executor]
+def a_run(root: Path, target: str, samples: int, executor: str) -> tuple[str, ...]:
+    """The module and arguments that run all cases under `root`, or continue that."""
+    return "tests.suite.runs", str(root), target, str(samples), executor
 
 
 @LINUX
@@ -83,19 +82,19 @@ def test_what_a_worker_handed_in_before_it_died_is_not_done_again(
 
 
 @LINUX
-def test_workers_end_with_their_controller(tmp_path: Path) -> None:
+def test_workers_end_with_their_controller(tmp_path: Path, loaded: Loaded) -> None:
     """A killed controller leaves no worker behind that would go on asking a model."""
     root = library(tmp_path, list(range(8)))
-    child = subprocess.Popen(a_run(root, "sleeps", 60, "fork"), cwd=REPOSITORY, start_new_session=True)
+    child = loaded.begin(*a_run(root, "sleeps", 60, "fork"), cwd=REPOSITORY)
     try:
         workers = _children(child.pid)
         while len(workers) < 2:
-            assert child.poll() is None
+            assert child.goes_on
             time.sleep(0.02)
             workers = _children(child.pid)
     finally:
         os.kill(child.pid, signal.SIGKILL)
-        child.wait()
+        child.end()
     deadline = time.monotonic() + 20
     while any(Path(f"/proc/{worker}/cmdline").exists() and _alive(worker) for worker in workers):
         assert time.monotonic() < deadline, "a worker outlived its controller"
@@ -118,16 +117,13 @@ def _alive(process: int) -> bool:
 
 @pytest.mark.parametrize("executor", ["serial", "fork"])
 @pytest.mark.parametrize("most", [3_000, 12_000])
-def test_a_full_disk_loses_nothing(tmp_path: Path, executor: str, most: int) -> None:
+def test_a_full_disk_loses_nothing(tmp_path: Path, loaded: Loaded, executor: str, most: int) -> None:
     """No file may grow beyond a size, as on a full disk; with room again, the run goes on where it was."""
     orders, samples = list(range(6)), 8
     wanted = run(library(tmp_path / "calm", orders), "once", samples=samples)
     root = library(tmp_path / "full", orders)
     folder = root / "run"
-    done = subprocess.run(
-        a_run(root, "once", samples, executor), cwd=REPOSITORY, capture_output=True, text=True, check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
-    )  # fmt: skip
+    done = loaded.run(*a_run(root, "once", samples, executor), str(most), cwd=REPOSITORY)
     assert done.returncode != 0
     assert "DiskFault" in done.stderr
     assert "the disk is full; what was done is kept" in done.stderr
@@ -135,7 +131,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, executor: str, most: int) -> 
     kept = (folder / JOURNAL_NAME).read_bytes()
     assert kept.endswith(b"\n") or not kept
     assert not (folder / SAMPLES_NAME).exists()
-    subprocess.run(a_run(root, "once", samples, "serial"), cwd=REPOSITORY, check=True)
+    assert loaded.run(*a_run(root, "once", samples, "serial"), cwd=REPOSITORY).returncode == 0
     assert timeless(read_samples(folder)) == timeless(wanted)
 
 

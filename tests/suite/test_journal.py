@@ -6,16 +6,18 @@ import itertools
 from collections import Counter
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import IntegrityError
-from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, encode_batch, head_of, read_heads
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, decode_batch, encode_batch, head_of, read_heads
+from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.suite.results import read_samples, write_results
 from evalkit.suite.seen import Seen, seen_json
 from tests.strategies import texts
+from tests.suite.runs import library, run
 
 checks = st.builds(SampleCheck, texts, st.booleans(), st.booleans(), texts, st.lists(st.integers(0, 99)).map(tuple))
 samples = st.builds(
@@ -28,8 +30,10 @@ samples = st.builds(
     reason=texts,
     misses=st.lists(texts, max_size=2).map(tuple),
     trace=texts,
+    drew=st.booleans(),
     cost_usd=st.floats(0, 1e3),
     duration_s=st.floats(0, 1e3),
+    served=st.none() | st.builds(Served, *[st.lists(texts, max_size=2).map(tuple)] * 4, st.integers(0, 9), texts),
 )
 
 
@@ -95,6 +99,13 @@ def test_a_lines_beginning_is_read_without_the_rest(batch: list[Sample]) -> None
     assert [(entry[0], entry[1], entry[2]) for entry in head.seen] == [(s.case_id, s.index, s.outcome) for s in batch]
 
 
+@given(st.lists(samples, max_size=5))
+def test_a_line_is_read_as_it_was_written(batch: list[Sample]) -> None:
+    """Samples with all their fields, and the kept replays."""
+    kept = [KeptTrace("d", "c", '{"steps":[]}')]
+    assert decode_batch(encode_batch(batch, kept)) == (batch, kept)
+
+
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["passed", "failed", "missed", "errored"])), max_size=30))
 def test_what_was_seen_is_kept_by_index(given: list[tuple[int, str]]) -> None:
     """Outcomes stand at their index, in whichever order they came; what did not come is None."""
@@ -122,3 +133,12 @@ def test_a_later_attempt_takes_the_place_of_an_errored_one() -> None:
         assert +seen.counts == {"passed": 2}
         assert (seen["c"].equal, seen["c"].count, seen.errored("c")) == (True, 2, {})
         assert seen.retried() == {("c", 0): 3}
+
+
+def test_samples_of_an_earlier_run_are_read(tmp_path: Path) -> None:
+    """Those from before it was told whether the agent drew random numbers: taken for ones that did not."""
+    library(tmp_path, [1])
+    found = run(tmp_path, "once", samples=2)
+    path = tmp_path / "run" / "samples.parquet"
+    pq.write_table(pq.read_table(path).drop_columns(["drew"]), path)
+    assert read_samples(tmp_path / "run") == found

@@ -73,7 +73,7 @@ def test_a_service_is_run_by_its_url(project: Project, case_id: str) -> None:
 
 def test_a_sandbox_refuses_them(project: Project, case_id: str) -> None:
     """With the reason, and what to do; whether the suite or the case names the target."""
-    done = project.run("run", suite(project, command(), sandbox="true"))
+    done = project.spawn("run", suite(project, command(), sandbox="true"))
     assert done.code == 2
     assert "a sandbox starts no programs" in done.err
     assert "without a sandbox" in done.err

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import pytest
 from evalkit.errors import ConfigError, InputError, IntegrityError
 from evalkit.suite.model import Sample
 from evalkit.suite.results import read_samples, read_traces
+from evalkit.suite.writer import sole_writer
+from tests.loaded import Loaded
 from tests.suite.runs import library, run
 
 REPOSITORY = Path(__file__).parents[2]
@@ -91,7 +94,7 @@ def test_processes_give_the_same_samples_as_one(tmp_path: Path, executor: str) -
 @pytest.mark.parametrize("executor", ["fork", "xdist"])
 def test_a_worker_that_dies_costs_only_its_sample(tmp_path: Path, executor: str) -> None:
     """The sample is errored, the rest of its item goes on."""
-    samples = run(library(tmp_path, [11, 12, 13]), "dies", samples=2, executor=executor)
+    samples = run(library(tmp_path, [11, 12, 13]), "dies", samples=2, executor=executor, retries=0)
     assert outcomes(samples) == {"passed": 4, "errored": 2}
     assert all(sample.outcome == "errored" and "died" in sample.reason for sample in samples["order-13"])
 
@@ -121,27 +124,41 @@ def test_a_changed_case_is_not_run(tmp_path: Path) -> None:
         run(tmp_path, "once")
 
 
-@pytest.mark.parametrize(("executor", "earliest", "latest"), [("fork", 0.3, 1.2), ("xdist", 0.8, 1.8)])
-def test_killing_at_random_moments_loses_nothing_and_repeats_nothing(
-    tmp_path: Path, executor: str, earliest: float, latest: float
-) -> None:
-    """After ten SIGKILLs and as many continuations, the samples are those of an undisturbed run."""
-    orders, samples = list(range(8)), 20
-    wanted = run(library(tmp_path / "calm", orders), "slow", samples=samples)
-    root = library(tmp_path / "killed", orders)
-    command = [sys.executable, "-m", "tests.suite.runs", str(root), "slow", str(samples), executor]
-    draws = random.Random(20261129)
-    for _ in range(10):
-        child = subprocess.Popen(command, cwd=REPOSITORY, start_new_session=True, stdout=subprocess.DEVNULL)
+def wait_until_free(folder: Path) -> None:
+    """The system lets go of a killed process's lock, on a busy machine a moment after its end."""
+    for _ in range(200):
         try:
-            child.wait(timeout=draws.uniform(earliest, latest))
+            with sole_writer(folder):
+                return
+        except FileNotFoundError:  # killed before it made the folder
+            return
+        except InputError:
+            time.sleep(0.05)
+    raise AssertionError("the killed run is still locked")
+
+
+@pytest.mark.parametrize(
+    ("executor", "kills", "earliest_s", "latest_s"), [("fork", 10, 0.05, 0.35), ("xdist", 5, 0.6, 1.4)]
+)
+def test_killing_at_random_moments_loses_nothing_and_repeats_nothing(
+    tmp_path: Path, loaded: Loaded, executor: str, kills: int, earliest_s: float, latest_s: float
+) -> None:
+    """After some SIGKILLs and as many continuations, the samples are those of an undisturbed run."""
+    orders, samples = list(range(8)), 12
+    wanted = run(library(tmp_path / "calm", orders), "once", samples=samples)
+    root = library(tmp_path / "killed", orders)
+    command = ("tests.suite.runs", str(root), "slow", str(samples), executor)
+    draws = random.Random(20261129)
+    for _ in range(kills):
+        child = loaded.begin(*command, cwd=REPOSITORY)
+        with suppress(TimeoutError):
+            assert child.end(draws.uniform(earliest_s, latest_s)).returncode == 0
             break
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+        os.killpg(child.pid, signal.SIGKILL)
+        child.end()
+        wait_until_free(root / "run")
     else:
-        time.sleep(0.1)  # the system lets go of the run's lock
-        subprocess.run(command, cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
+        assert loaded.run(*command, cwd=REPOSITORY).returncode == 0
     assert timeless(read_samples(root / "run")) == timeless(wanted)
 
 

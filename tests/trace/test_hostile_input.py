@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,11 @@ from tests.project import Project
 from tests.trace.samples import TAU
 
 GOOD = json.dumps(TAU).encode()
-ZEROS = b"[" + b" " * (80 * 1024**2) + b"]"
+
+
+def bomb() -> bytes:
+    """A small file of 80 MiB."""
+    return gzip.compress(b"[" + b" " * (80 * 1024**2) + b"]", 9)
 
 
 def swapped(old: bytes, new: bytes) -> bytes:
@@ -32,8 +37,8 @@ def swapped(old: bytes, new: bytes) -> bytes:
     return GOOD.replace(old, new, 1)
 
 
-HOSTILE: dict[str, tuple[bytes, str]] = {
-    "gzip bomb": (gzip.compress(ZEROS, 9), "unpacks to more than"),
+HOSTILE: dict[str, tuple[bytes | Callable[[], bytes], str]] = {
+    "gzip bomb": (bomb, "unpacks to more than"),
     "deep nesting": (swapped(b'"task_id": 1', b'"task_id": ' + b"[" * 100_000 + b"]" * 100_000), "deeper than 200"),
     "huge integer": (swapped(b'"task_id": 1', b'"task_id": ' + b"9" * 5000), "number is infinity"),
     "NaN": (swapped(b'"task_id": 1', b'"task_id": NaN'), "NaN or infinity"),
@@ -52,7 +57,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
 def test_a_hostile_file_is_refused_with_its_reason(project: Project, name: str) -> None:
     """`inspect` and `ingest` say what is wrong, where, and what to do; nothing is written."""
     content, said = HOSTILE[name]
-    (project.root / "x.json").write_bytes(content)
+    (project.root / "x.json").write_bytes(content() if callable(content) else content)
     for command in (["inspect", "x.json"], ["inspect", "x.json", "--format", "tau-bench"], ["ingest", "x.json"]):
         done = project.run(*command)
         told = " ".join((done.out + done.err).split())

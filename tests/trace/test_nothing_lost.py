@@ -49,5 +49,6 @@ def test_the_audit_sees_a_loss_and_a_leak(tmp_path: Path) -> None:
     leaking = [{"task_id": 1, "info": {"task": {"instruction": "Hello there, this is a label"}}, "traj": []}]
     said = [{"task_id": 1, "traj": [{"role": "user", "content": "Hello there, this is a label"}]}]
     path.write_text(json.dumps(said), "utf-8")
-    assert audit["leaks"]([leaking], list(load_traces(path)), "tau-bench") == {"[].info.task.instruction": 1}
+    held = audit["Found"]([leaking], list(load_traces(path)), report)
+    assert audit["leaks"](held, "tau-bench") == {"[].info.task.instruction": 1}
     assert audit["audit"](path, [said]) == ("tau-bench", {})

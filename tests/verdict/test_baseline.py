@@ -28,6 +28,18 @@ def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
     assert back.counts == {"c": (1, 2, checks_digest([CHECK]))}
 
 
+def test_whether_replays_were_equal_is_kept(tmp_path: Path) -> None:
+    """Only in a frozen world, of two or more, and where no random number was drawn; older files don't tell."""
+    equal = {"c": [Sample("c", 3, at, "passed", trace="t") for at in range(2)]}
+    drew = {"c": [Sample("c", 3, at, "passed", trace="t", drew=True) for at in range(2)]}
+    path = write_baseline(make_baseline(INFO, equal, [CASE], frozen=True), tmp_path / "b.parquet")
+    assert read_baseline(path).facts["c"].deterministic
+    for found, frozen in ((equal, False), (drew, True), ({"c": equal["c"][:1]}, True)):
+        assert not make_baseline(INFO, found, [CASE], frozen=frozen).facts["c"].deterministic
+    pq.write_table(pq.read_table(path).drop_columns(["deterministic"]), path)
+    assert not read_baseline(path).facts["c"].deterministic
+
+
 def test_the_file_is_a_plain_table(tmp_path: Path) -> None:
     """A row per case and metric."""
     path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")

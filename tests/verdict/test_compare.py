@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
 from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest
+from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest, make_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.model import CaseVerdict
 from tests.verdict.planned import plans_of
@@ -31,8 +32,9 @@ def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:
     for outcome, count in counts:
         checks = (SampleCheck(CHECK.id, True, False, "it was called twice"),) if outcome == "failed" else ()
         start = len(found)
+        why = checks[0].reason if checks else "why"
         found += [
-            Sample("c", 1, start + at, outcome, checks, "why", trace=trace or f"{outcome}{at}") for at in range(count)
+            Sample("c", 1, start + at, outcome, checks, why, trace=trace or f"{outcome}{at}") for at in range(count)
         ]
     return found
 
@@ -65,6 +67,15 @@ def test_one_failure_fails_and_names_the_check() -> None:
     assert found.verdict == "FAIL"
     assert found.reason.startswith("1 of 20 samples failed; broken: ")
     assert found.failing_checks[0][0] == CHECK.id
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_an_agent_that_raised_is_said_to_have(held: bool) -> None:
+    """Whatever its checks come to then: what they miss is because it did not come to its end."""
+    check = SampleCheck(CHECK.id, True, held, "wanted a run that came to its end")
+    crash = [Sample("c", 1, at, "failed", (check,), "the agent raised KeyError: 'id'", trace="t") for at in range(3)]
+    assert verdict(crash).reason.endswith("; the agent raised KeyError: 'id'")
+    assert "; broken: " in verdict([*crash, *samples(("failed", 4))]).reason
 
 
 @pytest.mark.parametrize("lost", ["missed", "errored"])
@@ -118,6 +129,38 @@ def test_an_improvement_is_shown() -> None:
     assert verdict(samples(("passed", 20)), base=baseline(5, 20)).change == "improved"
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "change"),
+    [
+        ("passed", "failed", "regressed"),
+        ("failed", "passed", "improved"),
+        ("passed", "passed", "no change shown"),
+        ("failed", "failed", "no change shown"),
+    ],
+)
+def test_between_deterministic_runs_a_change_is_a_fact(before: Outcome, now: Outcome, change: str) -> None:
+    """Two equal replays each: a test of so few samples could show nothing, and there is nothing to test."""
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    measured = {"c": samples((before, 2), trace="then")}
+    equal = samples((now, 2), trace="now")
+    found = verdict(equal, base=make_baseline(info, measured, [ref()], frozen=True), frozen=True)
+    assert (found.change, found.p_value) == (change, None)
+    live = make_baseline(info, measured, [ref()], frozen=False)
+    tested = verdict(equal, base=live, frozen=True)
+    assert (tested.change, tested.p_value is not None) == ("no change shown", True)
+
+
+def test_what_always_failed_is_not_worse_when_it_still_does() -> None:
+    """Under the policy that asks no more than that; under others it fails."""
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    base = make_baseline(info, {"c": samples(("failed", 2), trace="then")}, [ref()], frozen=True)
+    equal = samples(("failed", 2), trace="now")
+    assert verdict(equal, Policy("not_worse", margin=0.1), base, frozen=True).verdict == "PASS"
+    assert verdict(equal, base=base, frozen=True).verdict == "FAIL"
+    healthy = make_baseline(info, {"c": samples(("passed", 2), trace="then")}, [ref()], frozen=True)
+    assert verdict(equal, Policy("not_worse", margin=0.1), healthy, frozen=True).verdict == "FAIL"
+
+
 def test_a_baseline_of_other_checks_is_none() -> None:
     """A rate under other demands is no measure."""
     other = baseline(20, 20, [Check("called", {"name": "other"})])
@@ -158,6 +201,9 @@ def test_equal_frozen_replays_are_called_deterministic() -> None:
     assert verdict(equal, Policy("min_rate"), frozen=True).verdict == "PASS"
     assert not verdict(equal, frozen=False).deterministic
     assert verdict(equal, Policy("min_rate"), frozen=False).verdict == "INCONCLUSIVE"
+    by_chance = [replace(sample, drew=True) for sample in equal]
+    assert not verdict(by_chance, frozen=True).deterministic
+    assert verdict(by_chance, Policy("min_rate"), frozen=True).verdict == "INCONCLUSIVE"
 
 
 def test_steadiness_and_repeats_are_estimated() -> None:

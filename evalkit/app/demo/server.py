@@ -12,12 +12,14 @@ import json
 import random
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-__all__ = ["ScriptedModel", "main", "serving"]
+__all__ = ["Answer", "ChatHandler", "ScriptedModel", "listening", "main", "serving"]
 
 _ORDER = re.compile(r"\b[A-Z]-\d{4}\b")
 _TELLS_TOOLS_APART = "moves money"
@@ -74,12 +76,58 @@ class ScriptedModel:
         }
 
 
-@contextmanager
-def serving(model: ScriptedModel, port: int = 0) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is answered."""
+
+    body: dict[str, Any]
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class ChatHandler(BaseHTTPRequestHandler):
+    """Serves a model's chat completions."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # head and body are two writes: each answer would wait for an acknowledgement
+
+    def __init__(self, model: ScriptedModel, *connection: Any) -> None:
+        self.model = model
+        super().__init__(*connection)  # which serves the whole connection
+
+    def do_POST(self) -> None:
+        """Answers a request."""
+        answer = self.answer(json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0)))))
+        data = json.dumps(answer.body).encode()
+        self.send_response(answer.status)
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(data)), **answer.headers}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def answer(self, body: dict[str, Any]) -> Answer:
+        """The model's reply; 404 for what is no chat."""
+        if not self.path.endswith("/chat/completions"):
+            return Answer({"error": {"message": "only chat completions are served", "type": "not_found"}}, 404)
+        messages = body["messages"]
+        return Answer(_completion(body["model"], messages, self.model.reply(messages)))
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet: the demo's own lines are what people read."""
+
+
+def serving(model: ScriptedModel, port: int = 0) -> AbstractContextManager[str]:
     """Serves `model` on loopback while the block runs; gives the base URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", port), _handler(model))
+    return listening(partial(ChatHandler, model), port)
+
+
+@contextmanager
+def listening(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> Iterator[str]:
+    """Lets `handler` answer on loopback while the block runs; gives the base URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"
@@ -99,32 +147,6 @@ def main() -> None:
     with serving(ScriptedModel(given.error_rate, given.seed), given.port) as base_url:
         print(base_url, flush=True)
         threading.Event().wait()
-
-
-def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-            if not self.path.endswith("/chat/completions"):
-                self._send(404, {"error": {"message": "only chat completions are served", "type": "not_found"}})
-                return
-            message = model.reply(body["messages"])
-            self._send(200, _completion(body["model"], body["messages"], message))
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Quiet: the demo's own lines are what people read."""
-
-        def _send(self, status: int, body: dict[str, Any]) -> None:
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    return Handler
 
 
 def _completion(model: str, messages: list[dict[str, Any]], message: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,8 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
+from selectors import EVENT_READ, DefaultSelector
 
 from evalkit.errors import EvalkitError
 from evalkit.suite.executors.orphan import die_with_parent
@@ -71,48 +72,54 @@ def _opened(job: Job, first: Item, stack: contextlib.ExitStack) -> Rounds:
 
 def _let_go(hands: list[_Hand]) -> None:
     for hand in hands:
+        hand.end()
+    for hand in hands:
         hand.kill()
 
 
 def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
     waiting = deque(work.items)
     free = list(hands)
-    busy: dict[Connection, _Hand] = {}
-    while waiting or busy:
-        if waiting and job.over():
-            waiting.clear()
-            continue
-        while waiting and len(busy) < job.workers:
-            if not free:
-                hands.append(_Hand(worker))
-                free.append(hands[-1])
-            hand = free.pop()
-            if hand.give(waiting[0]):
-                waiting.popleft()
-                busy[hand.pipe] = hand
-            else:  # it died between two items: nobody's fault
-                hands.remove(hand)
-                hand.kill()
-        lines: list[bytes] = []
-        for pipe in wait(list(busy)):
-            hand = busy[pipe]  # type: ignore[index]  # `wait` gives back what it was given
-            kind, body = hand.take()
-            if kind == _RAISED:
-                raise error_from(body)
-            if kind in (_SOME, _DONE):
-                lines.append(body)
-            else:
-                work.died(hand.item, body.decode("utf-8", "replace") or hand.end_of_it())
-            if kind == _SOME:
-                continue
-            del busy[hand.pipe]
-            if hand.alive:
-                free.append(hand)
-            else:
-                hands.remove(hand)
-                hand.kill()
-        if lines:
-            work.done(lines)
+    done: list[bytes] = []
+    with DefaultSelector() as busy:
+        while True:
+            if waiting and job.over():
+                waiting.clear()
+            while waiting and len(busy.get_map()) < job.workers:
+                if not free:
+                    hands.append(_Hand(worker))
+                    free.append(hands[-1])
+                hand = free.pop()
+                if hand.give(waiting[0]):
+                    waiting.popleft()
+                    busy.register(hand.pipe, EVENT_READ, hand)
+                else:  # it died between two items: nobody's fault
+                    hands.remove(hand)
+                    hand.kill()
+            if done:  # told once all have work again: what is told waits for the disk
+                work.done(done)
+            if not busy.get_map():
+                return
+            done = []
+            for key, _ in busy.select():
+                hand = key.data
+                kind, body = hand.take()
+                if kind == _RAISED:
+                    if done:  # the others' work is kept
+                        work.done(done)
+                    raise error_from(body)
+                if kind in (_SOME, _DONE):
+                    done.append(body)
+                else:
+                    work.died(hand.item, body.decode("utf-8", "replace") or hand.end_of_it())
+                if kind == _SOME:
+                    continue
+                busy.unregister(hand.pipe)
+                if hand.alive:
+                    free.append(hand)
+                else:
+                    hands.remove(hand)
+                    hand.kill()
 
 
 class _Hand:
@@ -154,8 +161,13 @@ class _Hand:
         code = self._process.exitcode or 0
         return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
 
-    def kill(self) -> None:
+    def end(self) -> None:
+        """Ends the process, without waiting until it has."""
         self._process.kill()
+
+    def kill(self) -> None:
+        """Ends the process, and frees what it had."""
+        self.end()
         self._process.join()
         self._process.close()
         self.pipe.close()

@@ -1,0 +1,62 @@
+"""A run as a night of its suite's history, and what makes two nights measure the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from evalkit.canonical import digest
+from evalkit.suite.model import Manifest, Sample
+from evalkit.verdict.history import Night
+from evalkit.verdict.model import CaseVerdict, Decision
+
+__all__ = ["HARMLESS", "night_of"]
+
+HARMLESS = frozenset("budget sandbox unsafe_replay history baseline baseline_rules keep_traces sequential".split())
+"""Keys of a suite that change nothing of what is measured, or only how exactly."""
+_NOT_MEASURED = {*HARMLESS, "name", "prices"}
+_ASKED_OF_MODEL = ("name", "system_prompt", "temperature", "extra_body")
+
+
+def night_of(
+    manifest: Manifest,
+    samples: Mapping[str, Sequence[Sample]],
+    verdicts: Sequence[CaseVerdict],
+    decision: Decision,
+) -> Night:
+    """A run as a night."""
+    every = [sample for one in samples.values() for sample in one]
+    served = [sample.served for sample in every if sample.served is not None]
+    policy = manifest.suite.get("policy")
+    return Night(
+        run_id=manifest.run_id,
+        started_at=manifest.started_at,
+        passed=sum(verdict.passed for verdict in verdicts),
+        n=sum(verdict.n for verdict in verdicts),
+        cost_usd=sum(sample.cost_usd for sample in every),
+        cases={verdict.case_id: (verdict.passed, verdict.n) for verdict in verdicts},
+        missed=sum(verdict.missed for verdict in verdicts),
+        errored=sum(verdict.errored for verdict in verdicts),
+        lost={one.case_id: (one.missed, one.errored) for one in verdicts if one.missed or one.errored},
+        verdicts={one.case_id: one.verdict for one in verdicts if one.verdict != "PASS"},
+        outcome=decision.outcome,
+        suite=_suite_digest(manifest.suite),
+        policy=str(policy.get("kind", "")) if isinstance(policy, Mapping) else "",
+        commit=str(manifest.environment.get("git_commit") or ""),
+        dirty=bool(manifest.environment.get("git_dirty")),
+        models=_sorted(name for one in served for name in one.models),
+        fingerprints=_sorted(name for one in served for name in one.fingerprints),
+        duration_s=sum(sample.duration_s for sample in every),
+    )
+
+
+def _suite_digest(suite: Mapping[str, Any]) -> str:
+    """16 hex digits for what a suite measures: its cases, target, samples, policy, and what is asked of the model."""
+    measured = {key: value for key, value in suite.items() if key not in _NOT_MEASURED}
+    if isinstance(measured.get("model"), Mapping):
+        measured["model"] = {key: measured["model"].get(key) for key in _ASKED_OF_MODEL}
+    return digest(measured)[:16]
+
+
+def _sorted(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(names)))
