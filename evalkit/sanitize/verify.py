@@ -26,7 +26,7 @@ from evalkit.sanitize.lexicon import Form
 from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
-from evalkit.sanitize.views import BETWEEN, Budget, Level, Lot, readings, views_together
+from evalkit.sanitize.views import BETWEEN, Budget, Level, Lot, readings, utf_8, views_together
 
 __all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings", "verify_text", "verify_texts"]
 
@@ -62,8 +62,8 @@ class Harvested:
         """
         first = max(0, known - self._plain[2] - _AROUND)  # one that ends behind `known` may begin from here on
         seen = max(0, first - _AROUND)
-        data = _utf_8(text[seen:] if seen else text)
-        found = self.plain_in(data, len(_utf_8(text[seen:first])))
+        data = utf_8(text[seen:] if seen else text)
+        found = self.plain_in(data, len(utf_8(text[seen:first])))
         return None if found is None else (seen + _characters(data[: found[0]]), found[1])
 
     def plain_in(self, data: bytes, first: int = 0) -> tuple[int, Kind] | None:
@@ -144,10 +144,6 @@ class Harvested:
         return matcher, list(beginnings.values()), longest
 
 
-def _utf_8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
 def _characters(data: bytes) -> int:
     return len(data) if data.isascii() else len(data.decode("utf-8", "surrogatepass"))
 
@@ -197,7 +193,7 @@ def verify_text(text: str, harvested: Harvested, where: str = "", *, known: int 
     if plain is not None:
         raise _failure(plain[1], "plain text", f"character {plain[0]}", where)
     rest = text[max(0, known - harvested.longest) :]
-    encoded = harvested.encoded(_utf_8(rest))
+    encoded = harvested.encoded(utf_8(rest))
     if encoded is not None:
         raise _failure(encoded[1], encoded[2], "in its text", where)
 
@@ -206,7 +202,7 @@ def verify_texts(texts: Iterable[str], harvested: Harvested, where: str = "") ->
     """As `verify_text` for many texts, which are looked at together."""
     for numbered in _lots(texts):
         joined = BETWEEN.join(numbered.values())
-        if harvested.plain(joined) is not None or harvested.encoded(_utf_8(joined)) is not None:
+        if harvested.plain(joined) is not None or harvested.encoded(utf_8(joined)) is not None:
             for number, text in numbered.items():
                 verify_text(text, harvested, f"{where}, text {number}" if where else f"text {number}")
 
@@ -253,7 +249,7 @@ def _may_be_in(texts: list[str], harvested: Harvested, budget: Budget, where: st
 
 def _plainly_in(lot: Lot, harvested: Harvested) -> bool:
     return harvested.plain_in(lot.data) is not None or any(
-        harvested.plain_in(some.encode("utf-8", "surrogatepass")) for some in readings(lot, quoted=harvested.quoted)
+        harvested.plain_in(utf_8(some)) for some in readings(lot, quoted=harvested.quoted)
     )
 
 

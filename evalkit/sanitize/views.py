@@ -23,7 +23,7 @@ from urllib.parse import unquote
 from evalkit.sanitize.byte_escapes import FORMS
 from evalkit.sanitize.unpacked import Budget, texts_in
 
-__all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "views", "views_together"]
+__all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "utf_8", "views", "views_together"]
 
 T = TypeVar("T", str, bytes)
 MAX_DEPTH = 8
@@ -84,12 +84,12 @@ class Lot:
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
         self.joined = BETWEEN.join(texts)
-        self.data = _utf_8(self.joined)
+        self.data = utf_8(self.joined)
         self.signs = _signs(self.data)
 
     def with_sign(self, sign: str) -> list[str]:
         """Those of the texts that have a sign."""
-        return [text for text in self.texts if sign in _signs(_utf_8(text))] if sign in self.signs else []
+        return [text for text in self.texts if sign in _signs(utf_8(text))] if sign in self.signs else []
 
 
 class Level(NamedTuple):
@@ -158,7 +158,7 @@ def readings(lot: Lot, *, quoted: bool = True) -> list[str]:
     if not lot.joined.isascii() or "\0" in lot.joined:
         found += [plain for some in found if (plain := _plainly(some, "letters" in lot.signs)) != some]
     found += [BETWEEN.join(_around(some, _pluses(some))).replace("+", " ") for some in found if "+" in some]
-    if "digits" in lot.signs or any("digits" in _signs(_utf_8(some)) for some in found[1:]):
+    if "digits" in lot.signs or any("digits" in _signs(utf_8(some)) for some in found[1:]):
         found += [
             _DIGITS.sub(lambda match: re.sub(r"\D", "", match[0]), BETWEEN.join(_around(some, _spread(some))))
             for some in found
@@ -270,7 +270,7 @@ def _plainly(text: str, letters: bool = True) -> str:
         letters: whether there are others in it than those which NFKC leaves and the usual punctuation.
     """
     if letters and len(text) - len(text.encode("ascii", "ignore")) < len(text) * _FEW:
-        data = _utf_8(text)
+        data = utf_8(text)
         parts = _around(data, (match.span() for match in _strange_bytes().finditer(data)))
         text = BETWEEN.join(part.decode("utf-8", "ignore") for part in parts)
     return _plain(text, letters)
@@ -291,7 +291,8 @@ def _plain(text: str, letters: bool) -> str:
     return text
 
 
-def _utf_8(text: str) -> bytes:
+def utf_8(text: str) -> bytes:
+    """A text's bytes; lone surrogate code points have some, too."""
     return text.encode("utf-8", "surrogatepass")
 
 

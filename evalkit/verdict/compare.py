@@ -56,7 +56,7 @@ class _Ran:
 
     @property
     def deterministic(self) -> bool:
-        return deterministic(self.now, self.equal, frozen=self.equal)
+        return deterministic(self.now, self.equal, frozen=True)  # what is not frozen is not `equal`
 
 
 def case_verdicts(
