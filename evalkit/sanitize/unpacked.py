@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from evalkit.errors import SanitizationFailed
 
-__all__ = ["Budget", "texts_in"]
+__all__ = ["APART", "Budget", "likely_texts", "texts_in"]
 
 _SHORTEST = 5
 _STRANGE = re.compile(r"[^\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
 _MAX_STRANGE = 0.2
+_MIN_KEPT = 0.8
+_MAX_STRANGE_HIGH = 0.2
 _HIGH_BYTES = bytes((0x00, 0x01, 0x02, 0x20, 0x30, *range(0x34, 0xA0), 0xFF))
 """The upper bytes of UTF-16 for Latin and Chinese letters and signs."""
+_GZIP, _ZLIB, _ZIP = b"\x1f\x8b", b"\x78", b"PK\x03\x04"
+_FIRST = frozenset((_GZIP[0], _ZLIB[0], _ZIP[0]))
+APART, _SAME = b"\x06", bytes.maketrans(b"\x06", b"\x07")
+"""Stands between bytes that are looked at together; where it is in them, another that is as strange stands for it."""
 
 
 class Budget:
@@ -49,6 +55,25 @@ class Budget:
             )
 
 
+def likely_texts(blobs: Iterable[bytes]) -> Iterator[bytes]:
+    """Those of some bytes in which `texts_in` may find a text: told of all at once, as most hold none."""
+    some = [blob for blob in blobs if len(blob) >= _SHORTEST]
+    if not some:
+        return
+    plain = [blob.translate(_SAME) for blob in some]
+    texts = APART.join(plain).decode("utf-8", "ignore").encode().split(APART)
+    pairs = (APART * 2).join([blob[: len(blob) // 2 * 2] for blob in plain])
+    little, big = (pairs[first::2].translate(None, _HIGH_BYTES).split(APART) for first in (1, 0))
+    for blob, text, low, high in zip(some, texts, little, big, strict=True):
+        size = len(blob)
+        if (
+            len(text) > _MIN_KEPT * size
+            or min(len(low), len(high)) < _MAX_STRANGE_HIGH * ((size + 1) // 2)
+            or blob[0] in _FIRST
+        ):
+            yield blob
+
+
 def texts_in(data: bytes, budget: Budget, where: str) -> Iterator[str]:
     """The texts that `data` may be; what is mostly strange characters is none.
 
@@ -58,17 +83,17 @@ def texts_in(data: bytes, budget: Budget, where: str) -> Iterator[str]:
     if len(data) < _SHORTEST:
         return
     text = data.decode("utf-8", "ignore")
-    if len(text.encode()) > 0.8 * len(data):
+    if len(text.encode()) > _MIN_KEPT * len(data):
         yield from _mostly_text(text)
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         high = data[first::2]
-        if len(high.translate(None, _HIGH_BYTES)) < 0.2 * len(high):
+        if len(high.translate(None, _HIGH_BYTES)) < _MAX_STRANGE_HIGH * len(high):
             yield from _mostly_text(data[: len(data) // 2 * 2].decode(encoding, "replace"))
-    if data[:2] == b"\x1f\x8b":
+    if data.startswith(_GZIP):
         yield from _inflated(data, 31, budget, where)
-    elif data[:1] == b"\x78":
+    elif data.startswith(_ZLIB):
         yield from _inflated(data, 15, budget, where)
-    elif data[:4] == b"PK\x03\x04":
+    elif data.startswith(_ZIP):
         yield from _members(data, budget, where)
 
 
@@ -93,7 +118,7 @@ def _inflated(data: bytes, form: int, budget: Budget, where: str) -> Iterator[st
 
 def _members(data: bytes, budget: Budget, where: str) -> Iterator[str]:
     """The members of a zip by their local headers, so that a torn archive is looked into as well (APPNOTE 4.3.7)."""
-    for found in re.finditer(b"PK\x03\x04", data):
+    for found in re.finditer(_ZIP, data):
         at = found.start()
         sizes = data[at + 26 : at + 30]
         if len(sizes) < 4:

@@ -26,6 +26,7 @@ from evalkit.sanitize.lexicon import Form
 from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.unpacked import APART
 from evalkit.sanitize.views import BETWEEN, Budget, Level, Lot, readings, utf_8, views_together
 
 __all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings", "verify_text", "verify_texts"]
@@ -84,10 +85,9 @@ class Harvested:
         Args:
             shortest: bytes that an original must have so as not to stand there by chance.
         """
-        for blob in blobs:
-            for _, form, kind in self._met(blob):
-                if len(form) >= shortest:
-                    return kind
+        for _, form, kind in self._met(APART.join(blobs)):
+            if len(form) >= shortest:
+                return kind
         return None
 
     def _met(self, data: bytes) -> Iterator[tuple[int, bytes, Kind]]:
@@ -242,8 +242,8 @@ def _may_be_in(texts: list[str], harvested: Harvested, budget: Budget, where: st
     if _plainly_in(lot, harvested):
         return True
     return any(
-        _plainly_in(level.lot, harvested) or _packed_in(level, harvested) is not None
-        for level in views_together(lot, budget, where)
+        any(_plainly_in(some, harvested) for some in level.lots) or _packed_in(level, harvested) is not None
+        for level in views_together(lot, budget, where, quoted=harvested.quoted)
     )
 
 
@@ -265,8 +265,8 @@ def _verify_decoded(text: str, harvested: Harvested, where: str) -> None:
     """
     verify_text(text, harvested, where)
     lot = Lot([text])
-    for level in (Level(lot), *views_together(lot, Budget(), where)):
-        views = (*level.lot.texts, *readings(level.lot, quoted=harvested.quoted))
+    for level in (Level((lot,)), *views_together(lot, Budget(), where, quoted=harvested.quoted)):
+        views = [view for some in level.lots for view in (*some.texts, *readings(some, quoted=harvested.quoted))]
         plain = [found for view in views if (found := harvested.plain(view))]
         packed = plain[0][1] if plain else _packed_in(level, harvested)
         if packed is not None:

@@ -11,17 +11,17 @@ join or plainly spell what stands there, and nothing is encoded in them that is 
 
 from __future__ import annotations
 
-import base64
 import html
 import re
 import unicodedata
+from binascii import a2b_base64, a2b_hex
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from evalkit.sanitize.byte_escapes import FORMS
-from evalkit.sanitize.unpacked import Budget, texts_in
+from evalkit.sanitize.unpacked import Budget, likely_texts, texts_in
 
 __all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "utf_8", "views", "views_together"]
 
@@ -29,18 +29,33 @@ T = TypeVar("T", str, bytes)
 MAX_DEPTH = 8
 BETWEEN = "\x1f"
 """Stands between texts that are looked at as one: no value, no code and no number goes on over it."""
+_BETWEEN = BETWEEN.encode()
 
 _RUN = re.compile(
     rb"(?:[A-Za-z0-9+/_-]{0,9}+[^A-Za-z0-9+/_-]++)*+"  # passes over all shorter ones at once
-    rb"((?:[A-Za-z0-9+/_-]{40,}+[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{10,})"
+    rb"(?:((?:[A-Za-z0-9+/_-]{40,}+[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{10,})|.{0,9}\Z)"
 )
 """Hex of five bytes has ten characters, base64 of eight eleven."""
 _HEX = re.compile(rb"[0-9a-fA-F]{10,}")
 _HEX_DIGITS = b"0123456789abcdefABCDEF"
 _DIGEST = 32
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\"'\\/bfnrt]))")
-_SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_WITH_ESCAPES = re.compile(rb'(?:[^"\\\xff\x1f]*+["\x1f])*+([^"\x1f]*)')
+"""Parts between quotation marks that hold a backslash, or what stands for an escaped one; and the last part."""
+_UNITS = re.compile(rb"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*")
+_BYTES = re.compile(rb"\\x([0-9a-fA-F]{2})")
+_SIGNS = {
+    b'\\"': b'"',
+    b"\\'": b"'",
+    b"\\/": b"/",
+    b"\\b": b"\b",
+    b"\\f": b"\f",
+    b"\\n": b"\n",
+    b"\\r": b"\r",
+    b"\\t": b"\t",
+}
+_BACKSLASH, _QUOTE = b"\xff", b"\xfe"
+"""Stand for those that are spelled by an escape until all else is unescaped; they are nowhere in UTF-8."""
 _AROUND = 160
 """So many characters before and behind a sign are read otherwise with it."""
 _FEW = 0.02
@@ -89,18 +104,23 @@ class Lot:
 
     def with_sign(self, sign: str) -> list[str]:
         """Those of the texts that have a sign."""
-        return [text for text in self.texts if sign in _signs(utf_8(text))] if sign in self.signs else []
+        return [text for text, signs in self._signed if sign in signs] if sign in self.signs else []
+
+    @cached_property
+    def _signed(self) -> list[tuple[str, frozenset[str]]]:
+        return [(text, _signs(utf_8(text))) for text in self.texts]
 
 
 class Level(NamedTuple):
     """What some texts were decoded to.
 
     Attributes:
-        lot: those that were not met before.
+        lots: texts that were not met before: what is spelled as text, and what lay in hex and base64, of which much is
+            no text and has signs of everything.
         hex, base64: what runs of these spell, whether it is text or not.
     """
 
-    lot: Lot
+    lots: Sequence[Lot] = ()
     hex: Sequence[bytes] = ()
     base64: Sequence[bytes] = ()
 
@@ -114,31 +134,39 @@ def views(text: str, budget: Budget, where: str = "") -> Iterator[str]:
     lot = Lot([text])
     yield from readings(lot)
     for level in views_together(lot, budget, where):
-        yield from level.lot.texts
-        yield from readings(level.lot)
+        for some in level.lots:
+            yield from some.texts
+            yield from readings(some)
 
 
-def views_together(lot: Lot, budget: Budget, where: str = "") -> Iterator[Level]:
+def views_together(lot: Lot, budget: Budget, where: str = "", *, quoted: bool = True) -> Iterator[Level]:
     """What some texts can be decoded to, themselves left out: by how often something was decoded.
+
+    Args:
+        quoted: whether what is looked for may go on over a quotation mark. Else of a text with escapes only the parts
+            between such marks are given that have one.
 
     Raises:
         SanitizationFailed: the budget is used up.
     """
-    seen = set(lot.texts)
+    seen = {"", *lot.texts}
+
+    def fresh(texts: Iterable[str]) -> Lot:
+        some = [text for text in dict.fromkeys(texts) if text not in seen]
+        budget.spend(sum(map(len, some)), where)
+        seen.update(some)
+        return Lot(some)
+
+    spelled, unpacked = lot, Lot([])
     for _ in range(MAX_DEPTH):
-        runs = _runs(lot.data) - budget.runs
+        runs = (_runs(spelled.data) | _runs(unpacked.data)) - budget.runs
         budget.runs |= runs
-        in_hex = [blob for run in runs for blob in _from_hex(run)]
-        in_base64 = [blob for run in runs for blob in _from_base64(run)]
-        fresh: list[str] = []
-        for other in (*_decoded(lot, budget, where), *_unpacked((*in_hex, *in_base64), budget, where)):
-            if other not in seen:
-                budget.spend(len(other), where)
-                seen.add(other)
-                fresh.append(other)
-        lot = Lot(fresh)
-        yield Level(lot, in_hex, in_base64)
-        if not fresh:
+        in_hex, in_base64 = _from_hex(runs), _from_base64(runs)
+        inside = _unpacked((*in_hex, *in_base64), budget, where)
+        unpacked = fresh((*_decoded(unpacked, budget, where, quoted), *inside))
+        spelled = fresh(_decoded(spelled, budget, where, quoted))
+        yield Level((spelled, unpacked), in_hex, in_base64)
+        if not (spelled.texts or unpacked.texts):
             return
 
 
@@ -202,11 +230,11 @@ def _on(text: str | bytes, at: int) -> int:
     return at
 
 
-def _decoded(lot: Lot, budget: Budget, where: str) -> Iterator[str]:
+def _decoded(lot: Lot, budget: Budget, where: str, quoted: bool) -> Iterator[str]:
     """What some texts spell."""
     texts, joined = lot.texts, lot.joined
     if "\\" in joined:
-        yield from (_unescaped(text) for text in texts if "\\" in text and not _quotes_only(text))
+        yield from _unescaped([text for text in texts if "\\" in text and not _quotes_only(text)], quoted)
     for at, form in enumerate(FORMS):
         yield from (view for text in lot.with_sign(f"codes {at}") if (view := form.decode(text)) != text)
     if "hex" in lot.signs:
@@ -221,36 +249,32 @@ def _decoded(lot: Lot, budget: Budget, where: str) -> Iterator[str]:
 
 
 def _unpacked(blobs: Iterable[bytes], budget: Budget, where: str) -> Iterator[str]:
-    for blob in blobs:
+    for blob in likely_texts(blobs):
         yield from texts_in(blob, budget, where)
 
 
-def _from_hex(run: bytes) -> Iterator[bytes]:
-    """What the hex in a run may spell: it may begin at any of its digits."""
-    for digits in _HEX.findall(run):
-        for first in range(2):
-            yield bytes.fromhex(digits[first : first + (len(digits) - first) // 2 * 2].decode())
+def _from_hex(runs: Iterable[bytes]) -> list[bytes]:
+    """What the hex in some runs may spell: it may begin at any of its digits."""
+    found = _HEX.findall(b" ".join(runs))
+    return [a2b_hex(digits[first : len(digits) - (len(digits) - first) % 2]) for digits in found for first in range(2)]
 
 
-def _from_base64(run: bytes) -> Iterator[bytes]:
-    """What a run may spell as base64: it may begin at any of its characters. Nothing but hex digits is a digest."""
-    if len(run) >= _DIGEST and not run.translate(None, _HEX_DIGITS):
-        return
-    compact = run.translate(_STANDARD, b"\r\n")
-    for first in range(4):
-        part = compact[first:]
-        part = part[:-1] if len(part) % 4 == 1 else part
-        yield base64.b64decode(part + b"=" * (-len(part) % 4))
+def _from_base64(runs: Iterable[bytes]) -> list[bytes]:
+    """What some runs may spell as base64: it may begin at any of their characters.
+
+    Nothing but hex digits is a digest. One character too many is left out, as it spells nothing.
+    """
+    some = [run for run in runs if len(run) < _DIGEST or run.translate(None, _HEX_DIGITS)]
+    return [
+        a2b_base64(run[first : len(run) - ((len(run) - first) % 4 == 1)] + b"==")
+        for run in b" ".join(some).translate(_STANDARD, b"\r\n").split()
+        for first in range(4)
+    ]
 
 
 def _runs(data: bytes) -> set[bytes]:
     """The runs of letters, digits and signs of base64 in some text as UTF-8; over several lines, too."""
-    runs: set[bytes] = set()
-    at = 0
-    while (match := _RUN.match(data, at)) is not None:
-        runs.add(match[1])
-        at = match.end()
-    return runs
+    return set(filter(None, _RUN.findall(data)))
 
 
 def _quotes_only(text: str) -> bool:
@@ -258,9 +282,25 @@ def _quotes_only(text: str) -> bool:
     return text.count("\\") == text.count('\\"')
 
 
-def _unescaped(text: str) -> str:
-    plain = _ESCAPE.sub(lambda match: _UNESCAPED[match[0]], text)
-    return plain if plain.isascii() else plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+def _unescaped(texts: Iterable[str], quoted: bool) -> list[str]:
+    """Some texts without the escapes of JSON, or their parts between quotation marks that have any."""
+    data = utf_8(BETWEEN.join(texts)).replace(b"\\\\", _BACKSLASH)
+    if not quoted:
+        parts = _WITH_ESCAPES.findall(data.replace(b'\\"', _QUOTE))
+        data = _BETWEEN.join(dict.fromkeys(parts)).replace(_QUOTE, b'"')
+    data = _UNITS.sub(_of_units, data)
+    data = _BYTES.sub(_of_byte, data)
+    for escape, sign in _SIGNS.items():
+        data = data.replace(escape, sign)
+    return data.replace(_BACKSLASH, b"\\").decode("utf-8", "replace").split(BETWEEN)
+
+
+def _of_units(escapes: re.Match[bytes]) -> bytes:
+    return a2b_hex(escapes[0].replace(b"\\u", b"")).decode("utf-16-be", "replace").encode().replace(b"\\", _BACKSLASH)
+
+
+def _of_byte(escape: re.Match[bytes]) -> bytes:
+    return chr(int(escape[1], 16)).encode().replace(b"\\", _BACKSLASH)
 
 
 def _plainly(text: str, letters: bool = True) -> str:
@@ -325,15 +365,3 @@ def _spaced_hex() -> Any:
     import re2  # lazy: see above
 
     return re2.compile(rb"(?:^|[^0-9A-Za-z])([0-9a-fA-F]{2}(?:[ :+-][0-9a-fA-F]{2}){5,})")
-
-
-class _Unescaped(dict[str, str]):
-    """What each escape stands for, as far as it was asked for."""
-
-    def __missing__(self, escape: str) -> str:
-        sign = escape[1]
-        made = self[escape] = chr(int(escape[2:], 16)) if sign in "ux" and escape[2:] else _SIGNS.get(sign, sign)
-        return made
-
-
-_UNESCAPED = _Unescaped()
