@@ -42,8 +42,7 @@ _DIGEST = 32
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _WITH_ESCAPES = re.compile(rb'(?:[^"\\\xff\x1f]*+["\x1f])*+([^"\x1f]*)')
 """Parts between quotation marks that hold a backslash, or what stands for an escaped one; and the last part."""
-_UNITS = re.compile(rb"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*")
-_BYTES = re.compile(rb"\\x([0-9a-fA-F]{2})")
+_CODES = re.compile(rb"\\(?:u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*|x([0-9a-fA-F]{2}))")
 _SIGNS = {
     b'\\"': b'"',
     b"\\'": b"'",
@@ -288,19 +287,16 @@ def _unescaped(texts: Iterable[str], quoted: bool) -> list[str]:
     if not quoted:
         parts = _WITH_ESCAPES.findall(data.replace(b'\\"', _QUOTE))
         data = _BETWEEN.join(dict.fromkeys(parts)).replace(_QUOTE, b'"')
-    data = _UNITS.sub(_of_units, data)
-    data = _BYTES.sub(_of_byte, data)
+    if b"\\u" in data or b"\\x" in data:
+        data = _CODES.sub(_of_codes, data)
     for escape, sign in _SIGNS.items():
         data = data.replace(escape, sign)
     return data.replace(_BACKSLASH, b"\\").decode("utf-8", "replace").split(BETWEEN)
 
 
-def _of_units(escapes: re.Match[bytes]) -> bytes:
-    return a2b_hex(escapes[0].replace(b"\\u", b"")).decode("utf-16-be", "replace").encode().replace(b"\\", _BACKSLASH)
-
-
-def _of_byte(escape: re.Match[bytes]) -> bytes:
-    return chr(int(escape[1], 16)).encode().replace(b"\\", _BACKSLASH)
+def _of_codes(codes: re.Match[bytes]) -> bytes:
+    units = b"00" + codes[1] if codes[1] else codes[0].replace(b"\\u", b"")
+    return a2b_hex(units).decode("utf-16-be", "replace").encode().replace(b"\\", _BACKSLASH)
 
 
 def _plainly(text: str, letters: bool = True) -> str:
