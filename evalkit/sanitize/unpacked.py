@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator
 
 from evalkit.errors import SanitizationFailed
 
-__all__ = ["APART", "Budget", "likely_texts", "texts_in"]
+__all__ = ["APART", "Budget", "texts_in"]
 
 _SHORTEST = 5
 _STRANGE = re.compile(r"[^\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
 _MAX_STRANGE = 0.2
 _MIN_KEPT = 0.8
-_MAX_STRANGE_HIGH = 0.2
 _HIGH_BYTES = bytes((0x00, 0x01, 0x02, 0x20, 0x30, *range(0x34, 0xA0), 0xFF))
 """The upper bytes of UTF-16 for Latin and Chinese letters and signs."""
 _GZIP, _ZLIB, _ZIP = b"\x1f\x8b", b"\x78", b"PK\x03\x04"
@@ -55,8 +54,14 @@ class Budget:
             )
 
 
-def likely_texts(blobs: Iterable[bytes]) -> Iterator[bytes]:
-    """Those of some bytes in which `texts_in` may find a text: told of all at once, as most hold none."""
+def texts_in(blobs: Iterable[bytes], budget: Budget, where: str) -> Iterator[str]:
+    """The texts that some bytes may be; what is mostly strange characters is none.
+
+    Most bytes are no text in any way, which is told of all of them at once.
+
+    Raises:
+        SanitizationFailed: the budget is used up.
+    """
     some = [blob for blob in blobs if len(blob) >= _SHORTEST]
     if not some:
         return
@@ -66,29 +71,18 @@ def likely_texts(blobs: Iterable[bytes]) -> Iterator[bytes]:
     little, big = (pairs[first::2].translate(None, _HIGH_BYTES).split(APART) for first in (1, 0))
     for blob, text, low, high in zip(some, texts, little, big, strict=True):
         size = len(blob)
-        if (
-            len(text) > _MIN_KEPT * size
-            or min(len(low), len(high)) < _MAX_STRANGE_HIGH * ((size + 1) // 2)
-            or blob[0] in _FIRST
-        ):
-            yield blob
+        strange = _MAX_STRANGE * ((size + 1) // 2)
+        if len(text) > _MIN_KEPT * size:
+            yield from _mostly_text(text.decode())
+        if len(low) < strange:
+            yield from _mostly_text(blob[: size // 2 * 2].decode("utf-16-le", "replace"))
+        if len(high) < strange:
+            yield from _mostly_text(blob[: size // 2 * 2].decode("utf-16-be", "replace"))
+        if blob[0] in _FIRST:
+            yield from _opened(blob, budget, where)
 
 
-def texts_in(data: bytes, budget: Budget, where: str) -> Iterator[str]:
-    """The texts that `data` may be; what is mostly strange characters is none.
-
-    Raises:
-        SanitizationFailed: the budget is used up.
-    """
-    if len(data) < _SHORTEST:
-        return
-    text = data.decode("utf-8", "ignore")
-    if len(text.encode()) > _MIN_KEPT * len(data):
-        yield from _mostly_text(text)
-    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        high = data[first::2]
-        if len(high.translate(None, _HIGH_BYTES)) < _MAX_STRANGE_HIGH * len(high):
-            yield from _mostly_text(data[: len(data) // 2 * 2].decode(encoding, "replace"))
+def _opened(data: bytes, budget: Budget, where: str) -> Iterator[str]:
     if data.startswith(_GZIP):
         yield from _inflated(data, 31, budget, where)
     elif data.startswith(_ZLIB):
@@ -113,7 +107,7 @@ def _inflated(data: bytes, form: int, budget: Budget, where: str) -> Iterator[st
             data = unpacker.unconsumed_tail
     except zlib.error:
         pass  # what came before the fault is looked at
-    yield from texts_in(b"".join(parts), budget, where)
+    yield from texts_in((b"".join(parts),), budget, where)
 
 
 def _members(data: bytes, budget: Budget, where: str) -> Iterator[str]:
@@ -128,4 +122,4 @@ def _members(data: bytes, budget: Budget, where: str) -> Iterator[str]:
         if data[at + 8] == 8:
             yield from _inflated(data[start:], -15, budget, where)
         else:
-            yield from texts_in(data[start:], budget, where)
+            yield from texts_in((data[start:],), budget, where)

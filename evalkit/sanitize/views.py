@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from evalkit.sanitize.byte_escapes import FORMS
-from evalkit.sanitize.unpacked import Budget, likely_texts, texts_in
+from evalkit.sanitize.unpacked import Budget, texts_in
 
 __all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "utf_8", "views", "views_together"]
 
@@ -31,11 +31,12 @@ BETWEEN = "\x1f"
 """Stands between texts that are looked at as one: no value, no code and no number goes on over it."""
 _BETWEEN = BETWEEN.encode()
 
-_RUN = re.compile(
-    rb"(?:[A-Za-z0-9+/_-]{0,9}+[^A-Za-z0-9+/_-]++)*+"  # passes over all shorter ones at once
-    rb"(?:((?:[A-Za-z0-9+/_-]{40,}+[\r\n]+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{10,})|.{0,9}\Z)"
-)
+_CODE = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+_BREAK = b"\x01"
+_CODE_ONLY = bytes(byte if byte in _CODE else _BREAK[0] if byte in b"\r\n" else ord(" ") for byte in range(256))
+_SHORTEST_RUN = 10
 """Hex of five bytes has ten characters, base64 of eight eleven."""
+_BROKEN_RUN = re.compile(rb"(?:[A-Za-z0-9+/_-]{40,}\x01+)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{10,}")
 _HEX = re.compile(rb"[0-9a-fA-F]{10,}")
 _HEX_DIGITS = b"0123456789abcdefABCDEF"
 _DIGEST = 32
@@ -161,7 +162,7 @@ def views_together(lot: Lot, budget: Budget, where: str = "", *, quoted: bool = 
         runs = (_runs(spelled.data) | _runs(unpacked.data)) - budget.runs
         budget.runs |= runs
         in_hex, in_base64 = _from_hex(runs), _from_base64(runs)
-        inside = _unpacked((*in_hex, *in_base64), budget, where)
+        inside = texts_in((*in_hex, *in_base64), budget, where)
         unpacked = fresh((*_decoded(unpacked, budget, where, quoted), *inside))
         spelled = fresh(_decoded(spelled, budget, where, quoted))
         yield Level((spelled, unpacked), in_hex, in_base64)
@@ -237,19 +238,19 @@ def _decoded(lot: Lot, budget: Budget, where: str, quoted: bool) -> Iterator[str
     for at, form in enumerate(FORMS):
         yield from (view for text in lot.with_sign(f"codes {at}") if (view := form.decode(text)) != text)
     if "hex" in lot.signs:
-        for match in _spaced_hex().finditer(lot.data):
-            digits = match[1] if not lot.data[match.end() : match.end() + 1].isalnum() else match[1][:-3]
-            yield from texts_in(bytes.fromhex(re.sub("[^0-9a-fA-F]", "", digits.decode())), budget, where)
+        yield from texts_in(_from_spaced_hex(lot.data), budget, where)
     if "%" in joined:
         yield from (unquote(text) for text in texts if "%" in text)
     if "&" in joined:
         yield from (html.unescape(text) for text in texts if "&" in text)
-    yield from map(_plainly, lot.with_sign("letters"))
+    if "letters" in lot.signs:
+        yield from (_plainly(text) for text in texts if _STRANGE.search(text))
 
 
-def _unpacked(blobs: Iterable[bytes], budget: Budget, where: str) -> Iterator[str]:
-    for blob in likely_texts(blobs):
-        yield from texts_in(blob, budget, where)
+def _from_spaced_hex(data: bytes) -> Iterator[bytes]:
+    for match in _spaced_hex().finditer(data):
+        digits = match[1] if not data[match.end() : match.end() + 1].isalnum() else match[1][:-3]
+        yield bytes.fromhex(re.sub("[^0-9a-fA-F]", "", digits.decode()))
 
 
 def _from_hex(runs: Iterable[bytes]) -> list[bytes]:
@@ -266,14 +267,16 @@ def _from_base64(runs: Iterable[bytes]) -> list[bytes]:
     some = [run for run in runs if len(run) < _DIGEST or run.translate(None, _HEX_DIGITS)]
     return [
         a2b_base64(run[first : len(run) - ((len(run) - first) % 4 == 1)] + b"==")
-        for run in b" ".join(some).translate(_STANDARD, b"\r\n").split()
+        for run in b" ".join(some).translate(_STANDARD, _BREAK).split()
         for first in range(4)
     ]
 
 
 def _runs(data: bytes) -> set[bytes]:
     """The runs of letters, digits and signs of base64 in some text as UTF-8; over several lines, too."""
-    return set(filter(None, _RUN.findall(data)))
+    runs = {run for run in data.translate(_CODE_ONLY).split() if len(run) >= _SHORTEST_RUN}
+    broken = [run for run in runs if _BREAK in run]
+    return runs.difference(broken).union(*map(_BROKEN_RUN.findall, broken))
 
 
 def _quotes_only(text: str) -> bool:
