@@ -290,10 +290,10 @@ def _unescaped(texts: Iterable[str], quoted: bool) -> list[str]:
     if not quoted:
         parts = _WITH_ESCAPES.findall(data.replace(b'\\"', _QUOTE))
         data = _BETWEEN.join(dict.fromkeys(parts)).replace(_QUOTE, b'"')
-    if b"\\u" in data or b"\\x" in data:
+    if b"\\" in data:
         data = _CODES.sub(_of_codes, data)
-    for escape, sign in _SIGNS.items():
-        data = data.replace(escape, sign)
+        for escape, sign in _SIGNS.items():
+            data = data.replace(escape, sign)
     return data.replace(_BACKSLASH, b"\\").decode("utf-8", "replace").split(BETWEEN)
 
 
