@@ -11,14 +11,19 @@ from collections.abc import Iterable, Iterator
 
 from evalkit.errors import SanitizationFailed
 
-__all__ = ["APART", "Budget", "texts_in"]
+__all__ = ["APART", "INVISIBLE", "Budget", "texts_in"]
 
 _SHORTEST = 5
-_STRANGE = re.compile(r"[^\t\n\r -~\u00a0-\u024f\u2010-\u2027\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e]")
+INVISIBLE = "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff"
+"""Characters that are not seen, as a class of a pattern has them."""
+_STRANGE = re.compile(
+    f"[^{INVISIBLE}\t\n\r -~\u00a0-\u024f\u2010-\u2027\u2460-\u24ff\u3000-\u30ff\u3400-\u9fff\uff01-\uff5e"
+    "\U0001d400-\U0001d7ff]"
+)
 _MAX_STRANGE = 0.2
 _MIN_KEPT = 0.8
-_HIGH_BYTES = bytes((0x00, 0x01, 0x02, 0x20, 0x30, *range(0x34, 0xA0), 0xFF))
-"""The upper bytes of UTF-16 for Latin and Chinese letters and signs."""
+_HIGH_BYTES = bytes((0x00, 0x01, 0x02, 0x20, 0x24, 0x30, *range(0x34, 0xA0), 0xD8, *range(0xDC, 0xE0), 0xFF))
+"""The upper bytes of UTF-16 for Latin and Chinese letters and signs, and for those of mathematics."""
 _GZIP, _ZLIB, _ZIP = b"\x1f\x8b", b"\x78", b"PK\x03\x04"
 _FIRST = frozenset((_GZIP[0], _ZLIB[0], _ZIP[0]))
 APART, _SAME = b"\x06", bytes.maketrans(b"\x06", b"\x07")

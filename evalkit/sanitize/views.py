@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from evalkit.sanitize.byte_escapes import FORMS
-from evalkit.sanitize.unpacked import Budget, texts_in
+from evalkit.sanitize.unpacked import INVISIBLE, Budget, texts_in
 
 __all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "utf_8", "views", "views_together"]
 
@@ -60,7 +60,7 @@ _AROUND = 160
 """So many characters before and behind a sign are read otherwise with it."""
 _FEW = 0.02
 _DIGITS = re.compile(r"\d(?:[ ._\u00b7-]\d){6,}")
-_INVISIBLE = re.compile("[\0\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]")
+_INVISIBLE = re.compile(f"[\0{INVISIBLE}]")
 _USUAL = {
     "\uff01": "!",
     "\uff08": "(",
