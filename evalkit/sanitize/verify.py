@@ -248,9 +248,8 @@ def _may_be_in(texts: list[str], harvested: Harvested, budget: Budget, where: st
 
 
 def _plainly_in(lot: Lot, harvested: Harvested) -> bool:
-    return harvested.plain_in(lot.data) is not None or any(
-        harvested.plain_in(utf_8(some)) for some in readings(lot, quoted=harvested.quoted)
-    )
+    some = (lot.data, *readings(lot, quoted=harvested.quoted))
+    return any(harvested.plain_in(data) is not None for data in some)
 
 
 def _packed_in(level: Level, harvested: Harvested) -> Kind | None:
@@ -266,8 +265,10 @@ def _verify_decoded(text: str, harvested: Harvested, where: str) -> None:
     verify_text(text, harvested, where)
     lot = Lot([text])
     for level in (Level((lot,)), *views_together(lot, Budget(), where, quoted=harvested.quoted)):
-        views = [view for some in level.lots for view in (*some.texts, *readings(some, quoted=harvested.quoted))]
-        plain = [found for view in views if (found := harvested.plain(view))]
+        views = [
+            view for some in level.lots for view in (*map(utf_8, some.texts), *readings(some, quoted=harvested.quoted))
+        ]
+        plain = [found for view in views if (found := harvested.plain_in(view))]
         packed = plain[0][1] if plain else _packed_in(level, harvested)
         if packed is not None:
             raise _failure(packed, "decoded", "in what it spells", where)

@@ -17,7 +17,7 @@ import unicodedata
 from binascii import a2b_base64, a2b_hex
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from evalkit.sanitize.byte_escapes import FORMS
@@ -25,7 +25,6 @@ from evalkit.sanitize.unpacked import INVISIBLE, Budget, texts_in
 
 __all__ = ["BETWEEN", "Budget", "Level", "Lot", "readings", "utf_8", "views", "views_together"]
 
-T = TypeVar("T", str, bytes)
 MAX_DEPTH = 8
 BETWEEN = "\x1f"
 """Stands between texts that are looked at as one: no value, no code and no number goes on over it."""
@@ -56,8 +55,8 @@ _SIGNS = {
 }
 _BACKSLASH, _QUOTE = b"\xff", b"\xfe"
 """Stand for those that are spelled by an escape until all else is unescaped; they are nowhere in UTF-8."""
-_AROUND = 160
-"""So many characters before and behind a sign are read otherwise with it."""
+_AROUND = 480
+"""So many bytes before and behind a sign are read otherwise with it."""
 _FEW = 0.02
 _DIGITS = re.compile(r"\d(?:[ ._\u00b7-]\d){6,}")
 _INVISIBLE = re.compile(f"[\0{INVISIBLE}]")
@@ -132,11 +131,11 @@ def views(text: str, budget: Budget, where: str = "") -> Iterator[str]:
         SanitizationFailed: the budget is used up.
     """
     lot = Lot([text])
-    yield from readings(lot)
+    yield from (reading.decode("utf-8", "replace") for reading in readings(lot))
     for level in views_together(lot, budget, where):
         for some in level.lots:
             yield from some.texts
-            yield from readings(some)
+            yield from (reading.decode("utf-8", "replace") for reading in readings(some))
 
 
 def views_together(lot: Lot, budget: Budget, where: str = "", *, quoted: bool = True) -> Iterator[Level]:
@@ -170,64 +169,69 @@ def views_together(lot: Lot, budget: Budget, where: str = "", *, quoted: bool = 
             return
 
 
-def readings(lot: Lot, *, quoted: bool = True) -> list[str]:
+def readings(lot: Lot, *, quoted: bool = True) -> list[bytes]:
     """How some texts read otherwise as they stand: in plain letters, with plus signs for spaces, digits together.
 
-    Texts that read otherwise in the same way stand together in one; of some only the parts that do.
+    Texts that read otherwise in the same way stand together in one; of some only the parts that do. In UTF-8.
 
     Args:
         quoted: whether quotation marks matter that are escaped.
     """
-    found = [lot.joined]
+    texts = [lot.joined]
     if quoted and "\\" in lot.joined:
-        found.append(
-            BETWEEN.join(text.replace('\\"', '"') for text in lot.texts if "\\" in text and _quotes_only(text))
-        )
-    if not lot.joined.isascii() or "\0" in lot.joined:
-        found += [plain for some in found if (plain := _plainly(some, "letters" in lot.signs)) != some]
-    found += [BETWEEN.join(_around(some, _pluses(some))).replace("+", " ") for some in found if "+" in some]
-    if "digits" in lot.signs or any("digits" in _signs(utf_8(some)) for some in found[1:]):
-        found += [
-            _DIGITS.sub(lambda match: re.sub(r"\D", "", match[0]), BETWEEN.join(_around(some, _spread(some))))
-            for some in found
-        ]
-    return found[1:]
+        some = (text.replace('\\"', '"') for text in lot.texts if "\\" in text and _quotes_only(text))
+        texts.append(BETWEEN.join(some))
+    if not lot.joined.isascii() or "letters" in lot.signs:
+        plainly = _plainly if "letters" in lot.signs else _usually
+        texts += [plain for text in texts if (plain := plainly(text)) != text]
+    found = [lot.data, *map(utf_8, texts[1:])]
+    spaced = [_BETWEEN.join(_around(some, _pluses(some))).replace(b"+", b" ") for some in found if b"+" in some]
+    apart = found if lot.signs & {"digits", "letters"} else []
+    found = [*found, *spaced]
+    return [*found[1:], *(close for some in (*apart, *spaced) if (close := _closely(some)))]
 
 
-def _pluses(text: str) -> Iterator[tuple[int, int]]:
-    at = text.find("+")
+def _closely(data: bytes) -> bytes:
+    """The parts of a text in which digits stand apart, with these together."""
+    parts = _BETWEEN.join(_around(data, (match.span() for match in _spread().finditer(data))))
+    return _DIGITS.sub(lambda match: re.sub(r"\D", "", match[0]), parts.decode("utf-8", "ignore")).encode()
+
+
+def _pluses(data: bytes) -> Iterator[tuple[int, int]]:
+    at = data.find(b"+")
     while at >= 0:
         yield at, at + 1
-        at = text.find("+", at + 1)
+        at = data.find(b"+", at + 1)
 
 
-def _spread(text: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _DIGITS.finditer(text))
-
-
-def _around(text: T, places: Iterable[tuple[int, int]]) -> Iterator[T]:
+def _around(data: bytes, places: Iterable[tuple[int, int]]) -> Iterator[bytes]:
     """The parts of a text that lie around some places, from left to right; none begins or ends within a word."""
     start = stop = 0
     for first, last in places:
         if first - _AROUND > stop:
             if stop:
-                yield text[_back(text, start) : _on(text, stop)]
+                yield data[_back(data, start) : _on(data, stop)]
             start = first - _AROUND
         stop = last + _AROUND
     if stop:
-        yield text[_back(text, start) : _on(text, stop)]
+        yield data[_back(data, start) : _on(data, stop)]
 
 
-def _back(text: str | bytes, at: int) -> int:
-    while at > 0 and text[at - 1 : at].isalnum():
+def _back(data: bytes, at: int) -> int:
+    while at > 0 and (_within(data, at) or data[at - 1 : at].isalnum()):
         at -= 1
     return at
 
 
-def _on(text: str | bytes, at: int) -> int:
-    while at < len(text) and text[at : at + 1].isalnum():
+def _on(data: bytes, at: int) -> int:
+    while at < len(data) and (_within(data, at) or data[at : at + 1].isalnum()):
         at += 1
     return at
+
+
+def _within(data: bytes, at: int) -> bool:
+    """Whether a character goes on here that began before."""
+    return 0x80 <= data[at] < 0xC0
 
 
 def _decoded(lot: Lot, budget: Budget, where: str, quoted: bool) -> Iterator[str]:
@@ -302,32 +306,26 @@ def _of_codes(codes: re.Match[bytes]) -> bytes:
     return a2b_hex(units).decode("utf-16-be", "replace").encode().replace(b"\\", _BACKSLASH)
 
 
-def _plainly(text: str, letters: bool = True) -> str:
-    """A text as `_plain` gives it; of one that is nearly all ASCII, the parts around what is not.
-
-    Args:
-        letters: whether there are others in it than those which NFKC leaves and the usual punctuation.
-    """
-    if letters and len(text) - len(text.encode("ascii", "ignore")) < len(text) * _FEW:
-        data = utf_8(text)
-        parts = _around(data, (match.span() for match in _strange_bytes().finditer(data)))
-        text = BETWEEN.join(part.decode("utf-8", "ignore") for part in parts)
-    return _plain(text, letters)
-
-
-def _plain(text: str, letters: bool) -> str:
-    """A text in NFKC, without invisible characters."""
-    if letters:
-        parts: list[str] = []
-        at = 0
-        for match in _STRANGE.finditer(text):  # with the character before each, which NFKC may join it to
-            first = max(at, match.start() - 1)
-            parts += (text[at:first], unicodedata.normalize("NFKC", text[first : match.end()]))
-            at = match.end()
-        text = _INVISIBLE.sub("", "".join((*parts, text[at:])))
+def _usually(text: str) -> str:
+    """A text with the usual punctuation in ASCII."""
     for sign, plain in _USUAL.items():
         text = text.replace(sign, plain)
     return text
+
+
+def _plainly(text: str) -> str:
+    """A text in NFKC, without invisible characters; of one that is nearly all ASCII, the parts around what is not."""
+    if len(text) - len(text.encode("ascii", "ignore")) < len(text) * _FEW:
+        data = utf_8(text)
+        parts = _around(data, (match.span() for match in _strange_bytes().finditer(data)))
+        text = BETWEEN.join(part.decode("utf-8", "ignore") for part in parts)
+    pieces: list[str] = []
+    at = 0
+    for match in _STRANGE.finditer(text):  # with the character before each, which NFKC may join it to
+        first = max(at, match.start() - 1)
+        pieces += (text[at:first], unicodedata.normalize("NFKC", text[first : match.end()]))
+        at = match.end()
+    return _usually(_INVISIBLE.sub("", "".join((*pieces, text[at:]))))
 
 
 def utf_8(text: str) -> bytes:
@@ -357,6 +355,13 @@ def _strange_bytes() -> Any:
     import re2  # lazy: see above
 
     return re2.compile(b"[^\\x01-\\x7f]+")
+
+
+@cache
+def _spread() -> Any:
+    import re2  # lazy: see above
+
+    return re2.compile(_SIGNS_OF["digits"].replace("{6}", "{6,}").encode())
 
 
 @cache
