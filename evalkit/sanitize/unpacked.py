@@ -126,5 +126,6 @@ def _members(data: bytes, budget: Budget, where: str) -> Iterator[str]:
         yield data[at + 30 : start].decode("utf-8", "replace")
         if data[at + 8] == 8:
             yield from _inflated(data[start:], -15, budget, where)
-        else:
-            yield from texts_in((data[start:],), budget, where)
+        else:  # what is behind it is no text; its size may be given wrongly, or behind it
+            size = int.from_bytes(data[at + 18 : at + 22], "little")
+            yield from texts_in((data[start : start + size], data[start:]), budget, where)

@@ -37,11 +37,11 @@ def wrapped(text: str) -> str:
     return base64.encodebytes(f"{text} is all that was to be said of it in this rather long note".encode()).decode()
 
 
-def zipped(text: str) -> bytes:
+def zipped(text: str, method: int) -> bytes:
     """A zip with one member."""
     sink = io.BytesIO()
-    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as made:
-        made.writestr("a.txt", text)
+    with zipfile.ZipFile(sink, "w", method) as made:
+        made.writestr(zipfile.ZipInfo("a.txt"), text, method)
     return sink.getvalue()
 
 
@@ -74,7 +74,8 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "UTF-16-BE in hex": lambda text: text.encode("utf-16-be").hex(),
     "gzip": lambda text: in_base64(gzip.compress(text.encode(), mtime=0)),
     "zlib in hex": lambda text: zlib.compress(text.encode()).hex(),
-    "zip": lambda text: in_base64(zipped(text)),
+    "zip": lambda text: in_base64(zipped(text, zipfile.ZIP_DEFLATED)),
+    "zip, stored": lambda text: in_base64(zipped(text, zipfile.ZIP_STORED)),
     "HTML": lambda text: f"<p>{html.escape(text)}</p>".encode("ascii", "xmlcharrefreplace").decode(),
     "HTML, every character": lambda text: "".join(f"&#x{ord(char):x};" for char in text),
     "wide letters": lambda text: "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text),
