@@ -25,7 +25,7 @@ _FIXED = ("format", "id", "version", "parent", "state", "sanitization", "steps_h
 
 def presence_in_case(case: Case, subject: Subject) -> Presence:
     """Whether a subject is in a version of a case."""
-    return subject.presence(case_texts(case))
+    return subject.presence(case_texts(case), case.trace.record.surrogates)
 
 
 def case_texts(case: Case) -> Iterator[str]:
@@ -51,7 +51,13 @@ def erased_case(case: Case, parent: str, subject: Subject, event: LifeEvent) -> 
     on_path = set(case.kept)
     steps = [(_step(step, eraser), step.seq in on_path) for step in case.trace.trace.steps]
     clean = case_from_header(changed, steps, f"case {case.id}")
-    record = replace(case.trace.record, sanitized_hash=trace_digest(clean.trace.trace))
+    before = case.trace.record
+    record = replace(
+        before,
+        sanitized_hash=trace_digest(clean.trace.trace),
+        unsure=tuple(map(eraser.text, before.unsure)),
+        surrogates=eraser.surrogates(before.surrogates),
+    )
     found = clean.revised(
         parent,
         trace=clean.trace.admitted(clean.trace.trace, record),

@@ -25,6 +25,7 @@ from evalkit.sanitize.lexicon import Entity, Lexicon
 from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
 from evalkit.sanitize.ner import load_recogniser
 from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.register import Register, Surrogates, merged
 from evalkit.sanitize.rewrite import Rewriter
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
@@ -41,19 +42,24 @@ class Sanitizer:
         policy: the project's rules.
         key: the project key (see `key.load_key`).
         detector: one made for the same policy, to save making it again.
+        register: the surrogates that the project has already; None for none.
 
     Attributes:
         written: has written the messages of the trace that was sanitized last, of several the first.
     """
 
-    def __init__(self, policy: Policy, key: bytes, *, detector: Detector | None = None) -> None:
+    def __init__(
+        self, policy: Policy, key: bytes, *, detector: Detector | None = None, register: Register | None = None
+    ) -> None:
         self.policy = policy
         self._key = key
         self._allowed = Allowed(policy)
         rules_digest_of = rules_digest(policy)
         policy = replace(policy, allow=self._allowed)
         self._detector = detector = detector or Detector(policy, [load_recogniser(name) for name in policy.ner])
-        self._lexicon = Lexicon(policy, Mint(key))
+        self._register = register
+        self._mint = Mint(key, register=register)
+        self._lexicon = Lexicon(policy, self._mint)
         self._harvester = Harvester(policy, detector)
         harvester = self._harvester
         self._rewriter = Rewriter(policy, detector, self._lexicon, harvester.flat, harvester.parsed)
@@ -81,14 +87,15 @@ class Sanitizer:
             self._rewriter.expect(self._harvester.flat)
             return [self._sanitized(trace, Repeats() if at else writing) for at, trace in enumerate(traces)]
 
-    def fresh(self, clean: Iterable[str] = ()) -> Sanitizer:
+    def fresh(self, clean: Iterable[str] = (), register: Register | None = None) -> Sanitizer:
         """A sanitizer of the same project that knows of no value yet.
 
         Args:
             clean: texts that were sanitized before and needn't be read again.
+            register: the surrogates that there are already; None for those that this one started from.
         """
         shared = None if self.policy.allow_paths else self._detector  # it knows what was met at allowed paths
-        made = Sanitizer(self.policy, self._key, detector=shared)
+        made = Sanitizer(self.policy, self._key, detector=shared, register=register or self._register)
         made._harvester.skip(clean)
         return made
 
@@ -134,6 +141,12 @@ class Sanitizer:
     def text(self, text: str) -> str:
         """A loose text, such as a title; as `value`."""
         return str(self.value(text))
+
+    @property
+    def surrogates(self) -> Surrogates:
+        """Every surrogate that was given so far, with the tag of its value: for the record of what is written."""
+        with self._lock:
+            return merged(self._mint.made)
 
     @property
     def harvested(self) -> Harvested:

@@ -1,8 +1,9 @@
 """Somebody who is to be forgotten: how to know them in what was written, and how to take them out.
 
 A surrogate follows from a value by the project key, so whoever has the key can say which surrogates a name, an e-mail
-or an id has, and look for them. Each is replaced by a stand-in of the same shape that is drawn with a key made for the
-moment and then lost: inside one case all places still agree, and nothing leads back.
+or an id has, and look for them; where another value had it first, the cases' records say which one it has. Each is
+replaced by a stand-in of the same shape that is drawn with a key made for the moment and then lost: inside one case all
+places still agree, and nothing leads back.
 
 Looked for is also the original itself, as it may stand where sanitizing was told to leave it.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
@@ -23,6 +24,7 @@ from evalkit.sanitize.detect import Claim, Detector
 from evalkit.sanitize.normal import digits_of, is_cjk, joins, name_words
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import NUMBER_DIGITS
+from evalkit.sanitize.register import NO_SURROGATES, Register, Surrogates, merged
 from evalkit.sanitize.render import cased, render
 from evalkit.sanitize.rules.words import TITLES
 from evalkit.sanitize.surrogate import Mint
@@ -50,6 +52,18 @@ _BETWEEN = r"[ _.,'’-]{0,3}"
 _MIN_DIGITS = 7
 _COUNTRY = {"cn": f"(?:86{_GAP})?", "nanp": f"(?:1{_GAP})?"}
 """The country codes that the normal form of a phone number leaves out."""
+
+
+class _Value(NamedTuple):
+    """What has a surrogate of its own: a value, a word of a name, or a number as JSON has it.
+
+    Attributes:
+        word: the word of a name; empty for what tells the whole subject.
+    """
+
+    kind: Kind
+    norm: str
+    word: str = ""
 
 
 class _Needle(NamedTuple):
@@ -80,29 +94,41 @@ class Subject:
     _quick: Any
     _exact: re.Pattern[str]
     _encoded: Harvested
+    _tags: Mapping[str, str]
+    _register: Register
 
     @classmethod
-    def named(cls, texts: Iterable[str], policy: Policy, key: bytes) -> Subject:
+    def named(cls, texts: Iterable[str], policy: Policy, key: bytes, register: Register | None = None) -> Subject:
         """The subject of some names, e-mails or ids.
 
         Args:
             policy: the project's rules.
             key: the project key.
+            register: the surrogates that the project's cases tell of.
 
         Raises:
             InputError: one of the texts is none of these.
         """
         claims = tuple(dict.fromkeys(claim for text in texts for claim in _claims_or_refuse(text, policy)))
-        found = [needle for claim in claims for needle in _needles(claim, key)]
+        own = _Own(key, register or Register())
+        found = [needle for claim in claims for needle in _needles(claim, own)]
         found.sort(key=lambda needle: bool(needle.word))  # a whole account name before the words in it
         needles = tuple({needle.pattern: needle for needle in reversed(found)}.values())[::-1]  # the first of equals
         joined = "|".join(f"(?P<n{number}>{needle.pattern})" for number, needle in enumerate(needles))
         quick = _quick("|".join(needle.pattern for needle in needles))
-        return cls(claims, needles, quick, re.compile(joined, re.IGNORECASE), Harvested(_tokens(claims, key)))
+        exact, encoded = re.compile(joined, re.IGNORECASE), Harvested(_tokens(claims, own))
+        tags = {own.mint.tag(value.kind, value.norm): value.word for claim in claims for value in _values(claim)}
+        return cls(claims, needles, quick, exact, encoded, tags, own.register)
 
-    def presence(self, texts: Iterable[str]) -> Presence:
-        """Whether the subject is in some texts that belong together: by one of its values, or by all of its name."""
-        words: set[str] = set()
+    def presence(self, texts: Iterable[str], surrogates: Surrogates = NO_SURROGATES) -> Presence:
+        """Whether the subject is in some texts that belong together: by one of its values, or by all of its name.
+
+        Args:
+            surrogates: what the record of the texts says that there is in them.
+        """
+        words = {self._tags[tag] for tags in surrogates.values() for tag in tags.values() if tag in self._tags}
+        if "" in words:
+            return "whole"
         for text in texts:
             for needle, _ in self._found(text):
                 if not needle.word:
@@ -131,7 +157,7 @@ class Subject:
 
     def eraser(self) -> Eraser:
         """What takes the subject out of values that belong together; each eraser has stand-ins of its own."""
-        return Eraser(self, Mint(os.urandom(32)))
+        return Eraser(self, Mint(os.urandom(32), register=self._register))
 
     def erased(self, text: str, mint: Mint) -> str:
         """`text` without the subject, with the stand-ins of `mint`."""
@@ -166,6 +192,15 @@ class Eraser:
             return self._number(node)
         return node
 
+    def surrogates(self, surrogates: Surrogates) -> Surrogates:
+        """What a record says of surrogates, the stand-ins in place of the subject's."""
+        gone = self.subject._tags
+        left = {
+            kind: {self.text(one): tag for one, tag in tags.items() if tag not in gone}
+            for kind, tags in surrogates.items()
+        }
+        return merged({kind: tags for kind, tags in left.items() if tags}, self.mint.made)
+
     def _number(self, number: int) -> Json:
         new = self.text(str(number))
         return int(new) if new.isdecimal() and new.isascii() else new if new != str(number) else number
@@ -195,21 +230,59 @@ def _claims_or_refuse(text: str, policy: Policy) -> list[Claim]:
     return claims
 
 
-def _needles(claim: Claim, key: bytes) -> Iterator[_Needle]:
+class _Own:
+    """The project's own surrogates: those that its key gives a value, and those that its cases tell of."""
+
+    def __init__(self, key: bytes, register: Register) -> None:
+        self.mint = Mint(key)
+        self.register = register
+        self._further = [Mint(key, first) for first in range(1, _DRAWS)]
+
+    def every(self, kind: Kind, norm: str) -> list[str]:
+        """All that a value may have."""
+        drawn = (mint.core(kind, norm) for mint in (self.mint, *self._further))
+        return list(dict.fromkeys((*self.register.every(kind, self.mint.tag(kind, norm)), *drawn)))
+
+    def accounts(self, text: str) -> list[str]:
+        """The same for the name of an account."""
+        drawn = (mint.surrogate("account", text, text) for mint in (self.mint, *self._further))
+        known = self.register.every("account", self.mint.tag("account", text))
+        return [one for one in dict.fromkeys((*known, *drawn)) if one != text]
+
+
+def _values(claim: Claim) -> Iterator[_Value]:
+    """All that has a surrogate of its own."""
+    if claim.kind == "name":
+        yield from (_Value("name", word, word) for word in named_words(claim))
+        return
+    if claim.kind == "account":
+        yield from (_Value("account", text) for text in _spelled_accounts(claim))
+        return
+    yield _Value(claim.kind, claim.norm)
+    if claim.kind in _GROUPED:  # as a JSON number it is an id
+        yield _Value("custom", digits_of(claim.norm).zfill(NUMBER_DIGITS))
+
+
+def _spelled_accounts(claim: Claim) -> Iterator[str]:
+    yield from dict.fromkeys((claim.text, claim.text.lower(), claim.text.upper()))
+
+
+def _needles(claim: Claim, own: _Own) -> Iterator[_Needle]:
     yield from _originals(claim)
-    for first in range(_DRAWS):
-        mint = Mint(key, first)
-        if claim.kind == "name":
-            for word in named_words(claim):
-                yield from _word_needles(word, mint.core("name", word))
-        elif claim.kind == "account":
-            yield from _account_needles(claim, mint)
-        else:
-            yield from _core_needles(claim, mint.core(claim.kind, claim.norm))
-        if claim.kind in _GROUPED:  # as a JSON number it is an id
-            number = mint.core("custom", digits_of(claim.norm).zfill(NUMBER_DIGITS))
-            yield _literal(number, _custom_spell(digits_of(claim.norm).zfill(NUMBER_DIGITS)))
-    mark = Mint(key).digest_mark(claim.kind, claim.norm)
+    for value in _values(claim):
+        if claim.kind == "account":
+            for surrogate in own.accounts(value.norm):
+                spelled = value.norm
+                yield _literal(surrogate, lambda mint, _, text=spelled: mint.surrogate("account", claim.norm, text))  # type: ignore[misc]
+            continue
+        for core in own.every(value.kind, value.norm):
+            if value.word:
+                yield from _word_needles(value.word, core)
+            elif value.kind == claim.kind:
+                yield from _core_needles(claim, core)
+            else:
+                yield _literal(core, _custom_spell(value.norm))
+    mark = own.mint.digest_mark(claim.kind, claim.norm)
     yield _literal(mark, lambda mint, _: mint.digest_mark(claim.kind, claim.norm))
 
 
@@ -244,13 +317,6 @@ def _word_needles(word: str, core: str) -> Iterator[_Needle]:
         yield _Needle(re.escape(percent), word, False, lambda mint, _: quote(mint.core("name", word), safe=""))
 
 
-def _account_needles(claim: Claim, mint: Mint) -> Iterator[_Needle]:
-    for text in dict.fromkeys((claim.text, claim.text.lower(), claim.text.upper())):
-        surrogate = mint.surrogate("account", claim.norm, text)
-        if surrogate != text:
-            yield _literal(surrogate, lambda mint, _, text=text: mint.surrogate("account", claim.norm, text))  # type: ignore[misc]
-
-
 def _core_needles(claim: Claim, core: str) -> Iterator[_Needle]:
     kind, norm, _ = claim
 
@@ -279,20 +345,17 @@ def _custom_spell(norm: str) -> Callable[[Mint, str], str]:
     return lambda mint, _: mint.core("custom", norm)
 
 
-def _tokens(claims: Iterable[Claim], key: bytes) -> Iterator[tuple[str, Kind]]:
+def _tokens(claims: Iterable[Claim], own: _Own) -> Iterator[tuple[str, Kind]]:
     """The surrogates as texts, to be looked for in base64 and the like."""
     for claim in claims:
-        for first in range(_DRAWS):
-            mint = Mint(key, first)
-            if claim.kind == "name":
-                words = [mint.core("name", word) for word in named_words(claim)]
+        for value in _values(claim):
+            if value.word:
+                words = own.every(value.kind, value.norm)
                 yield from ((form, "name") for word in words for form in (word, word.title(), word.upper()))
             elif claim.kind == "account":
-                surrogate = mint.surrogate("account", claim.norm, claim.text)
-                if surrogate != claim.text:
-                    yield surrogate, "account"
-            else:
-                yield mint.core(claim.kind, claim.norm), claim.kind
+                yield from ((surrogate, "account") for surrogate in own.accounts(value.norm))
+            elif value.kind == claim.kind:
+                yield from ((core, claim.kind) for core in own.every(value.kind, value.norm))
 
 
 def _joined(text: str, match: re.Match[str]) -> bool:

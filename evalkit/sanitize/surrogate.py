@@ -26,12 +26,15 @@ from evalkit.sanitize.ranges import (
     unit_number,
     words_of_account,
 )
+from evalkit.sanitize.register import Register, Surrogates, tag_key, tag_of
 from evalkit.sanitize.render import cased, render
 from evalkit.sanitize.rules.words import TITLES
 
 __all__ = ["Draw", "Mint"]
 
 _EPOCH, _DAYS = date(1800, 1, 1), 36_524
+_DRAWS = 10_000
+"""A range in which so many draws hit only what is taken is used up."""
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\d+")
 _CN_ID = re.compile(r"\d{6}((?:18|19|20)\d{2})\d{4}\d{3}[\dX]")
 
@@ -64,20 +67,33 @@ class Draw:
 class Mint:
     """Makes the surrogates of a project.
 
-    Two values of a kind that draw the same surrogate are told apart: the second draws again. Which is the second
-    depends on the order of asking, so callers ask in sorted order.
+    A value that the project knows gets the surrogate that it has. Two values that draw the same surrogate are told
+    apart: the second draws again. Which is the second depends on the order of asking, so callers ask in sorted order.
 
     Args:
         key: the project key.
         first: how many draws are passed over: 1 gives what a value has whose first surrogate was another value's.
+        register: the surrogates that stand for values already.
     """
 
-    def __init__(self, key: bytes, first: int = 0) -> None:
+    def __init__(self, key: bytes, first: int = 0, register: Register | None = None) -> None:
         self._key = key
+        self._tag_key = tag_key(key)
         self._first = first
+        self._register = register or Register()
         self._words: dict[str, str] = {}
         self._cores: dict[tuple[str, str], str] = {}
-        self._owners: dict[tuple[str, str], str] = {}
+        self._owners: dict[str, str] = {}
+        self._made: dict[str, dict[str, str]] = {}
+
+    @property
+    def made(self) -> Surrogates:
+        """The surrogates that were asked for, and of which values."""
+        return self._made
+
+    def tag(self, kind: str, norm: str) -> str:
+        """The tag of a value (see `register`)."""
+        return tag_of(self._tag_key, kind, norm)
 
     def surrogate(self, kind: Kind, norm: str, text: str) -> str:
         """What stands for `text`, a spelling of the value with normal form `norm`, in that spelling's own form.
@@ -98,16 +114,26 @@ class Mint:
     def core(self, kind: str, norm: str) -> str:
         """The surrogate of a value in its normal form."""
         known = self._cores.get((kind, norm))
-        if known is not None:
-            return known
-        for attempt in range(self._first, self._first + 10_000):
-            core = _CORE[kind](norm, Draw(self._seed(kind, norm, attempt)))
-            if self._owners.setdefault((kind, core), norm) == norm:
-                self._cores[kind, norm] = core
-                return core
-        raise SanitizationFailed(
-            f"no surrogate of kind {kind} is left for a new value", cure="sanitize fewer traces at a time"
-        )
+        return self._drawn(kind, norm, kind, _CORE[kind]) if known is None else known
+
+    def _drawn(self, kind: str, norm: str, seed: str, spell: Callable[[str, Draw], str]) -> str:
+        """The surrogate that a value has, or the first of those that it draws that no other value has."""
+        tag = self.tag(kind, norm)
+        core = self._register.surrogate(kind, tag)
+        if core is None:
+            draws = (Draw(self._seed(seed, norm, self._first + attempt)) for attempt in range(_DRAWS))
+            core = next((made for draw in draws if self._is_free(made := spell(norm, draw), tag)), None)
+        if core is None:
+            raise SanitizationFailed(
+                f"no surrogate of kind {kind} is left for a new value", cure="sanitize fewer traces at a time"
+            )
+        self._owners[core] = tag
+        self._cores[kind, norm] = core
+        self._made.setdefault(kind, {})[core] = tag
+        return core
+
+    def _is_free(self, core: str, tag: str) -> bool:
+        return (self._register.owner(core) or tag) == tag == self._owners.get(core, tag)
 
     def _seed(self, kind: str, norm: str, attempt: int) -> bytes:
         message = f"{kind}\0{norm}\0{attempt}".encode("utf-8", "surrogatepass")
@@ -129,9 +155,18 @@ class Mint:
         words = words_of_account(text)
         if not words:
             return self.core("account", text) if any(char.isdigit() for char in text) else text
-        draw = Draw(self._seed("account digits", text, 0))
+        known = self._cores.get(("account", text))
+        if known is not None:
+            return known
         named = _LETTERS.sub(lambda match: self._name_word(match[0]) if match[0] in words else match[0], text)
-        return _DIGITS.sub(lambda match: draw.digits(len(match[0])), named)
+        if _DIGITS.search(named) is None:
+            return named  # its words alone tell it from others
+        return self._drawn(
+            "account",
+            text,
+            "account digits",
+            lambda _, draw: _DIGITS.sub(lambda match: draw.digits(len(match[0])), named),
+        )
 
 
 def _name_core(norm: str, draw: Draw) -> str:
