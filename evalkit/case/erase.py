@@ -25,7 +25,8 @@ _FIXED = ("format", "id", "version", "parent", "state", "sanitization", "steps_h
 
 def presence_in_case(case: Case, subject: Subject) -> Presence:
     """Whether a subject is in a version of a case."""
-    return subject.presence(case_texts(case), case.trace.record.surrogates)
+    surrogates = case.trace.record.surrogates
+    return subject.among(surrogates).presence(case_texts(case), surrogates)
 
 
 def case_texts(case: Case) -> Iterator[str]:
@@ -45,6 +46,7 @@ def erased_case(case: Case, parent: str, subject: Subject, event: LifeEvent) -> 
     Raises:
         SanitizationFailed: the subject would still be in what is written.
     """
+    subject = subject.among(case.trace.record.surrogates)
     eraser = subject.eraser()
     header = header_json(case, "")
     changed = {key: value if key in _FIXED else eraser.value(value) for key, value in header.items()}

@@ -10,23 +10,21 @@ Looked for is also the original itself, as it may stand where sanitizing was tol
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import quote
 
-from evalkit.canonical import Json
 from evalkit.errors import InputError
 from evalkit.sanitize.detect import Claim, Detector
-from evalkit.sanitize.normal import digits_of, is_cjk, joins, name_words
+from evalkit.sanitize.normal import digits_of, is_cjk, name_words
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import NUMBER_DIGITS
 from evalkit.sanitize.register import NO_SURROGATES, Register, Surrogates, merged
-from evalkit.sanitize.render import cased, render
+from evalkit.sanitize.render import render
 from evalkit.sanitize.rules.words import TITLES
+from evalkit.sanitize.spots import GAP, GROUPED, Spot, Spots, core_spots, literal_spot, replaced_in, word_spots
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested
 
@@ -43,14 +41,12 @@ _KINDS: tuple[Kind, ...] = (
 )  # fmt: skip
 """What can be somebody's name, address or number. Streets, birthdays and postcodes belong to several people."""
 
-_GROUPED = frozenset({"phone", "card", "iban", "ssn", "national_id"})
 _DRAWS = 3
 """Surrogates that a value may have: the second and third where the first was another value's already."""
 
-_GAP = r"[ ().\-]{0,3}"
 _BETWEEN = r"[ _.,'’-]{0,3}"
 _MIN_DIGITS = 7
-_COUNTRY = {"cn": f"(?:86{_GAP})?", "nanp": f"(?:1{_GAP})?"}
+_COUNTRY = {"cn": f"(?:86{GAP})?", "nanp": f"(?:1{GAP})?"}
 """The country codes that the normal form of a phone number leaves out."""
 
 
@@ -66,20 +62,16 @@ class _Value(NamedTuple):
     word: str = ""
 
 
-class _Needle(NamedTuple):
-    """One thing to look for.
+class _Token(NamedTuple):
+    """A surrogate as a text.
 
     Attributes:
-        pattern: RE2 and `re` alike, no capturing group, case does not matter.
-        word: the word of a name that it shows; empty for what shows the whole subject.
-        alone: whether letters and digits beside it make it something else.
-        spell: the stand-in for a match, given the mint of stand-ins.
+        core: the surrogate in its normal form.
     """
 
-    pattern: str
-    word: str
-    alone: bool
-    spell: Callable[[Mint, str], str]
+    text: str
+    kind: Kind
+    core: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +82,8 @@ class Subject:
     """
 
     claims: tuple[Claim, ...]
-    _needles: tuple[_Needle, ...]
-    _quick: Any
-    _exact: re.Pattern[str]
+    _spots: Spots[Mint]
+    _tokens: tuple[_Token, ...]
     _encoded: Harvested
     _tags: Mapping[str, str]
     _register: Register
@@ -111,14 +102,34 @@ class Subject:
         """
         claims = tuple(dict.fromkeys(claim for text in texts for claim in _claims_or_refuse(text, policy)))
         own = _Own(key, register or Register())
-        found = [needle for claim in claims for needle in _needles(claim, own)]
-        found.sort(key=lambda needle: bool(needle.word))  # a whole account name before the words in it
-        needles = tuple({needle.pattern: needle for needle in reversed(found)}.values())[::-1]  # the first of equals
-        joined = "|".join(f"(?P<n{number}>{needle.pattern})" for number, needle in enumerate(needles))
-        quick = _quick("|".join(needle.pattern for needle in needles))
-        exact, encoded = re.compile(joined, re.IGNORECASE), Harvested(_tokens(claims, own))
+        found = [spot for claim in claims for spot in _spots(claim, own)]
+        found.sort(key=lambda spot: bool(spot.word))  # a whole account name before the words in it
         tags = {own.mint.tag(value.kind, value.norm): value.word for claim in claims for value in _values(claim)}
-        return cls(claims, needles, quick, exact, encoded, tags, own.register)
+        return cls._of(claims, found, tuple(_tokens(claims, own)), tags, own.register)
+
+    @classmethod
+    def _of(
+        cls,
+        claims: tuple[Claim, ...],
+        spots: Iterable[Spot[Mint]],
+        tokens: tuple[_Token, ...],
+        tags: Mapping[str, str],
+        register: Register,
+    ) -> Subject:
+        encoded = Harvested((token.text, token.kind) for token in tokens)
+        return cls(claims, Spots(spots), tokens, encoded, tags, register)
+
+    def among(self, surrogates: Surrogates) -> Subject:
+        """The subject as it is looked for in texts whose record says whose some surrogates are.
+
+        One that the subject would have had, but for another value that had it first, is not the subject's there.
+        """
+        others = {core for tags in surrogates.values() for core, tag in tags.items() if tag not in self._tags}
+        left = [spot for spot in self._spots.all if spot.core not in others]
+        if len(left) == len(self._spots.all):
+            return self
+        tokens = tuple(token for token in self._tokens if token.core not in others)
+        return self._of(self.claims, left, tokens, self._tags, self._register)
 
     def presence(self, texts: Iterable[str], surrogates: Surrogates = NO_SURROGATES) -> Presence:
         """Whether the subject is in some texts that belong together: by one of its values, or by all of its name.
@@ -130,10 +141,10 @@ class Subject:
         if "" in words:
             return "whole"
         for text in texts:
-            for needle, _ in self._found(text):
-                if not needle.word:
+            for spot, _ in self._spots.found(text):
+                if not spot.word:
                     return "whole"
-                words.add(needle.word)
+                words.add(spot.word)
             encoded = self._encoded.encoded(text.encode("utf-8", "surrogatepass"))
             if encoded is not None and encoded[1] != "name":
                 return "whole"
@@ -147,25 +158,13 @@ class Subject:
                 return "whole"
         return "part" if words else "none"
 
-    def _found(self, text: str) -> Iterator[tuple[_Needle, re.Match[str]]]:
-        if self._quick.search(text) is None:
-            return
-        for match in self._exact.finditer(text):
-            needle = self._needles[int((match.lastgroup or "n0")[1:])]
-            if not (needle.alone and _joined(text, match)):
-                yield needle, match
-
     def eraser(self) -> Eraser:
         """What takes the subject out of values that belong together; each eraser has stand-ins of its own."""
         return Eraser(self, Mint(os.urandom(32), register=self._register))
 
     def erased(self, text: str, mint: Mint) -> str:
         """`text` without the subject, with the stand-ins of `mint`."""
-        parts, at = [], 0
-        for needle, match in self._found(text):
-            parts += [text[at : match.start()], needle.spell(mint, match[0])]
-            at = match.end()
-        new = "".join((*parts, text[at:])) if parts else text
+        new = self._spots.replaced(text, mint)
         return REMOVED if self._encoded.encoded(new.encode("utf-8", "surrogatepass")) is not None else new
 
 
@@ -182,15 +181,7 @@ class Eraser:
 
     def value(self, node: Any) -> Any:
         """A JSON value; containers are copied, keys are looked at too."""
-        if isinstance(node, str):
-            return self.text(node)
-        if isinstance(node, dict):
-            return {self.text(key): self.value(item) for key, item in node.items()}
-        if isinstance(node, list | tuple):
-            return [self.value(item) for item in node]
-        if type(node) is int and abs(node) >= 10 ** (_MIN_DIGITS - 1):
-            return self._number(node)
-        return node
+        return replaced_in(node, self.text)
 
     def surrogates(self, surrogates: Surrogates) -> Surrogates:
         """What a record says of surrogates, the stand-ins in place of the subject's."""
@@ -200,10 +191,6 @@ class Eraser:
             for kind, tags in surrogates.items()
         }
         return merged({kind: tags for kind, tags in left.items() if tags}, self.mint.made)
-
-    def _number(self, number: int) -> Json:
-        new = self.text(str(number))
-        return int(new) if new.isdecimal() and new.isascii() else new if new != str(number) else number
 
 
 def claims_of(text: str, policy: Policy) -> list[Claim]:
@@ -259,7 +246,7 @@ def _values(claim: Claim) -> Iterator[_Value]:
         yield from (_Value("account", text) for text in _spelled_accounts(claim))
         return
     yield _Value(claim.kind, claim.norm)
-    if claim.kind in _GROUPED:  # as a JSON number it is an id
+    if claim.kind in GROUPED:  # as a JSON number it is an id
         yield _Value("custom", digits_of(claim.norm).zfill(NUMBER_DIGITS))
 
 
@@ -267,106 +254,65 @@ def _spelled_accounts(claim: Claim) -> Iterator[str]:
     yield from dict.fromkeys((claim.text, claim.text.lower(), claim.text.upper()))
 
 
-def _needles(claim: Claim, own: _Own) -> Iterator[_Needle]:
+def _spots(claim: Claim, own: _Own) -> Iterator[Spot[Mint]]:
     yield from _originals(claim)
     for value in _values(claim):
         if claim.kind == "account":
-            for surrogate in own.accounts(value.norm):
-                spelled = value.norm
-                yield _literal(surrogate, lambda mint, _, text=spelled: mint.surrogate("account", claim.norm, text))  # type: ignore[misc]
+            spell = _account_spell(claim.norm, value.norm)
+            yield from (literal_spot(surrogate, spell, surrogate) for surrogate in own.accounts(value.norm))
             continue
+        new = _core_of(value)
         for core in own.every(value.kind, value.norm):
             if value.word:
-                yield from _word_needles(value.word, core)
+                yield from word_spots(value.word, core, new)
             elif value.kind == claim.kind:
-                yield from _core_needles(claim, core)
+                yield from core_spots(value.kind, core, new)
             else:
-                yield _literal(core, _custom_spell(value.norm))
+                yield literal_spot(core, _custom_spell(value.norm), core)
     mark = own.mint.digest_mark(claim.kind, claim.norm)
-    yield _literal(mark, lambda mint, _: mint.digest_mark(claim.kind, claim.norm))
+    yield literal_spot(mark, lambda mint, _: mint.digest_mark(claim.kind, claim.norm))
 
 
-def _originals(claim: Claim) -> Iterator[_Needle]:
+def _core_of(value: _Value) -> Callable[[Mint], str]:
+    return lambda mint: mint.core(value.kind, value.norm)
+
+
+def _account_spell(norm: str, text: str) -> Callable[[Mint, str], str]:
+    return lambda mint, _: mint.surrogate("account", norm, text)
+
+
+def _originals(claim: Claim) -> Iterator[Spot[Mint]]:
     kind, norm, text = claim
     if kind == "name":
         words = [re.escape(word) for word in named_words(claim)]
         alone = not is_cjk(words[0][0]) if words else True
-        yield _Needle(_BETWEEN.join(words), "", alone, lambda mint, like: mint.surrogate("name", norm, like))
+        yield Spot(_BETWEEN.join(words), "", alone, lambda mint, like: mint.surrogate("name", norm, like))
         if len(words) > 1:
-            yield _Needle(
+            yield Spot(
                 _BETWEEN.join((words[-1], words[0])), "", alone, lambda mint, like: mint.surrogate("name", norm, like)
             )
-    elif kind in _GROUPED:
+    elif kind in GROUPED:
         if sum(char.isdigit() for char in norm) >= _MIN_DIGITS:
             pattern = _COUNTRY.get(norm.partition(":")[0], "")
-            pattern += _GAP.join(re.escape(char) for char in norm.rpartition(":")[2])
-            yield _Needle(pattern, "", True, lambda mint, like: render(kind, mint.core(kind, norm), like))
+            pattern += GAP.join(re.escape(char) for char in norm.rpartition(":")[2])
+            yield Spot(pattern, "", True, lambda mint, like: render(kind, mint.core(kind, norm), like))
     else:
         pattern = re.escape(text).replace("@", "(?:@|%40)")
-        yield _Needle(pattern, "", True, lambda mint, like: mint.surrogate(kind, norm, text))
-
-
-def _word_needles(word: str, core: str) -> Iterator[_Needle]:
-    def spell(mint: Mint, like: str) -> str:
-        return cased(mint.core("name", word), like)
-
-    yield _Needle(re.escape(core), word, False, spell)
-    if not core.isascii():
-        escaped, percent = json.dumps(core)[1:-1], quote(core, safe="")
-        yield _Needle(re.escape(escaped), word, False, lambda mint, _: json.dumps(mint.core("name", word))[1:-1])
-        yield _Needle(re.escape(percent), word, False, lambda mint, _: quote(mint.core("name", word), safe=""))
-
-
-def _core_needles(claim: Claim, core: str) -> Iterator[_Needle]:
-    kind, norm, _ = claim
-
-    def spell(mint: Mint, like: str) -> str:
-        return render(kind, mint.core(kind, norm), like)
-
-    if kind in _GROUPED:
-        # nine digits may stand in a longer number by chance; a phone number may follow its country code
-        yield _Needle(_GAP.join(re.escape(char) for char in core), "", kind == "ssn", spell)
-    else:
-        yield _Needle(re.escape(core).replace("@", "(?:@|%40)"), "", kind == "ip", spell)
-    if kind == "phone":
-        masked = re.escape(core[:3]) + r"\*{4}" + re.escape(core[-4:])
-        yield _Needle(masked, "", False, lambda mint, _: _masked(mint.core(kind, norm)))
-
-
-def _masked(core: str) -> str:
-    return f"{core[:3]}****{core[-4:]}"
-
-
-def _literal(text: str, spell: Callable[[Mint, str], str]) -> _Needle:
-    return _Needle(re.escape(text), "", False, spell)
+        yield Spot(pattern, "", True, lambda mint, like: mint.surrogate(kind, norm, text))
 
 
 def _custom_spell(norm: str) -> Callable[[Mint, str], str]:
     return lambda mint, _: mint.core("custom", norm)
 
 
-def _tokens(claims: Iterable[Claim], own: _Own) -> Iterator[tuple[str, Kind]]:
+def _tokens(claims: Iterable[Claim], own: _Own) -> Iterator[_Token]:
     """The surrogates as texts, to be looked for in base64 and the like."""
     for claim in claims:
         for value in _values(claim):
             if value.word:
-                words = own.every(value.kind, value.norm)
-                yield from ((form, "name") for word in words for form in (word, word.title(), word.upper()))
+                for core in own.every(value.kind, value.norm):
+                    yield from (_Token(form, "name", core) for form in (core, core.title(), core.upper()))
             elif claim.kind == "account":
-                yield from ((surrogate, "account") for surrogate in own.accounts(value.norm))
+                yield from (_Token(surrogate, "account", surrogate) for surrogate in own.accounts(value.norm))
             elif value.kind == claim.kind:
-                yield from ((core, claim.kind) for core in own.every(value.kind, value.norm))
-
-
-def _joined(text: str, match: re.Match[str]) -> bool:
-    start, end = match.span()
-    return joins(text[max(0, start - 1) : start]) or joins(text[end : end + 1])
-
-
-def _quick(pattern: str) -> Any:
-    import re2  # lazy: a C++ library that only sanitizing needs
-
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
-    return re2.compile(pattern, options=options)
+                yield from (_Token(core, claim.kind, core) for core in own.every(value.kind, value.norm))
