@@ -12,9 +12,21 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
-__all__ = ["NO_SURROGATES", "Register", "Surrogates", "clashes", "merged", "surrogates_from", "tag_key", "tag_of"]
+from evalkit.sanitize.policy import Kind
+
+__all__ = [
+    "NO_SURROGATES",
+    "Clash",
+    "Register",
+    "Surrogates",
+    "clashes",
+    "merged",
+    "surrogates_from",
+    "tag_key",
+    "tag_of",
+]
 
 Surrogates: TypeAlias = Mapping[str, Mapping[str, str]]
 """By kind, then by surrogate (see `Mint.core`): the tag of the value that it stands for."""
@@ -92,7 +104,7 @@ class Clash(NamedTuple):
     """
 
     shared: bool
-    kind: str
+    kind: Kind
     first: str
     second: str
     surrogate: str
@@ -106,9 +118,10 @@ def clashes(cases: Iterable[tuple[str, Surrogates]]) -> Iterator[Clash]:
         cases: ids and what they say, those first that are to stay as they are.
     """
     owners: dict[str, tuple[str, str]] = {}
-    values: dict[tuple[str, str], tuple[str, str]] = {}
+    values: dict[tuple[Kind, str], tuple[str, str]] = {}
     for case, surrogates in cases:
-        for kind, tags in surrogates.items():
+        for name, tags in surrogates.items():
+            kind = cast("Kind", name)
             for surrogate, tag in tags.items():
                 owner, first = owners.setdefault(surrogate, (tag, case))
                 if owner != tag:

@@ -12,9 +12,10 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
+from typing import NoReturn
 
 from evalkit.errors import SanitizationFailed
-from evalkit.sanitize.normal import has_cjk, is_cjk, luhn_digit, name_word
+from evalkit.sanitize.normal import has_cjk, is_cjk, luhn_digit, name_word, phone_norm
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import (
     CN_PREFIXES,
@@ -116,6 +117,16 @@ class Mint:
         known = self._cores.get((kind, norm))
         return self._drawn(kind, norm, kind, _CORE[kind]) if known is None else known
 
+    def another(self, kind: str, core: str) -> str:
+        """A free surrogate of the form of `core`: as long, of the same country, with the same last four digits.
+
+        Raises:
+            SanitizationFailed: the kind's range is used up.
+        """
+        draws = (Draw(self._seed(f"{kind} another", core, attempt)) for attempt in range(_DRAWS))
+        found = (_core_like(kind, core, draw) for draw in draws)
+        return next((one for one in found if one and self._register.owner(one) is None), None) or _used_up(kind)
+
     def _drawn(self, kind: str, norm: str, seed: str, spell: Callable[[str, Draw], str]) -> str:
         """The surrogate that a value has, or the first of those that it draws that no other value has."""
         tag = self.tag(kind, norm)
@@ -124,9 +135,7 @@ class Mint:
             draws = (Draw(self._seed(seed, norm, self._first + attempt)) for attempt in range(_DRAWS))
             core = next((made for draw in draws if self._is_free(made := spell(norm, draw), tag)), None)
         if core is None:
-            raise SanitizationFailed(
-                f"no surrogate of kind {kind} is left for a new value", cure="sanitize fewer traces at a time"
-            )
+            _used_up(kind)
         self._owners[core] = tag
         self._cores[kind, norm] = core
         self._made.setdefault(kind, {})[core] = tag
@@ -167,6 +176,34 @@ class Mint:
             "account digits",
             lambda _, draw: _DIGITS.sub(lambda match: draw.digits(len(match[0])), named),
         )
+
+
+def _used_up(kind: str) -> NoReturn:
+    raise SanitizationFailed(
+        f"no surrogate of kind {kind} is left for a new value",
+        cure='sanitize fewer values of the kind, or give it another action (sanitize.actions: "drop", "hash")',
+    )
+
+
+def _core_like(kind: str, core: str, draw: Draw) -> str | None:
+    """A surrogate of the form of another one; None where the draw made none."""
+    if kind == "account" and words_of_account(core):
+        return _DIGITS.sub(lambda match: draw.digits(len(match[0])), core)
+    made = _CORE[kind](_norm_like(kind, core), draw)
+    if kind not in ("phone", "card"):
+        return made
+    made = made[:-4] + core[-4:]  # "ending in 1111" may stand somewhere
+    return made if kind == "phone" or str(luhn_digit(made[:-1])) == made[-1] else None
+
+
+def _norm_like(kind: str, core: str) -> str:
+    """A normal form whose surrogates have the form of `core`."""
+    if kind == "phone":
+        norm = phone_norm(core) or ""
+        return norm if not norm.startswith("other:") or core.startswith("000") else phone_norm(f"+{core}") or ""
+    if kind == "address" and core.isdecimal():
+        return "unit 1"
+    return core.replace("-", "") if kind == "postcode" else core
 
 
 def _name_core(norm: str, draw: Draw) -> str:

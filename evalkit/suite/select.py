@@ -53,8 +53,15 @@ class CaseRef:
 
     @property
     def surrogates(self) -> Surrogates:
-        """Which values the case's surrogates stand for (see `sanitize.register`)."""
-        return surrogates_from(parse_exact(self.surrogate_text))
+        """Which values the case's surrogates stand for (see `sanitize.register`).
+
+        Raises:
+            InputError: the header says it in a wrong form.
+        """
+        try:
+            return surrogates_from(parse_exact(self.surrogate_text))
+        except AttributeError as error:
+            raise InputError(f"not a case: {error}", self.path, "evalkit check") from None
 
     @property
     def checks(self) -> tuple[Check, ...]:
