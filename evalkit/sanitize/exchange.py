@@ -23,11 +23,14 @@ Moves: TypeAlias = Mapping[tuple[Kind, str], str]
 
 
 class Exchange:
-    """Replaces surrogates in JSON values, everywhere alike."""
+    """Replaces surrogates in JSON values, everywhere alike. An account's name goes with the names in it."""
 
     def __init__(self, moves: Moves) -> None:
-        self._moves = moves
-        self._spots = Spots(spot for (kind, old), new in moves.items() for spot in _spots(kind, old, new))
+        names = Spots(spot for (kind, old), new in moves.items() if kind == "name" for spot in _spots(kind, old, new))
+        accounts = {at: names.replaced(new, None) for at, new in moves.items() if at[0] == "account"}
+        every = {**accounts, **{at: new for at, new in moves.items() if at not in accounts}}
+        self._new: dict[tuple[str, str], str] = {(kind, old): new for (kind, old), new in every.items()}
+        self._spots = Spots(spot for (kind, old), new in every.items() for spot in _spots(kind, old, new))
         self._encoded = Harvested((old, kind) for kind, old in moves)
 
     def text(self, text: str) -> str:
@@ -39,8 +42,11 @@ class Exchange:
         return replaced_in(node, self.text)
 
     def surrogates(self, surrogates: Surrogates) -> Surrogates:
-        """What a record says of surrogates; the names in an account's go with the names."""
-        return {kind: {self.text(one): tag for one, tag in tags.items()} for kind, tags in surrogates.items()}
+        """What a record says of surrogates."""
+        return {kind: {self._moved(kind, one): tag for one, tag in tags.items()} for kind, tags in surrogates.items()}
+
+    def _moved(self, kind: str, surrogate: str) -> str:
+        return self._new.get((kind, surrogate)) or (self.text(surrogate) if kind == "account" else surrogate)
 
     def left_in(self, texts: Iterable[str]) -> bool:
         """Whether one of the old surrogates stands in a text in an encoding, where it is not replaced."""

@@ -187,7 +187,7 @@ class Eraser:
         """What a record says of surrogates, the stand-ins in place of the subject's."""
         gone = self.subject._tags
         left = {
-            kind: {self.text(one): tag for one, tag in tags.items() if tag not in gone}
+            kind: {self.text(one) if kind == "account" else one: tag for one, tag in tags.items() if tag not in gone}
             for kind, tags in surrogates.items()
         }
         return merged({kind: tags for kind, tags in left.items() if tags}, self.mint.made)
