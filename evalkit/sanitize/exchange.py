@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from evalkit.sanitize.normal import date_spellings
-from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.policy import KINDS, Kind
+from evalkit.sanitize.ranges import is_core
 from evalkit.sanitize.register import Surrogates
 from evalkit.sanitize.spots import Spot, Spots, core_spots, escaped_spots, literal_spot, replaced_in, word_spots
 from evalkit.sanitize.verify import Harvested
+from evalkit.trace.model import Step, StepError, Trace
 
-__all__ = ["Exchange", "Moves"]
+__all__ = ["Exchange", "Moves", "told_by"]
+
+_TAG = re.compile(r"[0-9a-f]{16}")
 
 Moves: TypeAlias = Mapping[tuple[Kind, str], str]
 """By kind and surrogate (see `Mint.core`): the one that is to stand there."""
@@ -41,6 +46,36 @@ class Exchange:
         """A JSON value; containers are copied, keys are looked at too."""
         return replaced_in(node, self.text)
 
+    def trace(self, trace: Trace) -> Trace:
+        """A trace's values and texts; what is of evalkit's own making in it stays."""
+        return replace(
+            trace,
+            id=self.text(trace.id),
+            name=self.text(trace.name),
+            steps=tuple(map(self._step, trace.steps)),
+            input=self.value(trace.input),
+            output=self.value(trace.output),
+            error=self._error(trace.error),
+            attributes=self.value(dict(trace.attributes)),
+            gaps=tuple(map(self.text, trace.gaps)),
+        )
+
+    def _step(self, step: Step) -> Step:
+        return replace(
+            step,
+            name=self.text(step.name),
+            input=self.value(step.input),
+            output=self.value(step.output),
+            error=self._error(step.error),
+            attributes=self.value(dict(step.attributes)),
+        )
+
+    def _error(self, error: StepError | None) -> StepError | None:
+        if error is None:
+            return None
+        stack = None if error.stack is None else self.text(error.stack)
+        return replace(error, message=self.text(error.message), stack=stack)
+
     def surrogates(self, surrogates: Surrogates) -> Surrogates:
         """What a record says of surrogates."""
         return {kind: {self._moved(kind, one): tag for one, tag in tags.items()} for kind, tags in surrogates.items()}
@@ -51,6 +86,15 @@ class Exchange:
     def left_in(self, texts: Iterable[str]) -> bool:
         """Whether one of the old surrogates stands in a text in an encoding, where it is not replaced."""
         return any(self._encoded.encoded(text.encode("utf-8", "surrogatepass")) is not None for text in texts)
+
+
+def told_by(trace: Trace) -> Iterator[tuple[Kind, str, str]]:
+    """Kind, surrogate and tag of what a recorder says of a trace, where it can be true: anybody may have written it."""
+    for name, tags in trace.surrogates.items():
+        kind = cast("Kind", name)
+        for core, tag in tags.items() if name in KINDS else ():
+            if _TAG.fullmatch(tag) and is_core(kind, core):
+                yield kind, core, tag
 
 
 def _spots(kind: Kind, old: str, new: str) -> Iterator[Spot[None]]:

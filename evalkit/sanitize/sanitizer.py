@@ -19,12 +19,13 @@ from evalkit.sanitize.allowed import Allowed
 from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.digests import rules_digest, trace_digests
+from evalkit.sanitize.exchange import Exchange, told_by
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.key import key_id
 from evalkit.sanitize.lexicon import Entity, Lexicon
 from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
 from evalkit.sanitize.ner import load_recogniser
-from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.register import Register, Surrogates, merged
 from evalkit.sanitize.rewrite import Rewriter
 from evalkit.sanitize.surrogate import Mint
@@ -78,14 +79,16 @@ class Sanitizer:
             SanitizationFailed: two keys of an object would become one, or a range of surrogates is used up.
         """
         with self._lock:
-            for trace in traces:
+            met = [self._met(trace) for trace in traces]
+            for trace in met:
                 self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
             self.written = writing = Repeats()
-            self._harvester.nodes((part for trace in traces for part in _parts(trace)), _results(traces))
+            self._harvester.nodes((part for trace in met for part in _parts(trace)), _results(met))
             self._learn()
             self._rewriter.expect(self._harvester.flat)
-            return [self._sanitized(trace, Repeats() if at else writing) for at, trace in enumerate(traces)]
+            pairs = zip(traces, met, strict=True)
+            return [self._sanitized(*pair, Repeats() if at else writing) for at, pair in enumerate(pairs)]
 
     def fresh(self, clean: Iterable[str] = (), register: Register | None = None) -> Sanitizer:
         """A sanitizer of the same project that knows of no value yet.
@@ -106,6 +109,7 @@ class Sanitizer:
             As `sanitize`.
         """
         with self._lock:
+            trace = self._met(trace)
             self._allowed.meet(trace)
             self._lexicon.exempt(_labels(trace))
             self._harvester.nodes(_parts(trace))
@@ -145,8 +149,12 @@ class Sanitizer:
     @property
     def surrogates(self) -> Surrogates:
         """Every surrogate that was given so far, with the tag of its value: for the record of what is written."""
+        return merged(self.surrogates_after(0))
+
+    def surrogates_after(self, number: int) -> Surrogates:
+        """The same without the first ones, so many: for a record that grows."""
         with self._lock:
-            return merged(self._mint.made)
+            return self._mint.made(number)
 
     @property
     def harvested(self) -> Harvested:
@@ -162,10 +170,28 @@ class Sanitizer:
             self._rewriter.forget()
             self._harvested = None
 
-    def _sanitized(self, trace: Trace, writing: Repeats) -> SanitizedTrace:
+    def _met(self, trace: Trace) -> Trace:
+        """A trace that a recorder sanitized, with the surrogates that its values have here; any other as it is."""
+        if not trace.surrogates:
+            return trace
+        told = [*told_by(trace)]
+        moves = self._moves(one for one in told if one[0] != "account")
+        names = Exchange(moves)  # which the names of accounts are made of
+        accounts = [(kind, core, names.text(core), tag) for kind, core, tag in told if kind == "account"]
+        moves |= self._moves((kind, named, tag) for kind, _, named, tag in accounts)
+        moves |= {(kind, core): moves.get((kind, named), named) for kind, core, named, _ in accounts if core != named}
+        bare = replace(trace, surrogates={})
+        return Exchange(moves).trace(bare) if moves else bare
+
+    def _moves(self, told: Iterable[tuple[Kind, str, str]]) -> dict[tuple[Kind, str], str]:
+        """The surrogates that are to be others here, and which."""
+        met = {(kind, core): self._mint.meet(kind, core, tag) for kind, core, tag in told}
+        return {at: new for at, new in met.items() if at[1] != new}
+
+    def _sanitized(self, raw: Trace, trace: Trace, writing: Repeats) -> SanitizedTrace:
         with self._rewriter.tallying() as found:
             clean = self._cleaned(trace)
-        return SanitizedTrace(clean, self._record(trace, clean, found, writing), SEAL)
+        return SanitizedTrace(clean, self._record(raw, clean, found, writing), SEAL)
 
     def _cleaned(self, trace: Trace) -> Trace:
         if not (self._lexicon.forms or self._harvester.claimed):

@@ -190,7 +190,7 @@ class Eraser:
             kind: {self.text(one) if kind == "account" else one: tag for one, tag in tags.items() if tag not in gone}
             for kind, tags in surrogates.items()
         }
-        return merged({kind: tags for kind, tags in left.items() if tags}, self.mint.made)
+        return merged({kind: tags for kind, tags in left.items() if tags}, self.mint.made())
 
 
 def claims_of(text: str, policy: Policy) -> list[Claim]:

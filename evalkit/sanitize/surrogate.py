@@ -12,6 +12,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
+from itertools import islice
 from typing import NoReturn
 
 from evalkit.errors import SanitizationFailed
@@ -85,12 +86,30 @@ class Mint:
         self._words: dict[str, str] = {}
         self._cores: dict[tuple[str, str], str] = {}
         self._owners: dict[str, str] = {}
-        self._made: dict[str, dict[str, str]] = {}
+        self._values: dict[tuple[str, str], str] = {}
 
-    @property
-    def made(self) -> Surrogates:
-        """The surrogates that were asked for, and of which values."""
-        return self._made
+    def made(self, but: int = 0) -> Surrogates:
+        """The surrogates that were asked for, and of which values; but for the first ones, so many."""
+        found: dict[str, dict[str, str]] = {}
+        for (kind, tag), core in islice(self._values.items(), but, None):
+            found.setdefault(kind, {})[core] = tag
+        return found
+
+    def meet(self, kind: Kind, core: str, tag: str) -> str:
+        """Take note of a surrogate that stands for a value in what was sanitized elsewhere.
+
+        Returns:
+            The surrogate that the value is to have here: this one, unless the value has one or another has this one.
+
+        Raises:
+            SanitizationFailed: the kind's range is used up.
+        """
+        known = self._values.get((kind, tag)) or self._register.surrogate(kind, tag)
+        if known is None:
+            known = core if self._is_free(core, tag) else self.another(kind, core)
+        self._owners[known] = tag
+        self._values[kind, tag] = known
+        return known
 
     def tag(self, kind: str, norm: str) -> str:
         """The tag of a value (see `register`)."""
@@ -125,12 +144,13 @@ class Mint:
         """
         draws = (Draw(self._seed(f"{kind} another", core, attempt)) for attempt in range(_DRAWS))
         found = (_core_like(kind, core, draw) for draw in draws)
-        return next((one for one in found if one and self._register.owner(one) is None), None) or _used_up(kind)
+        free = (one for one in found if one and not (self._register.owner(one) or self._owners.get(one)))
+        return next(free, None) or _used_up(kind)
 
     def _drawn(self, kind: str, norm: str, seed: str, spell: Callable[[str, Draw], str]) -> str:
         """The surrogate that a value has, or the first of those that it draws that no other value has."""
         tag = self.tag(kind, norm)
-        core = self._register.surrogate(kind, tag)
+        core = self._values.get((kind, tag)) or self._register.surrogate(kind, tag)
         if core is None:
             draws = (Draw(self._seed(seed, norm, self._first + attempt)) for attempt in range(_DRAWS))
             core = next((made for draw in draws if self._is_free(made := spell(norm, draw), tag)), None)
@@ -138,7 +158,7 @@ class Mint:
             _used_up(kind)
         self._owners[core] = tag
         self._cores[kind, norm] = core
-        self._made.setdefault(kind, {})[core] = tag
+        self._values[kind, tag] = core
         return core
 
     def _is_free(self, core: str, tag: str) -> bool:
@@ -181,7 +201,7 @@ class Mint:
 def _used_up(kind: str) -> NoReturn:
     raise SanitizationFailed(
         f"no surrogate of kind {kind} is left for a new value",
-        cure='sanitize fewer values of the kind, or give it another action (sanitize.actions: "drop", "hash")',
+        cure=f'take {kind} = "drop" or "hash" up into [sanitize.actions]',
     )
 
 

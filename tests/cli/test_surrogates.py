@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+import evalkit
 from evalkit.case.lock import read_lock
 from evalkit.case.store import case_versions, read_case
 from evalkit.suite.results import read_samples
+from evalkit.trace.file import LineChain, header_json
 from evalkit.trace.model import Trace
 from tests.project import Project, healthy, incident
 from tests.sanitize.colliding import PAIRS
@@ -242,3 +244,93 @@ def test_parting_what_is_in_order_writes_nothing(project: Project) -> None:
     before = files(project.root / "cases")
     assert project.run("check", "--part-surrogates").code == 0
     assert files(project.root / "cases") == before
+
+
+def recorded(project: Project, name: str, field: str, value: str, order: int) -> Path:
+    """A recording of the incident, sanitized as it is written."""
+    trace = about(field, value, order)
+    with evalkit.record(project.root / name, input=trace.input) as run:
+        for step in trace.steps:
+            given: Any = step.input
+            evalkit.tool(effect=step.effect)(named(step.name, step.output))(**given)
+        run.output = trace.output
+    return project.root / name
+
+
+def named(name: str, answer: Any) -> Any:
+    """A tool that gives an answer."""
+
+    def body(**_: Any) -> Any:
+        return answer
+
+    body.__name__ = name
+    return body
+
+
+@FIELD
+def test_recordings_are_told_apart_when_they_meet(project: Project, field: str) -> None:
+    """Two recorders, of which neither knew the other: the second case draws again, and so the raw value."""
+    left, right = PAIRS[field][0]
+    one = recorded(project, "one.trace", field, left, 7)
+    recorded(project, "two.trace", field, right, 8)
+    assert left not in one.read_text("utf-8")
+    for name in ("one", "two"):
+        done = project.run("ingest", f"{name}.trace", "--id", name, "--new")
+        assert done.code == 0, done.err
+    first, second = held(project, "one", field), held(project, "two", field)
+    assert first != second
+    assert ingest(project, "three", field, right, 9) == second
+    assert ingest(project, "four", field, left, 10) == first
+    again = project.run("ingest", "two.trace", "--id", "again")
+    assert (again.code, "case two already" in again.err) == (2, True)
+    assert project.run("check").code == 0
+
+
+@FIELD
+def test_a_recording_in_a_project_starts_from_its_cases(project: Project, field: str) -> None:
+    """What is recorded after an ingest has the library's surrogates from the start."""
+    left, right = PAIRS[field][0]
+    ingest(project, "one", field, left, 7)
+    second = ingest(project, "two", field, right, 8)
+    assert second in recorded(project, "later.trace", field, right, 9).read_text("utf-8")
+
+
+def test_a_sanitized_file_tells_of_its_surrogates(project: Project) -> None:
+    """What `sanitize --out` writes can be ingested as the raw trace could."""
+    left, right = PAIRS["dob"][0]
+    project.write("raw.trace", about("dob", right, 8))
+    assert project.run("sanitize", "raw.trace", "--out", "clean.trace").code == 0
+    first = ingest(project, "one", "dob", left, 7)
+    assert project.run("ingest", "clean.trace", "--id", "two", "--new").code == 0
+    assert held(project, "two", "dob") != first
+    assert ingest(project, "three", "dob", right, 9) == held(project, "two", "dob")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"card": {"u0123456789ab@example.com": "0" * 16}},
+        {"birth_date": {"1850-02-31": "0" * 16, "yesterday": "1" * 16}},
+        {"iban": {"@@@@": "0" * 16}, "phone": {"a": "0" * 16}},
+        {"no_kind": {"x": "0" * 16}},
+        {"email": {"u0123456789ab@example.com": "no tag"}},
+        {"name": {"e": "0" * 16, "a" * 10_000: "0" * 16}},
+    ],
+)
+def test_what_a_strange_trace_tells_is_not_believed(project: Project, told: Any) -> None:
+    """Anybody may write a trace: what can't be true is passed over."""
+    project.write("x.trace", replace(incident(), surrogates=told))
+    done = project.run("ingest", "x.trace", "--id", "x")
+    assert done.code == 0, done.err
+    project.ingested("plain", "--new", order=8)
+    strange, plain = (read_case(project.root / "cases" / name).trace.record for name in ("x", "plain"))
+    assert strange.surrogates == plain.surrogates
+
+
+@pytest.mark.parametrize("told", [{"email": "x"}, ["x"]])
+def test_a_trace_that_tells_in_another_form_is_refused(project: Project, told: Any) -> None:
+    """With file and line."""
+    line = LineChain().encode({**header_json(incident()), "surrogates": told})
+    project.write("x.trace", line)
+    done = project.run("ingest", "x.trace")
+    assert (done.code, "x.trace:1" in done.err) == (2, True)

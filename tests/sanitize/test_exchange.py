@@ -12,9 +12,10 @@ from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.policy import Policy
-from evalkit.sanitize.register import Register
+from evalkit.sanitize.register import Register, clashes
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.sanitize.surrogate import Mint
+from evalkit.trace.model import Step, Trace
 from tests.sanitize.test_sanitizer_properties import KEY, PERSON, spread
 
 
@@ -26,7 +27,7 @@ def exchanged(sanitizer: Sanitizer) -> tuple[Exchange, dict[Any, str]]:
     return Exchange(moves), moves
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(PERSON.map(spread))
 def test_no_old_surrogate_is_left(value: dict[str, Any]) -> None:
     """Grouped, in capitals, in URLs, JSON and Chinese text; and what comes out is surrogates again."""
@@ -45,7 +46,37 @@ def test_no_old_surrogate_is_left(value: dict[str, Any]) -> None:
     assert harvester.take() == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
+@given(PERSON)
+def test_what_a_sanitizer_tells_is_believed(person: dict[str, Any]) -> None:
+    """Of all kinds: a trace that another sanitizer made is met with the same surrogates in the record."""
+    recorder = Sanitizer(Policy(), KEY)
+    steps = (Step(0, "tool", "get", {}, recorder.value(person)),)
+    trace = Trace("t", "a", "evalkit", steps, surrogates=recorder.surrogates)
+    reader = Sanitizer(Policy(), KEY)
+    (made,) = reader.sanitize([trace])
+    assert (made.trace.steps, reader.surrogates) == (steps, recorder.surrogates)
+    assert made.trace.surrogates == {}
+
+
+@settings(max_examples=100, deadline=None)
+@given(PERSON)
+def test_a_trace_that_is_met_gives_way(person: dict[str, Any]) -> None:
+    """Where other values have its surrogates already, it is as if its recorder had known."""
+    recorder = Sanitizer(Policy(), KEY)
+    steps = (Step(0, "tool", "get", {}, recorder.value(person)),)
+    trace = Trace("t", "a", "evalkit", steps, surrogates=recorder.surrogates)
+    taken = {
+        kind: {core: f"{number:016x}" for number, core in enumerate(tags)} for kind, tags in recorder.surrogates.items()
+    }
+    reader = Sanitizer(Policy(), KEY, register=Register([taken]))
+    (made,) = reader.sanitize([trace])
+    assert [*clashes([("library", taken), ("case", reader.surrogates)])] == []
+    later = Sanitizer(Policy(), KEY, register=Register([taken, reader.surrogates]))
+    assert later.value(person) == made.trace.steps[0].output
+
+
+@settings(max_examples=100, deadline=None)
 @given(PERSON)
 def test_a_record_meets_what_was_written(person: dict[str, Any]) -> None:
     """A sanitizer that starts from the new record gives the new surrogates for the raw values."""
