@@ -133,14 +133,14 @@ def clashes(cases: Iterable[tuple[str, Surrogates]]) -> Iterator[Clash]:
 
 
 def merged(*several: Surrogates) -> Surrogates:
-    """What several records say together; of two that disagree, the first."""
+    """What several records say together, sorted; of two that disagree, the first."""
     found: dict[str, dict[str, str]] = {}
     for surrogates in several:
         for kind, tags in surrogates.items():
             known = found.setdefault(kind, {})
             for surrogate, tag in tags.items():
                 known.setdefault(surrogate, tag)
-    return {kind: found[kind] for kind in sorted(found)}
+    return {kind: dict(sorted(tags.items())) for kind, tags in sorted(found.items())}
 
 
 def surrogates_from(told: Mapping[str, Mapping[str, Any]]) -> Surrogates:
