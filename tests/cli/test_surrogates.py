@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import shutil
 from dataclasses import replace
@@ -15,7 +16,7 @@ from evalkit.case.lock import read_lock
 from evalkit.case.store import case_versions, read_case
 from evalkit.suite.results import read_samples
 from evalkit.trace.file import LineChain, header_json
-from evalkit.trace.model import Trace
+from evalkit.trace.model import Step, Trace
 from tests.project import Project, healthy, incident
 from tests.sanitize.colliding import PAIRS
 
@@ -158,6 +159,38 @@ def test_parting_gives_one_of_them_another_surrogate(project: Project, field: st
     project.write("again.trace", about(field, right, 8))
     assert project.run("judge", "right", "again.trace").code == 1
     assert project.run("check").code == 0
+
+
+def test_parting_needs_no_key_and_comes_to_the_same_anywhere(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two people who part the same two values on two branches agree, and neither has the project key at hand."""
+    joined(project, "zip")
+    shutil.copytree(project.root / "cases", project.root / "elsewhere")
+    monkeypatch.delenv("EVALKIT_PSEUDONYM_KEY")
+    monkeypatch.setenv("HOME", str(project.root / "home"))
+    assert project.run("check", "--part-surrogates").code == 0
+    here = held(project, "right", "zip")
+    shutil.rmtree(project.root / "cases")
+    shutil.move(project.root / "elsewhere", project.root / "cases")
+    assert project.run("check", "--part-surrogates").code == 0
+    assert held(project, "right", "zip") == here
+    assert not (project.root / "home").exists()
+
+
+def test_a_surrogate_in_encoded_text_is_not_parted(project: Project) -> None:
+    """It would be left there: nothing is written, and the message says what to do."""
+    left, right = PAIRS["ip"][0]
+    ingest(project, "left", "ip", left, 7)
+    shutil.move(project.root / "cases", project.root / "aside")
+    trace = about("ip", right, 8)
+    blob = base64.b64encode(f"the host {right} did not answer for an hour".encode()).decode()
+    note = Step(3, "tool", "log", {}, {"blob": blob}, effect="read")
+    project.write("right.trace", replace(trace, steps=(*trace.steps, note)))
+    assert project.run("ingest", "right.trace", "--id", "right", "--keep-all").code == 0
+    shutil.copytree(project.root / "aside", project.root / "cases", dirs_exist_ok=True)
+    before = files(project.root / "cases")
+    done = project.run("check", "--part-surrogates")
+    assert (done.code, "encoded text" in done.err, "ingest its trace again" in done.err) == (2, True, True)
+    assert files(project.root / "cases") == before
 
 
 def test_a_permanent_case_keeps_its_surrogate(project: Project) -> None:
