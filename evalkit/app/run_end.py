@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +79,7 @@ def judged(
     manifest: Manifest,
     suite: Suite,
     cases: list[CaseRef],
-    samples: Mapping[str, list[Sample]],
+    samples: Mapping[str, Sequence[Sample]],
     account: Account,
     *,
     baseline: Baseline | None = None,
@@ -111,7 +111,7 @@ def judged(
     return with_staleness(verdicts, stale)
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], dict[str, list[Sample]]]:
+def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]:
     """A finished run's parts.
 
     Raises:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from evalkit.report.model import ReportModel
 from evalkit.report.row import Row
 from evalkit.report.text import cut
-from evalkit.suite.model import Sample
+from evalkit.suite.samples import column
 from evalkit.trace.visible import visible
 
 __all__ = ["render_junit"]
@@ -97,15 +97,16 @@ def _problem(test: ElementTree.Element, tag: str, kind: str, row: Row) -> None:
 
 
 def _sample_lines(row: Row) -> Iterator[str]:
-    for sample in row.samples[:_MAX_SAMPLES]:
-        yield _sample_line(sample)
+    shown = row.samples[:_MAX_SAMPLES]
+    for facts in zip(*(column(shown, name) for name in ("index", "outcome", "duration_s", "reason")), strict=True):
+        yield _sample_line(*facts)
     if len(row.samples) > _MAX_SAMPLES:
         yield f"and {len(row.samples) - _MAX_SAMPLES:,} samples more"
 
 
-def _sample_line(sample: Sample) -> str:
-    why = _text(f": {sample.reason}") if sample.reason else ""
-    return f"sample {sample.index + 1} {sample.outcome} in {_seconds(sample.duration_s)} s{why}"
+def _sample_line(index: int, outcome: str, duration_s: float, reason: str) -> str:
+    why = _text(f": {reason}") if reason else ""
+    return f"sample {index + 1} {outcome} in {_seconds(duration_s)} s{why}"
 
 
 def _seconds(seconds: float) -> str:

@@ -254,16 +254,11 @@ def _details(
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
 ) -> dict[str, Detail]:
-    wanted = {
-        sample.trace for case_id in told for sample in shown_samples(samples.get(case_id, ())) if sample is not None
-    }
+    own = {case_id: [*samples.get(case_id, ())] for case_id in told}
+    wanted = {sample.trace for one in own.values() for sample in shown_samples(one) if sample is not None}
     kept = traces(sorted(wanted)) if wanted else {}
     limit = min(max(_PAGE_CHARACTERS // (max(len(told), 1) * _VALUES_A_CASE), 200), 2_000)
-    return {
-        case_id: build_detail(cases[case_id], samples.get(case_id, ()), kept, limit)
-        for case_id in told
-        if case_id in cases
-    }
+    return {case_id: build_detail(cases[case_id], one, kept, limit) for case_id, one in own.items() if case_id in cases}
 
 
 def _section_of(verdict: CaseVerdict) -> str:

@@ -11,6 +11,7 @@ from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interv
 from evalkit.report.text import baseline_text, cost_text, counted, cut, interval_text, p_text, percent, rate_text
 from evalkit.report.trend import NO_TREND, Trend
 from evalkit.suite.model import Sample
+from evalkit.suite.samples import column
 from evalkit.verdict.model import CaseVerdict
 
 __all__ = ["KEY_LABELS", "Key", "Row", "build_row", "is_loud"]
@@ -58,7 +59,7 @@ class Row:
     """
 
     verdict: CaseVerdict
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
     anchor: str
     title: str
     reason: str
@@ -89,7 +90,7 @@ class Row:
     @property
     def duration_s(self) -> float:
         """Seconds of all its samples."""
-        return sum(sample.duration_s for sample in self.samples)
+        return float(sum(column(self.samples, "duration_s")))
 
     @property
     def lost(self) -> int:
@@ -116,7 +117,7 @@ def build_row(
     base = verdict.baseline
     return Row(
         verdict=verdict,
-        samples=tuple(samples),
+        samples=samples,
         anchor=f"case={verdict.case_id}",
         title=cut(verdict.title, 200),
         reason=cut(verdict.reason, SENTENCE),
@@ -131,7 +132,7 @@ def build_row(
         p_raw=p_text(verdict.p_value),
         p_adjusted=p_text(verdict.p_adjusted),
         cost=cost_text(verdict.cost_usd),
-        dots=draw_dots(samples),
+        dots=draw_dots(column(samples, "outcome")),
         picture=draw_interval(verdict),
         trend=trend,
         href=verdict.link if verdict.link.startswith(("https://", "http://")) else "",

@@ -8,12 +8,10 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pj
@@ -23,7 +21,9 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
-from evalkit.suite.model import SERVED_LISTS, Sample, SampleCheck, Served
+from evalkit.suite.model import Sample
+from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
+from evalkit.suite.samples import RunSamples
 from evalkit.trace.model import Trace
 
 __all__ = [
@@ -41,59 +41,18 @@ SAMPLES_NAME = "samples.parquet"
 TRACES_NAME = "traces.parquet"
 ATTEMPTS_NAME = "attempts.parquet"
 
-_CHECKS = pa.list_(
-    pa.struct(
-        [
-            ("check", pa.string()),
-            ("gating", pa.bool_()),
-            ("passed", pa.bool_()),
-            ("reason", pa.string()),
-            ("steps", pa.list_(pa.int32())),
-        ]
-    )
-)
-_SERVED = pa.struct(
-    [
-        *((name, pa.list_(pa.string())) for name in SERVED_LISTS),
-        ("cached_tokens", pa.int64()),
-        ("answers", pa.string()),
-    ]
-)
-_SAMPLE_SCHEMA = pa.schema(
-    [
-        ("case_id", pa.string()),
-        ("case_version", pa.int32()),
-        ("index", pa.int32()),
-        ("outcome", pa.string()),
-        ("checks", _CHECKS),
-        ("reason", pa.string()),
-        ("misses", pa.list_(pa.string())),
-        ("trace", pa.string()),
-        ("tool_bodies", pa.int32()),
-        ("live_model", pa.int32()),
-        ("substituted", pa.int32()),
-        ("input_tokens", pa.int64()),
-        ("output_tokens", pa.int64()),
-        ("cost_usd", pa.float64()),
-        ("duration_s", pa.float64()),
-        ("attempt", pa.int32()),
-        ("drew", pa.bool_()),
-        ("served", _SERVED),
-    ]
-)
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
 _LINE_SCHEMA = pa.schema(
     [
-        ("samples", pa.list_(pa.struct(list(_SAMPLE_SCHEMA)))),
+        ("samples", pa.list_(pa.struct(list(SAMPLE_SCHEMA)))),
         ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
     ]
 )
-_SCHEMAS = {SAMPLES_NAME: _SAMPLE_SCHEMA, ATTEMPTS_NAME: _SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
-_TEXTS = ("case_id", "outcome", "reason", "trace")
-_SHARED = {*_TEXTS, "checks"}
+_SCHEMAS = {SAMPLES_NAME: SAMPLE_SCHEMA, ATTEMPTS_NAME: SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
 _CHUNK_BYTES = 4_000_000
 _LINE_ROWS = 500
-_READ_ROWS = 5_000
+_GROUP_ROWS = 10_000
+"""What a reader that wants a few samples has to read."""
 
 
 def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
@@ -137,7 +96,7 @@ def _write_tables(folder: Path, writing: Mapping[str, Path], retried: Mapping[tu
             if retried:
                 samples, before = _last_attempts(samples, retried)
                 tables[ATTEMPTS_NAME].write_table(before)
-            tables[SAMPLES_NAME].write_table(samples)
+            tables[SAMPLES_NAME].write_table(samples, row_group_size=_GROUP_ROWS)
             tables[TRACES_NAME].write_table(_unwritten(_rows(table, "traces"), written))
 
 
@@ -148,7 +107,7 @@ def read_lines(folder: Path) -> Iterator[bytes]:
         if path.exists():
             with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(_LINE_ROWS):
-                    yield encode_batch(_samples_of(pa.Table.from_batches([batch])), [])
+                    yield encode_batch(samples_of(pa.Table.from_batches([batch])), [])
     if (folder / TRACES_NAME).exists():
         with pq.ParquetFile(folder / TRACES_NAME) as file:
             for batch in file.iter_batches(_LINE_ROWS):
@@ -162,11 +121,11 @@ def read_attempts(folder: Path) -> list[Sample]:
         IntegrityError: the file is broken.
     """
     path = folder / ATTEMPTS_NAME
-    return _read_rows(path) if path.exists() else []
+    return [sample for samples in RunSamples(path).values() for sample in samples] if path.exists() else []
 
 
-def read_samples(folder: Path) -> dict[str, list[Sample]]:
-    """The samples of a run by case id, each list in index order.
+def read_samples(folder: Path) -> RunSamples:
+    """The samples of a run by case id, in index order; made when they are asked for.
 
     Raises:
         InputError: the run is not whole.
@@ -175,12 +134,7 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
     path = folder / SAMPLES_NAME
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
-    found: dict[str, list[Sample]] = {}
-    for sample in _read_rows(path):
-        found.setdefault(sample.case_id, []).append(sample)
-    for samples in found.values():
-        samples.sort(key=lambda sample: sample.index)
-    return found
+    return RunSamples(path)
 
 
 def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
@@ -198,31 +152,6 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
     }
 
 
-def _read_rows(path: Path) -> list[Sample]:
-    """All samples of a table, some at a time: as Arrow's columns and plain lists they take several times the memory."""
-    found: list[Sample] = []
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_READ_ROWS, use_threads=False):
-                found += _samples_of(pa.Table.from_batches([batch]), first=len(found))
-        return found
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
-
-
-def _samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
-    if "drew" not in table.column_names:  # a run from before it was told
-        table = table.append_column("drew", pa.array([False] * table.num_rows))
-    columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name not in _SHARED}
-    columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
-    columns["checks"] = _checks_of(table.column("checks").combine_chunks())
-    columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-    columns["served"] = [None if one is None else Served.from_json(one) for one in columns["served"]]
-    columns["order"] = list(range(first, first + table.num_rows))
-    names = (*_SAMPLE_SCHEMA.names, "order")
-    return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
-
-
 def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) -> tuple[pa.Table, pa.Table]:
     """The samples' last attempts, and those before."""
     keys = zip(*(samples.column(name).to_pylist() for name in ("case_id", "index", "attempt")), strict=True)
@@ -234,37 +163,6 @@ def _read(path: Path) -> pa.Table:
     """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
     with pq.ParquetFile(path) as file:
         return file.read(use_threads=False)
-
-
-def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:
-    """The checks of each sample: fields taken column by column, which is many times faster than row by row.
-
-    Equal results are one object: samples of a case mostly have the same.
-    """
-    flat = _inside(column)
-    fields = [flat.field(name).to_pylist() for name in ("check", "gating", "passed", "reason")]
-    steps = [tuple(one) for one in flat.field("steps").to_pylist()]
-    known: dict[tuple[Any, ...], SampleCheck] = {}
-    checks: list[SampleCheck] = []
-    for values in zip(*fields, steps, strict=True):
-        check = known.get(values)
-        if check is None:
-            check = known[values] = SampleCheck(*values)
-        checks.append(check)
-    ends = column.offsets.to_pylist()
-    first = ends[0]
-    of_sample: dict[tuple[int, ...], tuple[SampleCheck, ...]] = {}
-    found: list[tuple[SampleCheck, ...]] = []
-    for start, end in itertools.pairwise(ends):
-        part = checks[start - first : end - first]
-        found.append(of_sample.setdefault(tuple(map(id, part)), tuple(part)))
-    return found
-
-
-def _texts_of(column: pa.ChunkedArray) -> list[Any]:
-    """A column's values, equal ones as one object."""
-    known: dict[Any, Any] = {}
-    return [known.setdefault(value, value) for value in column.to_pylist()]
 
 
 def _chunks(journal: Path) -> Iterator[bytes]:
@@ -285,13 +183,7 @@ def _parsed(chunk: bytes, folder: Path) -> pa.Table:
 
 def _rows(table: pa.Table, name: str) -> pa.Table:
     """The rows inside of a list column."""
-    return pa.Table.from_struct_array(_inside(table.column(name).combine_chunks()))
-
-
-def _inside(lists: pa.ListArray) -> pa.Array:
-    """The values of all lists; Arrow's own flattening loads its compute functions, a tenth of a small run's time."""
-    first, last = lists.offsets[0].as_py(), lists.offsets[len(lists)].as_py()
-    return lists.values.slice(first, last - first)
+    return pa.Table.from_struct_array(inside(table.column(name).combine_chunks()))
 
 
 def _unwritten(traces: pa.Table, written: set[str]) -> pa.Table:

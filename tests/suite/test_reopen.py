@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from tests.suite.test_run import timeless
 WHEN = "2026-11-30T00:00:00Z"
 
 
-def traces_of(folder: Path, samples: Mapping[str, list[Sample]]) -> set[str]:
+def traces_of(folder: Path, samples: Mapping[str, Sequence[Sample]]) -> set[str]:
     """Digests whose replays were kept."""
     return set(read_traces(folder, {sample.trace for several in samples.values() for sample in several}))
 
