@@ -13,10 +13,8 @@ from evalkit.distil.coverage import Coverage
 from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_samples
 from evalkit.report.history import History, build_history
-from evalkit.report.reproduce import reproduce
-from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, build_row, is_loud
+from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, is_loud
 from evalkit.report.text import cost_text, counted, cut, json_text
-from evalkit.report.trend import draw_trend
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
@@ -188,12 +186,12 @@ def build_report(
     details = _details(told, samples, cases, traces)
     nights = [night for night in background.nights if night.run_id != manifest.run_id]
     rows = [
-        build_row(
+        Row(
             verdict,
             samples.get(verdict.case_id, ()),
-            reproduce(verdict, manifest.suite),
+            manifest.suite,
+            nights,
             details.get(verdict.case_id),
-            draw_trend(verdict.case_id, nights, (verdict.passed, verdict.n)),
         )
         for verdict in ordered
     ]
