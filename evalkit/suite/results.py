@@ -49,10 +49,11 @@ _LINE_SCHEMA = pa.schema(
     ]
 )
 _SCHEMAS = {SAMPLES_NAME: SAMPLE_SCHEMA, ATTEMPTS_NAME: SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
-_CHUNK_BYTES = 4_000_000
+_CHUNK_BYTES = 1_000_000
 _LINE_ROWS = 500
 _GROUP_ROWS = 10_000
-"""What a reader that wants a few samples has to read."""
+_GROUP_BYTES = 16_000_000
+"""What a reader that wants a few rows has to read."""
 
 
 def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
@@ -85,19 +86,47 @@ def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = 
 
 def _write_tables(folder: Path, writing: Mapping[str, Path], retried: Mapping[tuple[str, int], int]) -> None:
     with ExitStack() as stack:
-        tables = {
-            name: stack.enter_context(pq.ParquetWriter(path, _SCHEMAS[name], compression="zstd"))
-            for name, path in writing.items()
-        }
+        tables = {name: stack.enter_context(_Grouped(path, _SCHEMAS[name])) for name, path in writing.items()}
         written: set[str] = set()
         for chunk in _chunks(folder / JOURNAL_NAME):
             table = _parsed(chunk, folder)
             samples = _rows(table, "samples")
             if retried:
                 samples, before = _last_attempts(samples, retried)
-                tables[ATTEMPTS_NAME].write_table(before)
-            tables[SAMPLES_NAME].write_table(samples, row_group_size=_GROUP_ROWS)
-            tables[TRACES_NAME].write_table(_unwritten(_rows(table, "traces"), written))
+                tables[ATTEMPTS_NAME].add(before)
+            tables[SAMPLES_NAME].add(samples)
+            tables[TRACES_NAME].add(_unwritten(_rows(table, "traces"), written))
+
+
+class _Grouped:
+    """A Parquet file whose rows are written in groups large enough to be worth their own description.
+
+    Rows come in small tables; they are held until there are `_GROUP_ROWS` of them, or `_GROUP_BYTES`.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._file = pq.ParquetWriter(path, schema, compression="zstd")
+        self._held: list[pa.Table] = []
+
+    def __enter__(self) -> _Grouped:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        with self._file:
+            if raised[0] is None:
+                self._write()
+
+    def add(self, rows: pa.Table) -> None:
+        """Adds some rows."""
+        self._held.append(rows)
+        count, size = (sum(getattr(one, name) for one in self._held) for name in ("num_rows", "nbytes"))
+        if count >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            self._write()
+
+    def _write(self) -> None:
+        if self._held:
+            self._file.write_table(pa.concat_tables(self._held), row_group_size=_GROUP_ROWS)
+            self._held.clear()
 
 
 def read_lines(folder: Path) -> Iterator[bytes]:
