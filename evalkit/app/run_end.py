@@ -35,7 +35,7 @@ from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 if TYPE_CHECKING:
     from evalkit.report.model import Background
 
-__all__ = ["cases_of", "finish", "judged", "load_run", "write_run"]
+__all__ = ["cases_of", "finish", "judged", "load_reporting", "load_run", "write_run"]
 
 _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
@@ -52,6 +52,14 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
+
+
+def load_reporting() -> None:
+    """Loads what only the reports need: a tenth of a second or two, while something else is waited for."""
+    from evalkit.app.reporting import write_reports  # noqa: F401
+    from evalkit.report.page import load_templates
+
+    load_templates()
 
 
 def write_run(run: Run, suite: Suite, settings: Settings) -> None:

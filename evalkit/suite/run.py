@@ -51,6 +51,7 @@ class OpenRun:
         sanitizing: Mapping[str, Any] | None = None,
         world: Mapping[str, Any] | None = None,
         at_most: int | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         """Opens nothing yet.
 
@@ -61,6 +62,7 @@ class OpenRun:
             sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
             world: the project's choices about the frozen world; see `suite.work.WORLD`.
             at_most: samples that the run can come to, where what is asked for first may be less; for the progress.
+            meanwhile: see `executors.protocol.Job`; not every executor comes to it.
         """
         self.seen = Seen()
         self.progress = Progress(total=0, cases=len(cases), at_most=at_most)
@@ -71,6 +73,7 @@ class OpenRun:
         self._executor = executor
         self._workers = workers
         self._on_progress = on_progress
+        self._meanwhile = meanwhile
         self._ledger: Ledger | None = None
         self._worked_at = 0.0
         self._whole = True
@@ -171,7 +174,7 @@ class OpenRun:
         if self._rounds is None:
             scratch = self._working.enter_context(_scratch())
             libraries = tuple({Path(case.path).parent.parent for case in self._cases})
-            job = Job(self._plan, self._workers, scratch, libraries, self._over)
+            job = Job(self._plan, self._workers, scratch, libraries, self._over, self._meanwhile)
             self._rounds = self._working.enter_context(EXECUTORS.get(self._executor)(job))
         return self._rounds
 
