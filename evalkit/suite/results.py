@@ -30,6 +30,7 @@ __all__ = [
     "ATTEMPTS_NAME",
     "SAMPLES_NAME",
     "TRACES_NAME",
+    "Tables",
     "read_attempts",
     "read_lines",
     "read_samples",
@@ -57,64 +58,116 @@ _GROUP_BYTES = 16_000_000
 
 
 def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
-    """Writes the tables from the run's journal, in bounded memory; each appears whole or not at all.
+    """Writes a run's tables from its journal; see `Tables.finish`."""
+    with Tables(folder) as tables:
+        tables.finish(retried or {})
+
+
+class Tables:
+    """A run's tables while they are written, out of its journal and in bounded memory.
 
     Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order, in which the samples
-    were finished; readers sort them, and keep it as a number.
-
-    Args:
-        retried: by case and index, the last attempt of samples that have several; see `Seen.retried`.
-
-    Raises:
-        IntegrityError: the journal is broken.
-        DiskFault: the disk is full; the journal holds all samples.
+    were finished; readers sort them, and keep it as a number. What can be written while the run goes on is written
+    then: the journal's lines up to the first sample that may be replayed again.
     """
-    names = [TRACES_NAME, *([ATTEMPTS_NAME] if retried else []), SAMPLES_NAME]  # last: it says that the run is whole
-    writing = {name: folder / f".{name}.writing" for name in names}
-    try:
-        with on_disk(folder / SAMPLES_NAME):
-            _write_tables(folder, writing, retried or {})
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._writing: dict[str, _Grouped] = {}
+        self._open = ExitStack()
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._done = 0  # bytes of the journal whose rows are in the tables
+        self._ahead = not (folder / JOURNAL_NAME).exists()
+        self._digests: set[str] = set()
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def add(self, lines: Iterable[bytes], *, final: bool) -> None:
+        """Takes note of lines that were appended to the journal; their rows are written when it is worth it.
+
+        Args:
+            final: whether none of their samples may be replayed again.
+
+        Raises:
+            IntegrityError: the journal is broken.
+            DiskFault: the disk is full; the journal holds all samples.
+        """
+        self._ahead = self._ahead and final
+        if not self._ahead:
+            return
+        for line in lines:
+            self._waiting += (line, b"\n")
+            self._size += len(line) + 1
+        if self._size >= _CHUNK_BYTES:
+            with on_disk(self._folder / SAMPLES_NAME):
+                self._write(b"".join(self._waiting), {})
+            self._done += self._size
+            self._waiting, self._size = [], 0
+
+    def finish(self, retried: Mapping[tuple[str, int], int]) -> None:
+        """Writes the rest; each table appears whole or not at all.
+
+        Args:
+            retried: by case and index, the last attempt of samples that have several; see `Seen.retried`.
+
+        Raises:
+            IntegrityError: the journal is broken.
+            DiskFault: the disk is full; the journal holds all samples.
+        """
+        names = [
+            TRACES_NAME,
+            *([ATTEMPTS_NAME] if retried else []),
+            SAMPLES_NAME,
+        ]  # last: it says that the run is whole
+        with on_disk(self._folder / SAMPLES_NAME):
+            for chunk in _chunks(self._folder / JOURNAL_NAME, self._done):
+                self._write(chunk, retried)
             for name in names:
-                to_disk(writing[name])
-                os.replace(writing[name], folder / name)
-            to_disk(folder)  # the journal is removed next
-    finally:
-        for path in writing.values():
-            with contextlib.suppress(OSError):
-                path.unlink()
+                self._table(name).finish()
+                os.replace(self._table(name).path, self._folder / name)
+            to_disk(self._folder)  # the journal is removed next
 
+    def _write(self, chunk: bytes, retried: Mapping[tuple[str, int], int]) -> None:
+        table = _parsed(chunk, self._folder)
+        samples = _rows(table, "samples")
+        if retried:
+            samples, before = _last_attempts(samples, retried)
+            self._table(ATTEMPTS_NAME).add(before)
+        self._table(SAMPLES_NAME).add(samples)
+        self._table(TRACES_NAME).add(_unwritten(_rows(table, "traces"), self._digests))
 
-def _write_tables(folder: Path, writing: Mapping[str, Path], retried: Mapping[tuple[str, int], int]) -> None:
-    with ExitStack() as stack:
-        tables = {name: stack.enter_context(_Grouped(path, _SCHEMAS[name])) for name, path in writing.items()}
-        written: set[str] = set()
-        for chunk in _chunks(folder / JOURNAL_NAME):
-            table = _parsed(chunk, folder)
-            samples = _rows(table, "samples")
-            if retried:
-                samples, before = _last_attempts(samples, retried)
-                tables[ATTEMPTS_NAME].add(before)
-            tables[SAMPLES_NAME].add(samples)
-            tables[TRACES_NAME].add(_unwritten(_rows(table, "traces"), written))
+    def _table(self, name: str) -> _Grouped:
+        if name not in self._writing:
+            opened = _Grouped(self._folder / f".{name}.writing", _SCHEMAS[name])
+            self._writing[name] = self._open.enter_context(opened)
+        return self._writing[name]
 
 
 class _Grouped:
     """A Parquet file whose rows are written in groups large enough to be worth their own description.
 
-    Rows come in small tables; they are held until there are `_GROUP_ROWS` of them, or `_GROUP_BYTES`.
+    Rows come in small tables; they are held until there are `_GROUP_ROWS` of them, or `_GROUP_BYTES`. The file is gone
+    at the end, unless somebody has given it another name.
     """
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
         self._file = pq.ParquetWriter(path, schema, compression="zstd")
         self._held: list[pa.Table] = []
 
     def __enter__(self) -> _Grouped:
         return self
 
-    def __exit__(self, *raised: object) -> None:
-        with self._file:
-            if raised[0] is None:
-                self._write()
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
 
     def add(self, rows: pa.Table) -> None:
         """Adds some rows."""
@@ -122,6 +175,12 @@ class _Grouped:
         count, size = (sum(getattr(one, name) for one in self._held) for name in ("num_rows", "nbytes"))
         if count >= _GROUP_ROWS or size >= _GROUP_BYTES:
             self._write()
+
+    def finish(self) -> None:
+        """Writes what is held, and waits until the file is on the disk."""
+        self._write()
+        self._file.close()
+        to_disk(self.path)
 
     def _write(self) -> None:
         if self._held:
@@ -194,9 +253,10 @@ def _read(path: Path) -> pa.Table:
         return file.read(use_threads=False)
 
 
-def _chunks(journal: Path) -> Iterator[bytes]:
-    """The journal's whole lines, some at a time."""
+def _chunks(journal: Path, start: int) -> Iterator[bytes]:
+    """The journal's whole lines from a byte on, some at a time."""
     with open(journal, "rb") as file:
+        file.seek(start)
         while lines := file.readlines(_CHUNK_BYTES):
             yield b"".join(line for line in lines if line.endswith(b"\n"))
 

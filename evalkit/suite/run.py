@@ -17,7 +17,7 @@ from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Sample, Suite
 from evalkit.suite.plan import Item, plan_again, plan_items, split_item
 from evalkit.suite.progress import Progress
-from evalkit.suite.results import write_results
+from evalkit.suite.results import Tables
 from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
@@ -91,6 +91,7 @@ class OpenRun:
             self._ledger = _account(self._folder, self._suite)
             if self._ledger is not None:
                 self._plan[LEDGER] = str((self._folder / LEDGER_NAME).absolute())
+            self._tables = stack.enter_context(Tables(self._folder))
             self._journal = Journal(self._folder)
             stack.callback(self._journal.close)
             self._open = stack.pop_all()
@@ -130,7 +131,7 @@ class OpenRun:
         """
         self._working.close()
         self._journal.close()
-        write_results(self._folder, self.seen.retried())
+        self._tables.finish(self.seen.retried())
         if self._ledger is not None and not self._whole:
             return self._ledger.stopped()
         (self._folder / JOURNAL_NAME).unlink()
@@ -185,6 +186,7 @@ class OpenRun:
             self._journal.append(*full)
         for head in heads:
             self._take(head)
+        self._tables.add(full, final=not self.seen.counts["errored"])
         self._clock()
         self._on_progress(self.progress)
 

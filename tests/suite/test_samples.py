@@ -14,7 +14,7 @@ from evalkit.errors import IntegrityError
 from evalkit.suite import results
 from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch
 from evalkit.suite.model import Outcome, Sample, SampleCheck, Served
-from evalkit.suite.results import SAMPLES_NAME, read_samples, write_results
+from evalkit.suite.results import SAMPLES_NAME, Tables, read_samples
 from evalkit.suite.samples import column, live_samples
 
 OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "missed", "errored")
@@ -36,14 +36,18 @@ LISTS = st.lists(
 )
 
 
-def written(folder: Path, samples: Sequence[Sample], lines: int) -> None:
-    """A finished run of these samples, a few a journal line."""
-    journal = Journal(folder)
-    for at in range(0, len(samples), lines):
-        journal.append(encode_batch(samples[at : at + lines], []))
-    journal.close()
-    write_results(folder)
+def written(folder: Path, samples: Sequence[Sample], lines: int, final: int = 0) -> None:
+    """A finished run of these samples, a few a journal line; the first `final` ones are known not to be taken again."""
+    with Tables(folder) as tables:
+        journal = Journal(folder)
+        for at in range(0, len(samples), lines):
+            line = encode_batch(samples[at : at + lines], [])
+            journal.append(line)
+            tables.add([line], final=at + lines <= final)
+        journal.close()
+        tables.finish({})
     (folder / JOURNAL_NAME).unlink()
+    assert [*folder.glob(".*")] == []
 
 
 def by_case(samples: Sequence[Sample]) -> Mapping[str, list[Sample]]:
@@ -54,21 +58,31 @@ def by_case(samples: Sequence[Sample]) -> Mapping[str, list[Sample]]:
     return {case: sorted(several, key=lambda one: one.index) for case, several in found.items()}
 
 
-@given(LISTS, st.randoms(use_true_random=False), st.integers(1, 9), st.integers(1, 7))
+@given(
+    LISTS,
+    st.randoms(use_true_random=False),
+    st.integers(1, 9),
+    st.integers(1, 7),
+    st.integers(1, 4000),
+    st.integers(0, 25),
+)
 def test_every_sample_is_read_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory,
     drawn: list[tuple[str, Outcome, str, int]],
     shuffle: random.Random,
     lines: int,
     rows: int,
+    chunk: int,
+    final: int,
 ) -> None:
-    """By case, in index order, however they were finished and however the file is cut into groups."""
+    """By case, in index order, however they were finished, and however much was written while the run went on."""
     folder = tmp_path_factory.mktemp("run")
     samples = [sample(case, at, outcome, text, live) for at, (case, outcome, text, live) in enumerate(drawn)]
     shuffle.shuffle(samples)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(results, "_GROUP_ROWS", rows)
-        written(folder, samples, lines)
+        patched.setattr(results, "_CHUNK_BYTES", chunk)
+        written(folder, samples, lines, final)
     found, expected = read_samples(folder), by_case(samples)
     assert found == expected
     assert len(found) == len(expected)
