@@ -119,11 +119,7 @@ class Tables:
             IntegrityError: the journal is broken.
             DiskFault: the disk is full; the journal holds all samples.
         """
-        names = [
-            TRACES_NAME,
-            *([ATTEMPTS_NAME] if retried else []),
-            SAMPLES_NAME,
-        ]  # last: it says that the run is whole
+        names = (TRACES_NAME, *((ATTEMPTS_NAME,) if retried else ()), SAMPLES_NAME)  # the last says that it is whole
         with on_disk(self._folder / SAMPLES_NAME):
             for chunk in _chunks(self._folder / JOURNAL_NAME, self._done):
                 self._write(chunk, retried)
