@@ -17,7 +17,6 @@ from evalkit.distil.coverage import coverage
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.account import Account, read_account
 from evalkit.suite.config import suite_from_json
-from evalkit.suite.disk import on_disk
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import read_samples, read_traces
@@ -67,20 +66,19 @@ def write_run(run: Run, suite: Suite, settings: Settings) -> None:
     from evalkit.app.reporting import write_reports
 
     by_need = _CasesByNeed(run.cases)
-    with on_disk(run.folder / "report.html"):
-        write_reports(
-            run.folder,
-            run.manifest,
-            run.verdicts,
-            run.decision,
-            run.samples,
-            by_need,
-            _traces(run.folder),
-            run.account,
-            run.effect,
-            run.notices,
-            _background(run.manifest, suite, by_need, settings),
-        )
+    write_reports(
+        run.folder,
+        run.manifest,
+        run.verdicts,
+        run.decision,
+        run.samples,
+        by_need,
+        _traces(run.folder),
+        run.account,
+        run.effect,
+        run.notices,
+        _background(run.manifest, suite, by_need, settings),
+    )
 
 
 def judged(

@@ -222,18 +222,27 @@ def read_samples(folder: Path) -> RunSamples:
 
 
 def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
-    """The kept replays of some digests; those that were not kept are absent."""
+    """The kept replays of some digests; those that were not kept are absent.
+
+    Raises:
+        IntegrityError: the file is broken.
+    """
     path = folder / TRACES_NAME
     wanted = set(digests)
+    found: dict[str, Trace] = {}
     if not path.exists() or not wanted:
-        return {}
-    table = _read(path)
-    texts = table.column("trace")
-    return {
-        digest: trace_from_json(texts[at].as_py(), digest)
-        for at, digest in enumerate(table.column("digest").to_pylist())
-        if digest in wanted
-    }
+        return found
+    try:
+        with pq.ParquetFile(path) as file:
+            for at in range(file.num_row_groups):
+                table = file.read_row_group(at, use_threads=False)
+                texts = table.column("trace")
+                for row, digest in enumerate(table.column("digest").to_pylist()):
+                    if digest in wanted:
+                        found[digest] = trace_from_json(texts[row].as_py(), digest)
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError(f"the kept replays are broken: {error}", str(path), "run the suite again") from None
+    return found
 
 
 def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) -> tuple[pa.Table, pa.Table]:
@@ -241,12 +250,6 @@ def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) ->
     keys = zip(*(samples.column(name).to_pylist() for name in ("case_id", "index", "attempt")), strict=True)
     last = [attempt >= retried.get((case_id, index), 1) for case_id, index, attempt in keys]
     return samples.filter(pa.array(last)), samples.filter(pa.array([not one for one in last]))
-
-
-def _read(path: Path) -> pa.Table:
-    """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
-    with pq.ParquetFile(path) as file:
-        return file.read(use_threads=False)
 
 
 def _chunks(journal: Path, start: int) -> Iterator[bytes]:

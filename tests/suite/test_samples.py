@@ -14,8 +14,9 @@ from evalkit.errors import IntegrityError
 from evalkit.suite import results
 from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch
 from evalkit.suite.model import Outcome, Sample, SampleCheck, Served
-from evalkit.suite.results import SAMPLES_NAME, Tables, read_samples
+from evalkit.suite.results import SAMPLES_NAME, TRACES_NAME, Tables, read_samples, read_traces
 from evalkit.suite.samples import column, live_samples
+from tests.suite.runs import library, run
 
 OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "missed", "errored")
 FACTS = ("index", "outcome", "reason", "trace", "drew", "live_model", "cost_usd", "duration_s", "order")
@@ -115,3 +116,17 @@ def test_a_file_that_breaks_says_so(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(IntegrityError, match="the samples are broken"):
         list(read_samples(tmp_path)["a"])
+
+
+def test_kept_replays_that_break_say_so(tmp_path: Path) -> None:
+    """And not that they can't be written."""
+    library(tmp_path, [1])
+    run(tmp_path, "once", samples=2)
+    path = tmp_path / "run" / TRACES_NAME
+    digests = [one.trace for several in read_samples(tmp_path / "run").values() for one in several]
+    assert [*read_traces(tmp_path / "run", digests)] == [*{*digests}]
+    data = bytearray(path.read_bytes())
+    data[4:-300] = bytes(len(data) - 304)
+    path.write_bytes(data)
+    with pytest.raises(IntegrityError, match="the kept replays are broken"):
+        read_traces(tmp_path / "run", digests)
