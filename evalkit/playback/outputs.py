@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.case.model import Case
 from evalkit.playback.kept import Kept, trace_digest, trace_text
+from evalkit.sanitize.register import Register
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.trace.model import StepError, Trace
 
@@ -25,14 +27,18 @@ MakeSanitizer = Callable[[], Sanitizer]
 class Outputs:
     """Sanitizes the replays of one case.
 
+    A value that the case holds has the surrogate that it has there, and no other value has it.
+
     Args:
-        incident: the case's trace; its texts were sanitized when the case was made.
+        case: its texts were sanitized when it was made.
         make: None to keep everything as it is.
     """
 
-    def __init__(self, incident: Trace, make: MakeSanitizer | None) -> None:
-        self._incident = incident
+    def __init__(self, case: Case, make: MakeSanitizer | None) -> None:
+        self._incident = case.incident
+        self._surrogates = case.trace.record.surrogates
         self._make = make
+        self._register: Register | None = None
         self._base: Sanitizer | None = None
         self._known: set[str] | None = None
         self._kept: dict[bytes, Kept] = {}  # by text, which is quicker to find than a digest is to compute
@@ -83,8 +89,9 @@ class Outputs:
         if self._base is None:
             assert self._make is not None
             self._base = self._make()
+            self._register = Register((self._surrogates,))
         if self._now is None:
-            self._now = self._base.fresh(self._texts_known())
+            self._now = self._base.fresh(self._texts_known(), self._register)
         return self._now
 
 

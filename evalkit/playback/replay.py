@@ -374,7 +374,7 @@ def prepare(
         strict=strict,
         seed=seed,
         timeout_s=timeout_s,
-        outputs=Outputs(case.incident, sanitizer),
+        outputs=Outputs(case, sanitizer),
         overrides=overrides,
         faults=tuple(faults),
         from_step=from_step,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,10 +48,11 @@ def to_disk(path: Path) -> None:
         os.close(file)
 
 
-def write_whole(path: Path, data: bytes, *, durable: bool = False) -> None:
+def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
     """Writes a file, over an older one; it appears whole or not at all.
 
     Args:
+        data: all of it, or its parts one after the other.
         durable: waits until it is on the disk, for what nothing could make again.
 
     Raises:
@@ -61,7 +62,7 @@ def write_whole(path: Path, data: bytes, *, durable: bool = False) -> None:
     try:
         with on_disk(path):
             with open(temporary, "wb") as file:
-                file.write(data)
+                file.writelines([data] if isinstance(data, bytes) else data)
                 if durable:
                     file.flush()
                     os.fsync(file.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import orjson
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.disk import write_whole
 from evalkit.suite.model import Manifest, Suite
+from evalkit.suite.writer import sole_writer
 
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
 
@@ -25,18 +27,23 @@ def suite_json(suite: Suite) -> dict[str, Any]:
 
 
 def start_run(folder: Path, manifest: Manifest) -> None:
-    """Makes the run's folder with its manifest.
+    """Makes the run's folder with its manifest; an empty one will do, such as a kill at this moment leaves.
 
     Raises:
-        InputError: the folder exists.
+        InputError: there is a run, or the folder holds something else, or can't be made.
     """
     try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        raise InputError("there is a run of this name already", str(folder), "pass --resume, or another name") from None
+        folder.mkdir(parents=True, exist_ok=True)
+        with sole_writer(folder):
+            there = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+            if MANIFEST_NAME in there:
+                cure = "pass --resume, or another name"
+                raise InputError("there is a run of this name already", str(folder), cure)
+            if there:
+                raise InputError(f"the folder holds other things ({there[0]})", str(folder), "pass a new folder")
+            replace_manifest(folder, manifest)
     except OSError as error:
         raise InputError(f"the run's folder can't be made: {error.strerror}", str(folder), "pass --out") from None
-    write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2), durable=True)
 
 
 def replace_manifest(folder: Path, manifest: Manifest) -> None:

@@ -16,6 +16,7 @@ from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.store import METADATA_KEY, iter_cases
 from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError
+from evalkit.sanitize.register import Surrogates, surrogates_from
 from evalkit.suite.model import Selection
 
 __all__ = ["CaseRef", "list_cases", "reference", "matches", "select_cases"]
@@ -48,6 +49,19 @@ class CaseRef:
     earlier: tuple[Any, ...] = ()
     check_text: str = "[]"
     replayed: str = ""
+    surrogate_text: str = "{}"
+
+    @property
+    def surrogates(self) -> Surrogates:
+        """Which values the case's surrogates stand for (see `sanitize.register`).
+
+        Raises:
+            InputError: the header says it in a wrong form.
+        """
+        try:
+            return surrogates_from(parse_exact(self.surrogate_text))
+        except AttributeError as error:
+            raise InputError(f"not a case: {error}", self.path, "evalkit check") from None
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -101,6 +115,7 @@ def reference(path: Path) -> CaseRef:
             header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
             header["sanitization"]["raw_hash"], str(header.get("fingerprint", "")),
             tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
+            exact_text(header["sanitization"].get("surrogates", {})).decode(),
         )  # fmt: skip
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None

@@ -7,10 +7,11 @@ cache that answered, an order that mattered: none of it shows in a pass rate. A 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from evalkit.suite.model import Sample, Served
+from evalkit.suite.samples import column, live_samples
 from evalkit.verdict.model import CaseVerdict
 
 __all__ = ["run_notices"]
@@ -22,11 +23,11 @@ _NAMED = 4
 
 def run_notices(samples: Mapping[str, Sequence[Sample]], verdicts: Sequence[CaseVerdict] = ()) -> tuple[str, ...]:
     """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them."""
-    ordered = sorted(chain.from_iterable(samples.values()), key=lambda sample: sample.order)
-    served = [(sample, sample.served) for sample in ordered if sample.served is not None]
+    live = sorted(chain.from_iterable(map(live_samples, samples.values())), key=lambda sample: sample.order)
+    served = [(sample, sample.served) for sample in live if sample.served is not None]
     found = chain(
         _stale(verdicts),
-        _order_mattered(ordered),
+        _order_mattered(samples.values()),
         _models_changed(served),
         _fingerprints_changed(served),
         _prompts_changed(served),
@@ -44,13 +45,9 @@ def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
         yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
 
 
-def _order_mattered(ordered: Sequence[Sample]) -> Iterator[str]:
+def _order_mattered(cases: Iterable[Sequence[Sample]]) -> Iterator[str]:
     """The later half of each case's samples against the earlier one, exactly."""
-    outcomes: dict[str, list[bool]] = defaultdict(list)
-    for sample in ordered:
-        if sample.outcome in ("passed", "failed"):
-            outcomes[sample.case_id].append(sample.outcome == "passed")
-    mixed = [case for case in outcomes.values() if 0 < sum(case) < len(case)]
+    mixed = [ordered for case in cases if (ordered := _in_order(case))]
     if not mixed:  # no case had both outcomes: its halves can't differ
         return
     from evalkit.stats.exchangeability import halves_p
@@ -63,6 +60,15 @@ def _order_mattered(ordered: Sequence[Sample]) -> Iterator[str]:
         f"the order of the samples mattered (p {p:.2g}): of cases with both outcomes the earlier half passed "
         f"{_share(early)}, the later half {_share(late)}; a provider that changed, a cache or a rate limit can do that"
     )
+
+
+def _in_order(case: Sequence[Sample]) -> list[bool]:
+    """Whether each sample that came to a result passed, as they were finished; empty where all or none did."""
+    outcomes = column(case, "outcome")
+    if not {"passed", "failed"} <= {*outcomes}:
+        return []
+    finished = sorted(zip(column(case, "order"), outcomes, strict=True))
+    return [outcome == "passed" for _, outcome in finished if outcome in ("passed", "failed")]
 
 
 def _models_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:

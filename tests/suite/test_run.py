@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,12 +26,12 @@ from tests.suite.runs import library, run
 REPOSITORY = Path(__file__).parents[2]
 
 
-def outcomes(samples: dict[str, list[Sample]]) -> Counter[str]:
+def outcomes(samples: Mapping[str, Sequence[Sample]]) -> Counter[str]:
     """How often each outcome came."""
     return Counter(sample.outcome for several in samples.values() for sample in several)
 
 
-def timeless(samples: dict[str, list[Sample]]) -> dict[str, list[Sample]]:
+def timeless(samples: Mapping[str, Sequence[Sample]]) -> dict[str, list[Sample]]:
     """Samples without their durations."""
     return {case: [replace(sample, duration_s=0.0) for sample in several] for case, several in samples.items()}
 
