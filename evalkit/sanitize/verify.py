@@ -38,7 +38,7 @@ _MIN_BASE64_BYTES = 8
 _MIN_DIGITS = 7
 _MIN_PATTERN = 6
 _BEGINNING = 12
-_AT_ONCE = 2**19
+_AT_ONCE = 2**17
 """Characters that are looked at together."""
 
 
