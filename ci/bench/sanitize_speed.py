@@ -3,8 +3,8 @@
 Megabytes are those of the traces as trace files hold them (JSON in UTF-8, a chat's messages once each); seconds are CPU
 time, the least of `--rounds`. Rates: ``sanitize``, of `Sanitizer.sanitize` (harvest, replace, record with both
 hashes); ``with_last_look``, when all that comes of it is looked through for every original, too, as it is before a
-file is kept; ``last_look``, of this alone. ``distinct_mb``: texts that are equal counted once. ``values_a_kb``: values found in a kB
-of a trace's.
+file is kept; ``last_look``, of this alone. ``distinct_mb``: texts that are equal counted once. ``values_a_kb``: values
+found in a kB of a trace's.
 Start-up is apart: one trace is sanitized first, which compiles the rules that it meets.
 
 ``dense``   a made-up shop in English and Chinese: each conversation (30 kB) is with a new customer and shows the
