@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,6 +43,8 @@ _FILE = re.compile(r"v(\d{4,})\.parquet")
 _MAX_ROWS = 1_000_000
 _MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
+_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
+"""In none of them is a value shorter than it is (the last two are of flags and levels)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +99,12 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
     if folder.is_symlink():
         raise InputError("the case's folder is a symbolic link", str(folder), "put the folder itself there")
     target = folder / f"v{case.version:04d}.parquet"
-    schema = STEP_SCHEMA.with_metadata({METADATA_KEY: prepared.header})
     fresh = [one for one in (folder, folder.parent) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     name = folder / f".writing-{secrets.token_hex(8)}.parquet"
     try:
         with open(name, "xb") as sink:
-            table = pa.table(prepared.columns, schema=schema)
-            # a decompressor per column costs more than reading a small file as it is
-            compression = "zstd" if table.nbytes > _SMALL_BYTES else "none"
-            pq.write_table(table, sink, compression=compression, use_dictionary=False, write_statistics=False)
+            _write_parquet(prepared, sink)
             sink.flush()
             os.fsync(sink.fileno())
         if look is not None:
@@ -207,6 +205,21 @@ def _read(path: Path) -> tuple[Case, str]:
     return case_from_header(header, steps, where), header["digest"]
 
 
+def _write_parquet(prepared: Prepared, sink: BinaryIO) -> None:
+    table = pa.table(prepared.columns, schema=STEP_SCHEMA)
+    with pq.ParquetWriter(
+        sink,
+        STEP_SCHEMA,
+        # a decompressor per column costs more than reading a small file as it is
+        compression="zstd" if table.nbytes > _SMALL_BYTES else "none",
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,  # Parquet has all of its types; Arrow's form of it would hold the header a second time
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({METADATA_KEY: prepared.header})
+
+
 def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         with pa.OSFile(where) as source, pq.ParquetFile(source, pre_buffer=False) as file:
@@ -241,11 +254,11 @@ def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
         raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
     columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-    if any(column.has_dictionary_page or any("DICT" in name for name in column.encodings) for column in columns):
+    if any(column.has_dictionary_page or not _ENCODINGS.issuperset(column.encodings) for column in columns):
         raise IntegrityError(
             "another program wrote it: its columns are dictionaries", where, "restore the file from version control"
         )
-    size = sum(column.total_uncompressed_size for column in columns)
+    size = sum(group.total_byte_size for group in groups)
     if size > _MAX_BYTES:
         raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
 
