@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -52,6 +52,7 @@ WORLD = "world"
 
 _PASSING_KEPT = 3
 _HAND_IN_EVERY_S = 0.5
+_READ_IN_A_ROW = 8
 
 
 class Worker:
@@ -146,14 +147,13 @@ class Worker:
                 caller = stack.enter_context(opened)
             stack.enter_context(http_capture())
             stack.enter_context(carry_context())
-            for portion in item.portions:
-                if not self._do_portion(portion, found, caller):
+            for portion, case in _with_cases(item.portions):
+                if not self._do_portion(portion, case, found, caller):
                     break
         return found.line()
 
-    def _do_portion(self, portion: Portion, found: _Found, caller: Caller | None) -> bool:
+    def _do_portion(self, portion: Portion, case: Case, found: _Found, caller: Caller | None) -> bool:
         """Adds a portion's samples and traces; whether the run may go on."""
-        case = read_case(portion.path)
         target = self._target(case)
         try:
             prepared = prepare(
@@ -226,6 +226,17 @@ class Worker:
         if reference not in self._targets:
             self._targets[reference] = make_target(reference)
         return self._targets[reference]
+
+
+def _with_cases(portions: Sequence[Portion]) -> Iterator[tuple[Portion, Case]]:
+    """Each portion with its case.
+
+    A few are read in a row: in turns with replays each reading takes a quarter longer, because either drives the
+    other's code out of the processor's caches.
+    """
+    for start in range(0, len(portions), _READ_IN_A_ROW):
+        some = portions[start : start + _READ_IN_A_ROW]
+        yield from zip(some, [read_case(one.path) for one in some], strict=True)
 
 
 class _Found:
