@@ -43,6 +43,7 @@ _FILE = re.compile(r"v(\d{4,})\.parquet")
 _MAX_ROWS = 1_000_000
 _MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
+_LITTLE_BYTES = 16 * 1024**2
 _ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
 """In none of them is a value shorter than it is (the last two are of flags and levels)."""
 
@@ -135,13 +136,15 @@ def read_case(path: str | Path) -> Case:
 
 def case_digest(path: str | Path) -> str:
     """The digest of a version, checked; raises as `read_case` does."""
-    _, found = _read(Path(path))
-    return found
+    return read_with_digest(path)[1]
 
 
 def read_with_digest(path: str | Path) -> tuple[Case, str]:
-    """A case and its digest in one reading; raises as `read_case` does."""
-    return _read(Path(path))
+    """A case and its digest in one reading; raises as `read_case` does.
+
+    Also a small file that another program wrote is refused here: something may stand in it that no digest covers.
+    """
+    return _read(Path(path), strict=True)
 
 
 def case_versions(folder: str | Path) -> list[tuple[int, Path]]:
@@ -183,14 +186,14 @@ def find_case(reference: str, root: str | Path) -> Path:
     return versions[int(number)]
 
 
-def _read(path: Path) -> tuple[Case, str]:
-    if path.is_dir():
+def _read(path: Path, *, strict: bool = False) -> tuple[Case, str]:
+    if path.suffix != ".parquet" and path.is_dir():
         versions = case_versions(path)
         if not versions:
             raise InputError("the folder holds no case", str(path), "pass a case file, or its folder")
         path = versions[-1][1]
     where = str(path)
-    header, rows = _read_parquet(path, where)
+    header, rows = _read_parquet(where, strict=strict)
     refuse_strange_format(header, where)
     chain = Chain(whole=header.get("format") == 1)
     for row in rows:
@@ -220,14 +223,14 @@ def _write_parquet(prepared: Prepared, sink: BinaryIO) -> None:
         writer.add_key_value_metadata({METADATA_KEY: prepared.header})
 
 
-def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _read_parquet(where: str, *, strict: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         with pa.OSFile(where) as source, pq.ParquetFile(source, pre_buffer=False) as file:
             if file.metadata.num_rows > _MAX_ROWS:
                 raise InputError(
                     f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"
                 )
-            _refuse_strange(file, where)
+            _refuse_strange(file, where, strict=strict)
             table = file.read(use_threads=False)  # small files: threads cost more than they save
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
@@ -240,29 +243,37 @@ def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str
         header = None
     if not isinstance(header, dict):
         raise IntegrityError("the header is no JSON object", where, "restore the file from version control")
-    columns = [
-        _micros(column) if name in ("started_at", "ended_at") else column.to_pylist()
-        for name, column in zip(table.schema.names, table.columns, strict=True)
-    ]
+    columns = map(_values, table.columns)
     return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
-    """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes."""
+def _refuse_strange(file: pq.ParquetFile, where: str, *, strict: bool) -> None:
+    """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes.
+
+    Args:
+        strict: also where they can't, since every value repeated in every row would still be little.
+    """
     schema = file.schema_arrow
     if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
         raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    if size > _MAX_BYTES:
+        raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
+    if not strict and size * file.metadata.num_rows <= _LITTLE_BYTES:
+        return
     columns = [group.column(at) for group in groups for at in range(group.num_columns)]
     if any(column.has_dictionary_page or not _ENCODINGS.issuperset(column.encodings) for column in columns):
         raise IntegrityError(
             "another program wrote it: its columns are dictionaries", where, "restore the file from version control"
         )
-    size = sum(group.total_byte_size for group in groups)
-    if size > _MAX_BYTES:
-        raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
 
 
-def _micros(column: pa.ChunkedArray) -> list[int | None]:
-    """A column of timestamps as integers; a view, because Arrow's compute functions take 30 ms to load."""
-    return [value for chunk in column.chunks for value in chunk.view(pa.int64()).to_pylist()]
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """A column in Python; times in microseconds, by a view: Arrow's compute functions take 30 ms to load."""
+    if column.null_count == len(column):  # most columns of most steps
+        return [None] * len(column)
+    if pa.types.is_timestamp(column.type):
+        return [value for chunk in column.chunks for value in chunk.view(pa.int64()).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
