@@ -230,15 +230,16 @@ def _read_parquet(where: str, *, strict: bool) -> tuple[dict[str, Any], list[dic
                 raise InputError(
                     f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"
                 )
-            _refuse_strange(file, where, strict=strict)
+            if strict or not _is_little(file.metadata):
+                _refuse_strange(file, where)
             table = file.read(use_threads=False)  # small files: threads cost more than they save
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not readable as Parquet: {error}", where, "restore the file from version control") from None
-    metadata = table.schema.metadata or {}
+    _refuse_no_case(table.schema, where)
     try:
-        header = parse_exact(metadata[METADATA_KEY])
+        header = parse_exact(table.schema.metadata[METADATA_KEY])
     except ValueError:
         header = None
     if not isinstance(header, dict):
@@ -247,26 +248,29 @@ def _read_parquet(where: str, *, strict: bool) -> tuple[dict[str, Any], list[dic
     return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _refuse_strange(file: pq.ParquetFile, where: str, *, strict: bool) -> None:
-    """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes.
+def _is_little(metadata: pq.FileMetaData) -> bool:
+    """Whether all that a file holds would be little even with each of its values in every row."""
+    size = sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
+    return bool(size * metadata.num_rows <= _LITTLE_BYTES)
 
-    Args:
-        strict: also where they can't, since every value repeated in every row would still be little.
-    """
-    schema = file.schema_arrow
-    if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
-        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
+
+def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
+    """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes."""
+    _refuse_no_case(file.schema_arrow, where)
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
-    size = sum(group.total_byte_size for group in groups)
-    if size > _MAX_BYTES:
-        raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
-    if not strict and size * file.metadata.num_rows <= _LITTLE_BYTES:
-        return
     columns = [group.column(at) for group in groups for at in range(group.num_columns)]
     if any(column.has_dictionary_page or not _ENCODINGS.issuperset(column.encodings) for column in columns):
         raise IntegrityError(
             "another program wrote it: its columns are dictionaries", where, "restore the file from version control"
         )
+    size = sum(column.total_uncompressed_size for column in columns)
+    if size > _MAX_BYTES:
+        raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
+
+
+def _refuse_no_case(schema: pa.Schema, where: str) -> None:
+    if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
+        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
