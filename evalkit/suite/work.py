@@ -278,6 +278,8 @@ class _Reading:
         self._case = case
         self._attempt = attempt
         self._ids = [check.id for check in case.checks]
+        self._results: Sequence[CheckResult] = ()
+        self._checks: tuple[SampleCheck, ...] = ()
 
     def sample(self, index: int, replay: Replay) -> Sample:
         """The sample that a replay is."""
@@ -291,14 +293,14 @@ class _Reading:
             outcome=replay.status,
             checks=self._judged(replay.results),
             reason=replay.reason,
-            misses=tuple(miss.sentence() for miss in replay.misses),
+            misses=tuple([miss.sentence() for miss in replay.misses]),
             trace=replay.digest,
             tool_bodies=counts.tool_bodies,
             live_model=counts.live_model,
             substituted=counts.substituted,
-            input_tokens=sum(usage.input_tokens or 0 for usage in usages),
-            output_tokens=sum(usage.output_tokens or 0 for usage in usages),
-            cost_usd=sum(usage.cost_usd or 0.0 for usage in usages),
+            input_tokens=sum([usage.input_tokens or 0 for usage in usages]),
+            output_tokens=sum([usage.output_tokens or 0 for usage in usages]),
+            cost_usd=sum([usage.cost_usd or 0.0 for usage in usages], 0.0),
             duration_s=round(replay.duration_s, 6),
             attempt=self._attempt,
             drew=replay.drew,
@@ -306,10 +308,14 @@ class _Reading:
         )
 
     def _judged(self, results: Sequence[CheckResult]) -> tuple[SampleCheck, ...]:
-        return tuple(
-            SampleCheck(check_id, result.gating, result.passed, result.reason, result.steps)
-            for check_id, result in zip(self._ids, results, strict=False)  # no results without a verdict
-        )
+        """The results as a sample holds them; those of equal replays are the same ones."""
+        if results is not self._results:
+            self._results = results
+            self._checks = tuple(
+                SampleCheck(check_id, result.gating, result.passed, result.reason, result.steps)
+                for check_id, result in zip(self._ids, results, strict=False)  # no results without a verdict
+            )
+        return self._checks
 
 
 def _refused(case: Case, index: int, refused: ReplayRefused, attempt: int) -> Sample:
