@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from os import environ
 from typing import Any
 
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
@@ -37,6 +36,8 @@ _ESSENTIAL = HARMLESS | frozenset(
 _CREDENTIAL = re.compile(
     r"(^|_)(API_?KEYS?|KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PASS|PW|CREDENTIALS?|AUTH|DSN|COOKIES?)(_|\Z)"
 )
+_ENVIRON: Any = os.environb if os.supports_bytes_environ else os.environ
+"""The environment in the system's own form."""
 _IN_URL = re.compile(r"(?<=://)[^/@\s:]*:[^/@\s]+(?=@)")
 
 
@@ -86,20 +87,17 @@ def _names_credential(name: str) -> bool:
 
 
 def _variables() -> dict[Any, Any]:
-    """The environment as `os.environ` holds it: asking that for every variable takes longer than a replay."""
-    held: dict[Any, Any] = vars(environ)["_data"]
+    """The environment as `os` holds it: asking that for every variable in turn takes longer than a replay."""
+    held: dict[Any, Any] = vars(_ENVIRON)["_data"]
     return held
 
 
 @lru_cache(maxsize=1)
 def _seen(variables: tuple[tuple[Any, Any], ...], base_url: str | None, options: WorldOptions) -> Mapping[Any, Any]:
-    """`seen_by_agent` in that form; case after case asks for the same."""
+    """`seen_by_agent` in the system's form; case after case asks for the same."""
     now = {os.fsdecode(name): os.fsdecode(value) for name, value in variables}
-    return {_held(name): _held(value) for name, value in seen_by_agent(now, base_url, options).items()}
-
-
-def _held(text: str) -> str | bytes:
-    return os.fsencode(text) if os.supports_bytes_environ else text
+    form = os.fsencode if os.supports_bytes_environ else os.fsdecode
+    return {form(name): form(value) for name, value in seen_by_agent(now, base_url, options).items()}
 
 
 def _become(wanted: Mapping[Any, Any]) -> None:
@@ -107,6 +105,6 @@ def _become(wanted: Mapping[Any, Any]) -> None:
     now = _variables()
     if now != wanted:
         for name in now.keys() - wanted.keys():
-            del environ[os.fsdecode(name)]
+            del _ENVIRON[name]
         for name, value in wanted.items() - now.items():
-            environ[os.fsdecode(name)] = os.fsdecode(value)
+            _ENVIRON[name] = value
