@@ -108,7 +108,8 @@ def matches(case: CaseRef, selection: Selection) -> bool:
 
 def reference(path: Path) -> CaseRef:
     try:
-        metadata = pq.read_metadata(path).metadata or {}
+        with pa.OSFile(str(path)) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+            metadata = file.metadata.metadata or {}
         header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
