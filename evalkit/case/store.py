@@ -123,14 +123,19 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
     return target
 
 
-def read_case(path: str | Path) -> Case:
+def read_case(path: str | Path, digest: str = "") -> Case:
     """The case in a file, or the newest version in a case's folder; checked against its digest.
+
+    Args:
+        digest: of the version that is meant; empty for whichever it is.
 
     Raises:
         InputError: there is no such file, or it is no case.
-        IntegrityError: header or rows were changed after writing.
+        IntegrityError: header or rows were changed after writing, or it is another version.
     """
-    case, _ = _read(Path(path))
+    case, found = _read(Path(path))
+    if digest and found != digest:
+        raise IntegrityError(f"case {case.id} is another one than when this began", str(path), f"git checkout {path}")
     return case
 
 

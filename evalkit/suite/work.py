@@ -137,7 +137,7 @@ class Worker:
 
         Raises:
             ConfigError: a target can't be loaded.
-            IntegrityError: a case was changed after writing.
+            IntegrityError: a case was changed after writing, or since the run began.
         """
         found = _Found(between)
         with ExitStack() as stack:  # what is installed once for the whole item
@@ -236,7 +236,7 @@ def _with_cases(portions: Sequence[Portion]) -> Iterator[tuple[Portion, Case]]:
     """
     for start in range(0, len(portions), _READ_IN_A_ROW):
         some = portions[start : start + _READ_IN_A_ROW]
-        yield from zip(some, [read_case(one.path) for one in some], strict=True)
+        yield from zip(some, [read_case(one.path, one.digest) for one in some], strict=True)
 
 
 class _Found:
