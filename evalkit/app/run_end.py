@@ -137,7 +137,7 @@ def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             raise InputError(
                 f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again"
             )
-        case = reference(path)
+        case = reference(path).brief()
         if case.digest != digest:
             raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)

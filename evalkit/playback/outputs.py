@@ -1,14 +1,15 @@
 """What a replayed agent says and calls, sanitized before anyone keeps or prints it.
 
 A replay stands in the case's world: its input and its frozen answers hold surrogates, and most of what it says are
-texts of the case. So only what holds a text that the case doesn't is sanitized, once for equal replays. An agent may
-bring raw values of its own (a support address in its prompt): its arguments are sanitized when no fixture has them as
-they are, which is how the recording came to its own.
+texts of the case. So only what holds a text that the case doesn't is looked through for what is raw, once for equal
+replays. An agent may bring raw values of its own (a support address in its prompt): its arguments are sanitized when no
+fixture has them as they are, which is how the recording came to its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
@@ -16,7 +17,7 @@ from evalkit.case.model import Case
 from evalkit.playback.kept import Kept, trace_digest, trace_text
 from evalkit.sanitize.register import Register
 from evalkit.sanitize.sanitizer import Sanitizer
-from evalkit.trace.model import StepError, Trace
+from evalkit.trace.model import Step, StepError, Trace
 
 __all__ = ["MakeSanitizer", "Outputs"]
 
@@ -72,13 +73,16 @@ class Outputs:
         return known
 
     def _clean(self, trace: Trace, text: bytes, digest: str) -> Kept:
-        if self._texts_known().issuperset(_texts_of(trace)):
+        known = self._texts_known()
+        steps = tuple(step for step in trace.steps if not known.issuperset(_texts_of_step(step)))
+        if not steps and known.issuperset(_texts_of_run(trace)):
             return Kept(trace, text, digest)
-        clean = self._sanitizer().trace(trace)
-        if clean is trace:
+        given = replace(trace, id="")  # made up here, and new for each case
+        clean = self._sanitizer().trace(given, fresh=steps)
+        if clean is given:
             return Kept(trace, text, digest)
         text = trace_text(clean)
-        return Kept(clean, text, trace_digest(text))
+        return Kept(replace(clean, id=trace.id), text, trace_digest(text))
 
     def _texts_known(self) -> set[str]:
         if self._known is None:
@@ -96,15 +100,22 @@ class Outputs:
 
 
 def _texts_of(trace: Trace) -> Iterator[str]:
+    yield from _texts_of_run(trace)
+    for step in trace.steps:
+        yield from _texts_of_step(step)
+
+
+def _texts_of_run(trace: Trace) -> Iterator[str]:
     yield from _texts([trace.input, trace.output])
     yield from _error(trace.error)
-    for step in trace.steps:
-        yield step.name
-        if step.model is not None:
-            yield step.model
-        yield from _texts([step.input, step.output])
-        yield from _error(step.error)
-        yield from _texts([dict(step.attributes)])
+
+
+def _texts_of_step(step: Step) -> Iterator[str]:
+    yield step.name
+    if step.model is not None:
+        yield step.model
+    yield from _texts([step.input, step.output, dict(step.attributes)])
+    yield from _error(step.error)
 
 
 def _error(error: StepError | None) -> Iterator[str]:

@@ -84,7 +84,7 @@ class Sanitizer:
                 self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
             self.written = writing = Repeats()
-            self._harvester.nodes((part for trace in met for part in _parts(trace)), _results(met))
+            self._harvester.nodes((part for trace in met for part in _parts(trace, trace.steps)), _results(met))
             self._learn()
             self._rewriter.expect(self._harvester.flat)
             pairs = zip(traces, met, strict=True)
@@ -102,8 +102,11 @@ class Sanitizer:
         made._harvester.skip(clean)
         return made
 
-    def trace(self, trace: Trace) -> Trace:
+    def trace(self, trace: Trace, *, fresh: Sequence[Step] | None = None) -> Trace:
         """One trace with everything replaced that is known so far or found in it, without a record of it.
+
+        Args:
+            fresh: those of its steps that are read; the others hold nothing but what was sanitized before.
 
         Raises:
             As `sanitize`.
@@ -112,7 +115,7 @@ class Sanitizer:
             trace = self._met(trace)
             self._allowed.meet(trace)
             self._lexicon.exempt(_labels(trace))
-            self._harvester.nodes(_parts(trace))
+            self._harvester.nodes(_parts(trace, trace.steps if fresh is None else fresh))
             self._learn()
             return self._cleaned(trace)
 
@@ -263,10 +266,10 @@ def _results(traces: Iterable[Trace]) -> Iterator[Any]:
     yield from (step.output for trace in traces for step in trace.steps if step.kind == "tool")
 
 
-def _parts(trace: Trace) -> Iterator[Any]:
+def _parts(trace: Trace, steps: Iterable[Step]) -> Iterator[Any]:
     yield from (trace.id, trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
     yield from _error_parts(trace.error)
-    for step in trace.steps:
+    for step in steps:
         yield from step_parts(step)
 
 

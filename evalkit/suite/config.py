@@ -73,7 +73,7 @@ __all__ = ["load_suite", "suite_from_json"]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True)
 
 
 class _SelectFile(_Strict):

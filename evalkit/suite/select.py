@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +64,10 @@ class CaseRef:
         except AttributeError as error:
             raise InputError(f"not a case: {error}", self.path, "evalkit check") from None
 
+    def brief(self) -> CaseRef:
+        """The same without what only an ingest asks for: a run holds very many of them."""
+        return replace(self, earlier=(), surrogate_text="{}")
+
     @property
     def checks(self) -> tuple[Check, ...]:
         """The case's checks; kept as text until they are asked for, so that very many cases fit."""
@@ -85,7 +90,7 @@ def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
     Raises:
         ConfigError: an exact id names no case, or nothing is selected.
     """
-    every = list(list_cases(root))
+    every = [case.brief() for case in list_cases(root)]
     known = {case.id for case in every}
     for wanted in selection.ids:
         if not any(c in wanted for c in "*?[") and wanted not in known:
@@ -108,11 +113,13 @@ def matches(case: CaseRef, selection: Selection) -> bool:
 
 def reference(path: Path) -> CaseRef:
     try:
-        metadata = pq.read_metadata(path).metadata or {}
+        with pa.OSFile(str(path)) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+            metadata = file.metadata.metadata or {}
         header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
         return CaseRef(
-            str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
-            header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
+            str(path), header["id"], header["version"], header["digest"], intern(header["state"]), header["title"],
+            intern(header["signature"]), intern(header["target"]), tuple(header["tags"]), intern(header["owner"]),
+            header["link"],
             header["sanitization"]["raw_hash"], str(header.get("fingerprint", "")),
             tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
             exact_text(header["sanitization"].get("surrogates", {})).decode(),

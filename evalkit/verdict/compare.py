@@ -275,7 +275,7 @@ def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | Non
 
 def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:
     counts = Counter(c.check for s in samples if s.outcome == "failed" for c in s.checks if c.gating and not c.passed)
-    sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts}
+    sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts} if counts else {}
     return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
 
 
