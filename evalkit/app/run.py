@@ -28,6 +28,7 @@ from evalkit.app.settings import Settings
 from evalkit.errors import ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
+from evalkit.suite.begun import beginning, starting
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import JOURNAL_NAME
@@ -103,10 +104,12 @@ def run_suite(
         world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id
-    start_run(folder, manifest)
+    with starting(folder):
+        start_run(folder, manifest)
     for line in underpowered_lines(underpowered, frozen=suite.mode == "exact"):
         on_warning(line)
-    return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+    with beginning(folder):
+        return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 
 
 def resume_suite(

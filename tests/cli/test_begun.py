@@ -1,0 +1,58 @@
+"""Runs that end before they begin, and agents that end more than themselves."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from tests.project import REPOSITORY, Project
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="forks, and limits of files' sizes")
+
+
+@pytest.mark.parametrize("command", [["run"], ["ab", "--b", "target=tests.suite.agents:twice"]])
+def test_a_target_that_is_not_there_leaves_nothing(project: Project, command: list[str]) -> None:
+    """There is nothing to resume, so the corrected command may take the same folder."""
+    project.promoted()
+    name, *arms = command
+    wrong = project.run(name, project.suite("nobody"), *arms, "--out", "reports/r")
+    assert wrong.code == 2
+    assert not (project.root / "reports/r").exists()
+    assert project.run(name, project.suite("once"), *arms, "--out", "reports/r").code == 0
+
+
+@LINUX
+@pytest.mark.parametrize("command", [["run"], ["ab", "--b", "target=tests.suite.agents:twice"]])
+def test_a_disk_that_is_full_from_the_start(project: Project, command: list[str]) -> None:
+    """Nothing can be resumed of what could not even be begun: the command itself is to be repeated."""
+    project.promoted()
+    name, *arms = command
+    line = [sys.executable, "-m", "evalkit", name, project.suite("once"), *arms, "--out", "reports/r"]
+    full = subprocess.run(
+        line, cwd=project.root, capture_output=True, text=True, check=False, env=_environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )  # fmt: skip
+    assert full.returncode == 2
+    assert "the disk is full; nothing was done" in full.stderr
+    assert "then the same command again" in full.stderr
+    assert not (project.root / "reports/r").exists()
+    assert project.run(*line[3:]).code == 0
+
+
+@LINUX
+@pytest.mark.parametrize("agent", ["dies", "leaves", "interrupts"])
+def test_an_agent_ends_its_replay_and_not_the_run(project: Project, agent: str) -> None:
+    """However few samples there are: an exit code 0 of the agent's must not be the run's."""
+    project.promoted(order=13)
+    done = project.spawn("run", project.suite(agent), "--out", "r")
+    assert done.code == 3, done.err
+    assert "the worker's process died during this replay" in done.out
+    assert "Traceback" not in done.err
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
