@@ -200,7 +200,8 @@ def _kept(run: Run) -> Run:
     if not run.manifest.history or run.account.stopped:
         return run
     fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
-    return replace(run, notices=(*run.notices, fault)) if fault else run
+    unkept = replace(run.manifest, history="")  # what is shown of it; the file stays as it was written
+    return replace(run, manifest=unkept, notices=(*run.notices, fault)) if fault else run
 
 
 def _check_raised(manifest: Manifest, samples: int, settings: Settings, folder: Path) -> None:

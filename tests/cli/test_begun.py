@@ -56,3 +56,36 @@ def test_an_agent_ends_its_replay_and_not_the_run(project: Project, agent: str) 
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@LINUX
+def test_a_reader_that_goes_away_makes_no_gate_green(project: Project) -> None:
+    """With `pipefail`, `evalkit gate RUN | head -1` is never a gate that opened."""
+    project.promoted()
+    assert project.run("run", project.suite("once"), "--out", "r").code == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    line = [sys.executable, "-m", "evalkit", "gate", "r"]
+    try:
+        done = subprocess.run(line, cwd=project.root, stdout=writing, check=False, env=_environment())
+    finally:
+        os.close(writing)
+    assert done.returncode == 1
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "command", [["baseline", "set", "r", "--reason", "why", "--out", "/proc/x.parquet"], ["init", "--force"]]
+)
+def test_what_can_not_be_written_is_said_and_is_no_verdict(project: Project, command: list[str]) -> None:
+    """Exit code 2 and the place: 1 would be a blocked gate's."""
+    project.promoted()
+    assert project.run("run", project.suite("once"), "--out", "r").code == 0
+    (project.root / "evalkit.toml").unlink(missing_ok=True)
+    (project.root / "evalkit.toml").mkdir()
+    if command[0] == "baseline":
+        (project.root / "evalkit.toml").rmdir()
+    done = project.started(*command)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert "mend that" in done.err
