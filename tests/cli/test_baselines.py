@@ -140,6 +140,16 @@ def test_a_suite_says_how_old_its_baseline_may_be(ready: Project) -> None:
     assert ready.run("run", suite).code == 2
 
 
+def test_a_difference_that_is_not_shown_is_not_called_one(ready: Project) -> None:
+    """Of two short runs of an agent that draws lots, neither is better."""
+    for name, seed in (("a", "1"), ("b", "2")):
+        suite = ready.suite("unsteady", samples=3, sequential="false", seed=seed)
+        assert ready.run("run", suite, "--out", f"reports/{name}").code in (0, 1, 3)
+    done = ready.run("baseline", "compare", "reports/a", "--with", "reports/b")
+    assert "this suite: no change shown" in done.out
+    assert "suite is" not in done.out
+
+
 def test_a_comparison_shows_what_got_worse(ready: Project) -> None:
     """Exit code 1, the case, and the suite with its interval; also against another run directly."""
     good, bad = ran(ready, "a"), ran(ready, "b", target="twice")
