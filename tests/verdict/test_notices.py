@@ -59,6 +59,17 @@ def test_two_models_have_two_configurations() -> None:
     assert run_notices(samples) == ()
 
 
+def test_a_change_is_noticed_while_many_replays_are_under_way() -> None:
+    """Those in the middle asked both models; those before and after asked one each."""
+    old, both, new = (Served(models) for models in (("m-0301",), ("m-0301", "m-0401"), ("m-0401",)))
+    (notice,) = run_notices({"a": case("pppppp", [old, old, both, both, new, new])})
+    assert notice == "the model changed during the run: m-0301, then m-0401 (case a)"
+    assert run_notices({"a": case("pppppp", [both, old, both, both, new, both])}) == ()
+    overtaken = [old] * 5 + [new, old] + [both] * 3 + [new] * 5
+    assert len(run_notices({"a": case("p" * len(overtaken), overtaken)})) == 1
+    assert run_notices({"a": case("p" * 12, [old, new] * 6)}) == ()
+
+
 def test_another_model_behind_the_name_is_noticed() -> None:
     """First one answers a case, then the other; an agent that asks both in turn is none."""
     old, new = Served(("m-0301",)), Served(("m-0401",))
