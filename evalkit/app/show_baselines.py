@@ -12,6 +12,7 @@ from evalkit.report.text import interval_text, p_text, percent
 from evalkit.stats.interval import midp
 from evalkit.trace.visible import visible
 from evalkit.verdict.baseline import Baseline, BaselineInfo
+from evalkit.verdict.effect import OPPOSED, opposed
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.ruling import points
 
@@ -100,14 +101,19 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
 
 def _suite_told(found: Comparison) -> str:
     """What is shown of the suite: by the exact test or the interval, or by a case of it."""
+    if found.p is not None and opposed(found.difference, found.p):
+        return f"this suite: {OPPOSED}; {_signed(found.difference)}"
     size, changes = points(abs(found.difference)), {verdict.change for verdict in found.verdicts}
     worse = "regressed" in changes or (found.p is not None and found.p <= _ALPHA)
     if found.difference < 0 and worse:
         return f"this suite is worse by {size}"
     if found.difference > 0 and ("improved" in changes or found.low > 0):
         return f"this suite is better by {size}"
-    sign = "+" if found.difference > 0 else "-" if found.difference < 0 else ""
-    return f"this suite: no change shown, {sign}{size}"
+    return f"this suite: no change shown, {_signed(found.difference)}"
+
+
+def _signed(difference: float) -> str:
+    return ("+" if difference > 0 else "") + points(difference)
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from itertools import chain, permutations
 
 from evalkit.suite.model import Sample, Served
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.plans import CasePlan, Plans
+from evalkit.verdict.schedule import blocks
 
 __all__ = ["run_notices"]
 
@@ -25,13 +27,24 @@ _COMPARED = 8
 """Names of which any two are compared; what has more of them changes all the time."""
 
 
-def run_notices(samples: Mapping[str, Sequence[Sample]], verdicts: Sequence[CaseVerdict] = ()) -> tuple[str, ...]:
-    """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them."""
+def run_notices(
+    samples: Mapping[str, Sequence[Sample]],
+    verdicts: Sequence[CaseVerdict] = (),
+    plans: Plans | None = None,
+    *,
+    frozen: bool = False,
+) -> tuple[str, ...]:
+    """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them.
+
+    Args:
+        plans: what the run took its samples by; None where their numbers were fixed.
+        frozen: see `verdict.schedule.wanted`.
+    """
     ordered = sorted(chain.from_iterable(samples.values()), key=lambda sample: sample.order)
     served = [(sample, sample.served) for sample in ordered if sample.served is not None]
     found = chain(
         _stale(verdicts),
-        _order_mattered(ordered),
+        _order_mattered(ordered, plans or {}, frozen=frozen),
         _models_changed(served),
         _fingerprints_changed(served),
         _prompts_changed(served),
@@ -49,14 +62,20 @@ def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
         yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
 
 
-def _order_mattered(ordered: Sequence[Sample]) -> Iterator[str]:
-    """The later half of each case's samples against the earlier one, exactly."""
-    outcomes: dict[str, list[bool]] = defaultdict(list)
+def _order_mattered(ordered: Sequence[Sample], plans: Plans, *, frozen: bool) -> Iterator[str]:
+    """The later half of each case's samples against the earlier one, exactly; between the looks, if there were any."""
+    told: dict[str, list[Sample]] = defaultdict(list)
     for sample in ordered:
         if sample.outcome in ("passed", "failed"):
-            outcomes[sample.case_id].append(sample.outcome == "passed")
-    mixed = [case for case in outcomes.values() if 0 < sum(case) < len(case)]
-    if not mixed:  # no case had both outcomes: its halves can't differ
+            told[sample.case_id].append(sample)
+    mixed = [
+        block
+        for case_id, case in told.items()
+        if len({sample.outcome for sample in case}) == 2
+        for block in _blocks(case, plans.get(case_id), frozen=frozen)
+        if 0 < sum(block) < len(block)
+    ]
+    if not mixed:  # none had both outcomes: its halves can't differ
         return
     from evalkit.stats.exchangeability import halves_p
 
@@ -68,6 +87,16 @@ def _order_mattered(ordered: Sequence[Sample]) -> Iterator[str]:
         f"the order of the samples mattered (p {p:.2g}): of cases with both outcomes the earlier half passed "
         f"{_share(early)}, the later half {_share(late)}; a provider that changed, a cache or a rate limit can do that"
     )
+
+
+def _blocks(case: Sequence[Sample], plan: CasePlan | None, *, frozen: bool) -> Iterator[list[bool]]:
+    """A case's outcomes in the order in which they were finished, those between two looks apart from the others."""
+    if plan is None:
+        yield [sample.outcome == "passed" for sample in case]
+        return
+    by_index = sorted(case, key=lambda sample: sample.index)
+    for part in blocks(plan, [sample.outcome == "passed" for sample in by_index], frozen=frozen):
+        yield [one.outcome == "passed" for one in sorted(by_index[part], key=lambda sample: sample.order)]
 
 
 def _models_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:

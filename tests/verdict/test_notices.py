@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from evalkit.suite.model import Outcome, Sample, Served
+from evalkit.suite.model import Outcome, Policy, Sample, Served, Suite
+from evalkit.suite.select import CaseRef
 from evalkit.verdict.notices import run_notices
+from evalkit.verdict.plans import make_plans
 
 LETTERS: dict[str, Outcome] = {"p": "passed", "f": "failed", "m": "missed"}
 
@@ -41,6 +44,18 @@ def test_the_order_is_that_of_the_run_not_of_the_index() -> None:
     turned = [Sample("a", 1, one.index, one.outcome, order=9 - one.order) for one in samples]
     (notice,) = run_notices({"a": turned})
     assert "earlier half passed 0 of 5, the later half 5 of 5" in notice
+
+
+def test_a_run_that_goes_on_until_one_fails_is_no_sign_of_an_order() -> None:
+    """Where failures end a case's samples they are always late; between two looks they are not."""
+    refs = [CaseRef("", f"c{at:02}", 1, "", "reviewed", "t", "", "", ()) for at in range(12)]
+    suite = Suite("s", samples=10, policy=Policy("zero_failures"))
+    letters = ("pppppfpppp", "ppppppppfp")  # where in the last five it is does not matter
+    samples = {ref.id: case(letters[at % 2], start=10 * at, case_id=ref.id) for at, ref in enumerate(refs)}
+    assert run_notices(samples, plans=make_plans(suite, refs, {})) == ()
+    fixed = make_plans(replace(suite, sequential=False), refs, {})
+    (notice,) = run_notices(samples, plans=fixed)
+    assert notice.startswith("the order of the samples mattered")
 
 
 def test_a_providers_new_configuration_is_noticed() -> None:
