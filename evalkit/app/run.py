@@ -16,6 +16,7 @@ from evalkit.app.nights import chosen_history, keep_night
 from evalkit.app.run_end import cases_of, finish
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import (
+    baseline_path,
     check_cost_budget,
     layers_of,
     measures_of,
@@ -80,6 +81,7 @@ def run_suite(
         Interrupted: stopped; the message says how to continue.
     """
     suite = read_suite(path, settings, overrides)
+    own_baseline = suite.baseline or str(baseline_path(Path(path)))
     suite = replace(suite, baseline=baseline or suite.baseline)
     cases, part = narrowed(select_cases(settings.cases, suite.select), filter_text, only_failing)
     check_cost_budget(suite, cases)
@@ -101,6 +103,7 @@ def run_suite(
         underpowered=underpowered,
         part=part,
         history=chosen_history(Path(path), suite.history, overrides or {}, history, whole=not part),
+        baseline=own_baseline,
         world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id

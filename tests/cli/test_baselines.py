@@ -140,6 +140,33 @@ def test_a_suite_says_how_old_its_baseline_may_be(ready: Project) -> None:
     assert ready.run("run", suite).code == 2
 
 
+@pytest.mark.parametrize(
+    ("file", "more", "baseline"),
+    [
+        ("suites/release.toml", 'name = "other"', "suites/release.baseline.parquet"),
+        ("deep/s.toml", "", "deep/s.baseline.parquet"),
+        ("suites/release.toml", 'baseline = "kept/b.parquet"', "kept/b.parquet"),
+    ],
+)
+def test_a_baseline_is_written_where_its_suite_looks_for_it(
+    ready: Project, file: str, more: str, baseline: str
+) -> None:
+    """Whatever the suite is called, and wherever its file stands or says that its baseline is."""
+    text = 'target = "tests.suite.agents:once"\n'
+    if more.startswith("baseline"):  # it must be there before a suite may name it
+        first = ran(ready, "first")
+        assert ready.run("baseline", "set", first, "--reason", "x", "--out", baseline).code == 0
+    ready.write(file, f"{more}\n{text}")
+    assert ready.run("run", file, "--out", "reports/a").code == 0
+    word = "bless" if more.startswith("baseline") else "set"
+    done = ready.run("baseline", word, "reports/a", "--reason", "x")
+    assert done.out.strip() == f"wrote {baseline}"
+    assert "measured" in ready.run("baseline", "show", file).out
+    again = ready.run("run", file, "--out", "reports/b", "--json").json()
+    assert again["cases"][0]["change"] == "no change shown"
+    assert ready.run("baseline", "compare", "reports/b").code == 0
+
+
 def test_a_difference_that_is_not_shown_is_not_called_one(ready: Project) -> None:
     """Of two short runs of an agent that draws lots, neither is better."""
     for name, seed in (("a", "1"), ("b", "2")):
