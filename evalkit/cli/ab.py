@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalkit.cli.agent_output import agents_to_stderr
 from evalkit.cli.common import SUITE, as_json, echo_json, not_empty, project, refuse_ignored, say, terminal_width
 from evalkit.cli.model_options import BUDGET
 from evalkit.cli.progress import ProgressLine
@@ -61,7 +62,8 @@ def ab(
 
     if sum(bool(given) for given in (suite, runs, resume)) != 1:
         raise click.UsageError("name one of: a suite file, two runs with --from, an A/B run with --resume")
-    done = _compared(context, runs, wanted) if runs else _run(context, suite, resume, wanted)
+    with agents_to_stderr(wanted=as_json):
+        done = _compared(context, runs, wanted) if runs else _run(context, suite, resume, wanted)
     if as_json:
         echo_json(ab_run_json(done))
     for line in ab_lines(done, terminal_width()):

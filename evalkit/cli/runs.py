@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from evalkit.cli.agent_output import agents_to_stderr
 from evalkit.cli.common import SUITE, as_json, echo_json, not_empty, project, refuse_ignored, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
@@ -72,7 +73,8 @@ def replay(
         for line in dry_lines(plan):
             say(visible(line))
         return
-    done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
+    with agents_to_stderr(wanted=as_json):
+        done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
     replays = done.replays
     shown = [compared(plan, one) for one in replays]
     if as_json:
@@ -171,7 +173,7 @@ def run(
         refuse_ignored(context, _RESUMING, "a run is finished as it was begun; for more samples pass --raise-samples N")
     count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
-    with ProgressLine() as progress:
+    with agents_to_stderr(wanted=as_json), ProgressLine() as progress:
         if resume is not None:
             done = resume_suite(
                 resume, project(), workers=count, executor=executor, budget=limits, samples=raise_samples,

@@ -56,6 +56,26 @@ def test_a_run_that_goes_on_knows_its_suite(project: Project) -> None:
     assert "the run knows its suite" in done.err
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "suites/release.toml"],
+        ["run", "suites/release.toml", "--executor", "serial"],
+        ["ab", "suites/release.toml", "--b", "target=tests.suite.agents:twice"],
+        ["replay", "refund-twice", "--target", "tests.suite.agents:talks"],
+        ["affected", "--target", "tests.suite.agents:talks"],
+    ],
+)
+def test_data_on_stdout_are_nothing_else(project: Project, command: list[str]) -> None:
+    """Whatever the agent prints; that goes to stderr, with what is for people."""
+    project.promoted()
+    project.suite("talks")
+    done = project.started(*command, "--json")
+    assert done.json()
+    assert "working on 7" in done.err
+    assert "and so is a program" in done.err
+
+
 @pytest.mark.parametrize("way", ["flag", "file"])
 def test_a_gate_refuses_what_its_policy_does_not_look_at(project: Project, way: str) -> None:
     """`min_rate=0.5` without a kind is `acceptance`, which has no such rate."""

@@ -6,6 +6,7 @@ import os
 import random
 import secrets
 import signal
+import subprocess
 import tempfile
 import time
 import uuid
@@ -60,6 +61,13 @@ def dies(order: int) -> dict[str, Any]:
     """Takes its process along, on order 13."""
     if order == 13:
         os._exit(7)
+    return once(order)
+
+
+def talks(order: int) -> dict[str, Any]:
+    """Prints, itself and by a program."""
+    print(f"working on {order}")
+    subprocess.run(["echo", "and so is a program"], check=True)
     return once(order)
 
 
