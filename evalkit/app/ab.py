@@ -17,7 +17,7 @@ from typing import Any
 
 from evalkit.app.ab_arms import ArmSpec, arm_overrides
 from evalkit.app.ab_model import ABRun
-from evalkit.app.ab_plan import ABPlan, read_plan, write_plan
+from evalkit.app.ab_plan import ARMS_NAME, ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
@@ -90,7 +90,9 @@ def ab_suite(
     name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-ab-{suites[0].name}-{secrets.token_hex(2)}"
     folder = folder or settings.reports / name
     if folder.exists():
-        raise InputError("there is a folder of this name already", str(folder), "pass --resume, or another name")
+        begun = (folder / ARMS_NAME).exists()
+        cure = "pass --resume, or another name" if begun else "pass another name, or remove it"
+        raise InputError("there is a folder of this name already", str(folder), cure)
     found = environment(settings.root)
     plan = ABPlan((a.name, b.name), suites[0].samples or _SAMPLES, blocks, primary, alpha, suites[0].budget)
     with starting(folder):

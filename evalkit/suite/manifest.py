@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError, IntegrityError
-from evalkit.suite.disk import write_whole
+from evalkit.suite.disk import half_written, write_whole
 from evalkit.suite.model import Manifest, Suite
 
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
@@ -25,15 +25,19 @@ def suite_json(suite: Suite) -> dict[str, Any]:
 
 
 def start_run(folder: Path, manifest: Manifest) -> None:
-    """Makes the run's folder with its manifest.
+    """Makes the run's folder with its manifest; one that a process left that was killed before that is taken.
 
     Raises:
-        InputError: the folder exists.
+        InputError: the folder exists, and holds something.
     """
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
-        raise InputError("there is a run of this name already", str(folder), "pass --resume, or another name") from None
+        if (folder / MANIFEST_NAME).exists():
+            cure = "pass --resume, or another name"
+            raise InputError("there is a run of this name already", str(folder), cure) from None
+        if not folder.is_dir() or {path.name for path in folder.iterdir()} - {half_written(MANIFEST_NAME)}:
+            raise InputError("this is taken, and not by a run", str(folder), "pass another name") from None
     except OSError as error:
         raise InputError(f"the run's folder can't be made: {error.strerror}", str(folder), "pass --out") from None
     write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2), durable=True)

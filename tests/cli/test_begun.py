@@ -58,6 +58,27 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
+@pytest.mark.parametrize(("agent", "code"), [("half_a_sign", 1), ("asks_half_a_sign", 3), ("raises_half_a_sign", 3)])
+def test_what_is_no_json_ends_its_replay_and_not_the_run(project: Project, agent: str, code: int) -> None:
+    """An answer is the agent's failure, anything else can't be recorded; the reason says what was wrong."""
+    project.promoted()
+    done = project.run("run", project.suite(agent), "--out", "r")
+    assert done.code == code
+    assert "not JSON" in done.out
+
+
+def test_a_run_that_was_killed_at_its_very_start_may_be_begun_anew(project: Project) -> None:
+    """There is a folder, and nothing in it to resume; one with anything else in it is left alone."""
+    project.promoted()
+    project.write("r/.run.json.writing", "{")
+    assert project.run("run", project.suite("once"), "--out", "r").code == 0
+    assert "there is a run of this name" in project.run("run", project.suite("once"), "--out", "r").err
+    project.write("mine/notes.txt", "mine")
+    taken = project.run("run", project.suite("once"), "--out", "mine")
+    assert (taken.code, "not by a run" in taken.err) == (2, True)
+    assert (project.root / "mine/notes.txt").read_text() == "mine"
+
+
 @LINUX
 def test_a_reader_that_goes_away_makes_no_gate_green(project: Project) -> None:
     """With `pipefail`, `evalkit gate RUN | head -1` is never a gate that opened."""

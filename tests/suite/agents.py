@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import secrets
@@ -69,6 +70,23 @@ def talks(order: int) -> dict[str, Any]:
     print(f"working on {order}")
     subprocess.run(["echo", "and so is a program"], check=True)
     return once(order)
+
+
+def half_a_sign(order: int) -> str:
+    """Answers what no JSON can hold, as a model does that is cut off within an emoji."""
+    return "done \ud83d"
+
+
+def asks_half_a_sign(order: int) -> dict[str, Any]:
+    """Healthy, after it asked for something with it."""
+    with contextlib.suppress(Exception):
+        lookup("\ud83d")  # type: ignore[arg-type]  # as a model may call it
+    return once(order)
+
+
+def raises_half_a_sign(order: int) -> None:
+    """Breaks, and says so with it."""
+    raise ValueError("order \ud83d")
 
 
 def leaves(order: int) -> None:
