@@ -12,6 +12,7 @@ from evalkit.app.base_lock import base_lock_problems
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import judged, load_run, write_run
 from evalkit.app.run_model import Run
+from evalkit.app.run_plan import runs_twice
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
 from evalkit.case.store import read_case
@@ -25,6 +26,7 @@ from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
+from evalkit.verdict.plans import make_plans
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -55,9 +57,13 @@ def gate_run(
     """
     manifest, suite, cases, samples = load_run(folder, settings)
     account = read_account(folder)
+    plans, frozen = make_plans(suite, cases, manifest.measures), runs_twice(suite)
     if policy is not None:
         suite = _with_policy(manifest, policy)
-    verdicts = judged(manifest, suite, cases, samples, account, planned=policy is None)
+    if policy is None:
+        verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
+    else:
+        verdicts = judged(manifest, suite, cases, samples, account, planned=False)
     verdicts, retired = _without_retired(verdicts, settings)
     problems = current_lock_problems(settings.cases)
     if against:
@@ -79,7 +85,7 @@ def gate_run(
         decision=decision,
         account=account,
         effect=suite_effect(verdicts),
-        notices=(*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts)),
+        notices=(*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts, plans, frozen=frozen)),
     )
     if report:
         write_run(run, suite, settings)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_model import Run
-from evalkit.app.run_plan import suite_baseline
+from evalkit.app.run_plan import runs_twice, suite_baseline
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
@@ -43,11 +43,12 @@ _MOST_COVERED = 200
 def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
     """Judges a whole run's samples, decides, and writes verdicts and report."""
     samples, account = read_samples(folder), read_account(folder)
-    verdicts = judged(manifest, suite, cases, samples, account)
+    plans = make_plans(suite, cases, manifest.measures)
+    verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = run_notices(samples, verdicts)
+    notices = run_notices(samples, verdicts, plans, frozen=runs_twice(suite))
     run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
