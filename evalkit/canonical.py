@@ -31,6 +31,8 @@ _LOOKED_INTO = 3
 _MAX_DEPTH = 200
 _MAX_INT = int(sys.float_info.max)
 _BEYOND_64_BIT = re.compile(rb"-\d{19}|\d{20}")
+_DIGITS_AS_ZEROS = bytes.maketrans(b"-123456789", b"0" * 10)
+_LONG = b"0" * 20
 
 
 def canonical(value: Json) -> bytes:
@@ -75,8 +77,9 @@ def parse_exact(text: bytes | str) -> Any:
     """
     value = orjson.loads(text)
     data = text.encode() if isinstance(text, str) else text
-    # orjson makes integers beyond 64 bits floats
-    return json.loads(data) if _BEYOND_64_BIT.search(data) else value
+    if _LONG in data.translate(_DIGITS_AS_ZEROS) and _BEYOND_64_BIT.search(data):  # the first sees it 20 times as fast
+        return json.loads(data)  # orjson makes integers beyond 64 bits floats
+    return value
 
 
 def digest(value: Json) -> str:

@@ -40,6 +40,7 @@ from evalkit.suite.manifest import start_run, suite_json
 from evalkit.suite.model import Manifest, Policy, Selection, Suite
 from evalkit.suite.results import read_samples
 from evalkit.suite.run import OpenRun
+from evalkit.suite.samples import RunSamples
 from evalkit.suite.select import CaseRef, select_cases
 from evalkit.trace.model import Step, Trace
 from evalkit.verdict.compare import case_verdicts
@@ -141,7 +142,7 @@ def simulate(job: tuple[int, int, int]) -> Counted:
         return found
 
 
-def _run(folder: Path, suite: Suite, cases: Sequence[CaseRef], plans: dict[str, CasePlan]) -> dict[str, list[Any]]:
+def _run(folder: Path, suite: Suite, cases: Sequence[CaseRef], plans: dict[str, CasePlan]) -> RunSamples:
     """The runner's own steps, without reports."""
     start_run(folder, Manifest("r", suite_json(suite), tuple((c.id, c.version, c.digest, c.state) for c in cases), ""))
     with OpenRun(folder, suite, cases, executor="serial", workers=1) as run:

@@ -1,11 +1,12 @@
 """How long ingesting takes by a trace's length: load, then sanitize, propose, verify and write; prints JSON.
 
-Usage: python ci/bench/ingest.py [--steps N ...] [--rounds R] [FILE ...]
+Usage: python ci/bench/ingest.py [--steps N ...] [--rounds R] [--library FOLDER] [FILE ...]
 
 Generated traces are chats in the manner of tau-bench: a policy as the system's message, turns of a user, look-ups and
 writes, each model call with the whole conversation before it; the last write goes wrong. Half of them hold a customer's
 name, address, phone number and, again and again, e-mail address. Of each FILE (any format that evalkit reads), the
-longest trace is ingested. Expected is a sentence that nobody says, so that a case comes about.
+longest trace is ingested. With a library (`ci/bench/library.py FOLDER 1000 people`), the project has its cases already.
+Expected is a sentence that nobody says, so that a case comes about.
 Times are milliseconds of wall clock after start-up: medians over R rounds, each into a project of its own.
 """
 
@@ -74,7 +75,7 @@ def longest(path: str) -> Trace:
     return max(load_traces(path), key=lambda trace: len(trace.steps))
 
 
-def measure(trace: Trace, rounds: int) -> dict[str, Any]:
+def measure(trace: Trace, rounds: int, library: Path | None) -> dict[str, Any]:
     """Milliseconds of loading a trace from its file, and of making it a case."""
     loads, ingests, used, size = list[float](), list[float](), list[float](), 0
     for at in range(rounds + 1):  # the first is thrown away
@@ -82,6 +83,9 @@ def measure(trace: Trace, rounds: int) -> dict[str, Any]:
             root = Path(folder)
             path = root / "x.trace"
             path.write_bytes(b"".join(encode_trace(trace)))
+            (root / "cases").mkdir()
+            for case in () if library is None else library.resolve().iterdir():
+                (root / "cases" / case.name).symlink_to(case)
             began = time.perf_counter()
             (loaded,) = load_traces(path)
             read, began_cpu = time.perf_counter(), time.process_time()
@@ -110,13 +114,16 @@ if __name__ == "__main__":
     parser.add_argument("files", nargs="*")
     parser.add_argument("--steps", nargs="*", type=int, default=[50, 200, 800])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--library", type=Path)
     asked = parser.parse_args()
     print(
         json.dumps(
             {
-                "generated": [measure(chat(steps), asked.rounds) for steps in asked.steps],
-                "with personal data": [measure(chat(steps, personal=True), asked.rounds) for steps in asked.steps],
-                "real": {Path(path).name: measure(longest(path), asked.rounds) for path in asked.files},
+                "generated": [measure(chat(steps), asked.rounds, asked.library) for steps in asked.steps],
+                "with personal data": [
+                    measure(chat(steps, personal=True), asked.rounds, asked.library) for steps in asked.steps
+                ],
+                "real": {Path(path).name: measure(longest(path), asked.rounds, asked.library) for path in asked.files},
             },
             indent=1,
         )

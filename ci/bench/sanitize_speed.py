@@ -1,9 +1,10 @@
 """How fast traces are sanitized on one core, by how much of them is personal, and presidio on the same texts.
 
 Megabytes are those of the traces as trace files hold them (JSON in UTF-8, a chat's messages once each); seconds are CPU
-time, the least of `--rounds`. Two rates: ``sanitize``, of `Sanitizer.sanitize` (harvest, replace, record with both
-hashes), and ``with_last_look``, when all that comes of it is looked through for every original, too, as it is before a
-file is kept. ``distinct_mb``: texts that are equal counted once. ``values_a_kb``: values found in a kB of a trace's.
+time, the least of `--rounds`. Rates: ``sanitize``, of `Sanitizer.sanitize` (harvest, replace, record with both
+hashes); ``with_last_look``, when all that comes of it is looked through for every original, too, as it is before a
+file is kept; ``last_look``, of this alone. ``distinct_mb``: texts that are equal counted once. ``values_a_kb``: values
+found in a kB of a trace's.
 Start-up is apart: one trace is sanitized first, which compiles the rules that it meets.
 
 ``dense``   a made-up shop in English and Chinese: each conversation (30 kB) is with a new customer and shows the
@@ -136,6 +137,7 @@ def measured(traces: Sequence[Trace], rounds: int) -> dict[str, Any]:
         "values_a_kb": round(values / kilobytes, 2),
         "sanitize_mb_a_second": round(size / sanitizing, 2),
         "with_last_look_mb_a_second": round(size / (sanitizing + looking), 2),
+        "last_look_mb_a_second": round(size / looking, 1),
         "one_trace_a_sanitizer_mb_a_second": round(weight(traces[:40]) / 1e6 / alone, 2),
         "distinct_mb_a_second": round(distinct / sanitizing, 2),
     }

@@ -117,7 +117,8 @@ class CaseRunner:
         traces: dict[str, Trace] = {}
         seen = Seen()
         while lacking := wanted(plan, seen, frozen=runs_twice(self._suite)):
-            portion = Portion(case.path, case.id, case.version, tuple(range(len(samples), lacking[case.id])))
+            indices = tuple(range(len(samples), lacking[case.id]))
+            portion = Portion(case.path, case.id, case.version, indices, digest=case.digest)
             fresh, kept = decode_batch(self._worker.do(Item(0, (portion,))))
             if not fresh:  # the budget is spent
                 break

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from evalkit.app.locks import current_lock_problems
+from evalkit.app.parting import clash_words, clashing
 from evalkit.case.header import header_json
 from evalkit.case.lock import LOCK_NAME
 from evalkit.case.model import Case
@@ -19,6 +20,7 @@ from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import step_parts
+from evalkit.suite.select import list_cases
 
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
 
@@ -29,10 +31,11 @@ class Problem:
 
     Attributes:
         kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable;
-            ``personal``: the present rules find values that are no surrogates.
+            ``personal``: the present rules find values that are no surrogates; ``surrogate``: two values share a
+            surrogate, or one value has two.
     """
 
-    kind: Literal["integrity", "view", "input", "personal"]
+    kind: Literal["integrity", "view", "input", "personal", "surrogate"]
     where: str
     sentence: str
 
@@ -82,6 +85,8 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
             if policy is not None and detector is not None:
                 problems += _personal(newest, policy, detector, versions[-1][1])
     problems += [Problem("integrity", str(cases / LOCK_NAME), f"{i} {s}") for i, s in _lock(cases, problems)]
+    if not any(problem.kind == "input" for problem in problems):
+        problems += _surrogates(cases)
     return checked, problems
 
 
@@ -138,6 +143,12 @@ def _personal(case: Case, policy: Policy, detector: Detector, path: Path) -> lis
     found = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
     cure = "ingest the incident again, or allow the values in the sanitization rules"
     return [Problem("personal", str(path), f"the present rules find values in it ({found}): {cure}")]
+
+
+def _surrogates(cases: Path) -> list[Problem]:
+    """Where cases disagree about a surrogate, as after a merge of two branches."""
+    every = {case.id: case for case in list_cases(cases)}
+    return [Problem("surrogate", every[clash.second].path, clash_words(clash)) for clash in clashing([*every.values()])]
 
 
 def _view(case: Case, cases: Path) -> list[Problem]:

@@ -14,7 +14,7 @@ from typing import Any
 from evalkit.app.environment import now_utc
 from evalkit.app.evidence import evidence_folder, named_actor, raw_hashes
 from evalkit.app.forget_runs import RunFound, find_runs, name_files, remove_run
-from evalkit.app.keys import policy_of, project_key
+from evalkit.app.keys import library_register, policy_of, project_key
 from evalkit.app.locks import refresh_lock
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
@@ -107,7 +107,7 @@ def forget_subject(
         SanitizationFailed: the subject would still be in a new version; nothing was changed.
     """
     who = named_actor(actor, reason, settings)
-    subject = Subject.named(subjects, policy_of(settings), project_key(settings))
+    subject = Subject.named(subjects, policy_of(settings), project_key(settings), library_register(settings))
     _refuse_named(subject, subjects, who, reason)
     event_reason = _SAID + reason
     found = _find(subject, subjects, settings, who, event_reason, identities)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.evidence import Kept, keep_raw, refuse_keeping
-from evalkit.app.keys import make_sanitizer
+from evalkit.app.keys import make_sanitizer, register_of
 from evalkit.app.known import added_to, refuse_known, refuse_lookalike
 from evalkit.app.locks import refresh_lock
 from evalkit.app.make import make_case
@@ -28,6 +28,7 @@ from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.healthy import Search, healthy_runs, less_sure
 from evalkit.errors import InputError
 from evalkit.sanitize.verify import verify_strings
+from evalkit.suite.select import list_cases
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.read import load_traces
 from evalkit.vault.model import RetentionClass
@@ -122,14 +123,16 @@ def ingest_trace(
     if keep is not None:
         refuse_keeping(settings)
     before = read_with_digest(find_case(into, settings.cases)) if into else None
-    sanitizer = make_sanitizer(settings, source, tags)
+    library = list(list_cases(settings.cases))
+    own = (before[0].trace.record.surrogates,) if before else ()
+    sanitizer = make_sanitizer(settings, source, tags, register_of(library, *own))
     raw = configured(trace, settings)
     given = [configured(one, settings) for one in passing]
     search = None if among is None else _search(raw, (configured(one, settings) for one in among), expect, given)
     taken = search.taken if search else ()
     incident, *healthy = sanitizer.sanitize([raw, *given, *(one.trace for one in taken)])
     print_of = fingerprint(incident.trace)
-    refuse_known(incident, print_of, settings.cases, decided=new or bool(into))
+    refuse_known(incident, print_of, library, decided=new or bool(into))
     runs = target or settings.target or (before[0].target if before else "")
     made, results = make_case(
         incident,
@@ -166,9 +169,13 @@ def ingest_trace(
         event = (acting(actor, settings), sanitizer.text(reason), now_utc())
         made = added_to(*before, made, [one.trace for one in healthy], *event)
     else:
-        refuse_lookalike(made, settings.cases, new=new)
+        refuse_lookalike(made, settings.cases, [] if new else library)
     pruning = sanitizer.value(dict(made.pruning))  # what an agent raised may hold anything
-    made = replace(made, pruning=pruning if isinstance(pruning, dict) else {})
+    made = replace(
+        made,
+        pruning=pruning if isinstance(pruning, dict) else {},
+        trace=made.trace.knowing(*own, sanitizer.surrogates),
+    )
     harvested = sanitizer.harvested
     prepared = prepare_case(made, beside=sanitizer.written)
     view = render_view(made)

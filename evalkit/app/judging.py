@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalkit.app.ingest import configured
-from evalkit.app.keys import make_sanitizer
+from evalkit.app.keys import library_register, make_sanitizer
 from evalkit.app.settings import Settings
 from evalkit.case.store import find_case, read_case
 from evalkit.check.judge import compile_checks
@@ -38,7 +38,8 @@ def judge_traces(reference: str, source: str, settings: Settings, *, format: str
     """
     case = read_case(find_case(reference, settings.cases))
     judge = compile_checks(case.checks)
-    sanitizer = make_sanitizer(settings, source, case.tags)
+    known = library_register(settings, case.trace.record.surrogates)
+    sanitizer = make_sanitizer(settings, source, case.tags, known)
     for trace in load_traces(source, format=format):
         safe = sanitizer.sanitize([configured(trace, settings)])[0].trace
         yield Judged(safe.id, tuple(judge(safe)))

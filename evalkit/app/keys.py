@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from evalkit.app.settings import Settings
 from evalkit.sanitize.key import key_at_hand, load_key
 from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.register import Register, Surrogates
 from evalkit.sanitize.sanitizer import Sanitizer
+from evalkit.suite.select import CaseRef, list_cases
 
-__all__ = ["make_sanitizer", "output_sanitizer", "policy_of", "project_key", "sanitizing_json"]
+__all__ = [
+    "as_believed",
+    "library_register",
+    "make_sanitizer",
+    "output_sanitizer",
+    "policy_of",
+    "project_key",
+    "register_of",
+    "sanitizing_json",
+]
 
 
 def policy_of(settings: Settings, source: str = "", tags: Sequence[str] = ()) -> Policy:
@@ -34,13 +47,48 @@ def policy_of(settings: Settings, source: str = "", tags: Sequence[str] = ()) ->
     )
 
 
-def make_sanitizer(settings: Settings, source: str = "", tags: Sequence[str] = ()) -> Sanitizer:
+def make_sanitizer(
+    settings: Settings, source: str = "", tags: Sequence[str] = (), register: Register | None = None
+) -> Sanitizer:
     """A fresh sanitizer of the project; see `policy_of`.
+
+    Args:
+        register: the project's surrogates so far; None for those that its cases tell of.
 
     Raises:
         ConfigError: the key is unreadable or too short, or a rule is none.
     """
-    return Sanitizer(policy_of(settings, source, tags), project_key(settings))
+    known = library_register(settings) if register is None else register
+    return Sanitizer(policy_of(settings, source, tags), project_key(settings), register=known)
+
+
+def library_register(settings: Settings, *first: Surrogates) -> Register:
+    """The surrogates that the project's cases tell of; the cases are read when the first value is asked for.
+
+    Args:
+        first: those that are believed before all others.
+    """
+    return Register(_Told(settings.cases, first))
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    cases: Path
+    first: tuple[Surrogates, ...]
+
+    def __iter__(self) -> Iterator[Surrogates]:
+        yield from self.first
+        yield from (case.surrogates for case in as_believed(list_cases(self.cases)))
+
+
+def register_of(cases: Iterable[CaseRef], *first: Surrogates) -> Register:
+    """The surrogates that some cases tell of; see `library_register`."""
+    return Register((*first, *(case.surrogates for case in as_believed(cases))))
+
+
+def as_believed(cases: Iterable[CaseRef]) -> list[CaseRef]:
+    """Permanent cases first, then by id: where two disagree about a surrogate, the earlier one keeps its own."""
+    return sorted(cases, key=lambda case: (case.state != "permanent", case.id))
 
 
 def project_key(settings: Settings) -> bytes:
@@ -58,7 +106,8 @@ def output_sanitizer(settings: Settings) -> Sanitizer:
     Raises:
         ConfigError: there is a key, and it can't be used; or a rule is none.
     """
-    return Sanitizer(policy_of(settings), key_at_hand(settings.key_file, settings.pseudonym_key))
+    key = key_at_hand(settings.key_file, settings.pseudonym_key)
+    return Sanitizer(policy_of(settings), key, register=library_register(settings))
 
 
 def sanitizing_json(settings: Settings) -> dict[str, Any]:

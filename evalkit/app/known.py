@@ -7,7 +7,7 @@ again (``into``), or one of its own (``new``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from evalkit.distil.recurrence import alike, identifiers, opening
 from evalkit.distil.strength import strength
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.select import CaseRef
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.paths import united
 
@@ -28,17 +28,18 @@ __all__ = ["added_to", "refuse_known", "refuse_lookalike"]
 _BOTH_WAYS = "pass --into {} --reason WHY to make it a new version of that case, or --new to make a case of its own"
 
 
-def refuse_known(incident: SanitizedTrace, print_of: str, root: Path, *, decided: bool) -> None:
+def refuse_known(incident: SanitizedTrace, print_of: str, library: Iterable[CaseRef], *, decided: bool) -> None:
     """Refuses an incident that is a case, or a case's earlier version, already.
 
     Args:
         print_of: its fingerprint.
+        library: the cases there are.
         decided: somebody said what it is to be, so that a run that only does the same is welcome.
 
     Raises:
         CaseRefused: it is.
     """
-    for known in list_cases(root):
+    for known in library:
         for raw_hash, print_of_known in _incidents(known):
             cure = f"evalkit show {known.id}; evalkit edit {known.id} makes a new version"
             if raw_hash == incident.record.raw_hash:
@@ -54,8 +55,11 @@ def refuse_known(incident: SanitizedTrace, print_of: str, root: Path, *, decided
             raise CaseRefused(what, f"trace {incident.trace.id}", cure)
 
 
-def refuse_lookalike(made: Case, root: Path, *, new: bool) -> None:
-    """Refuses a new case whose incident looks like a case's, unless it is said to be one of its own.
+def refuse_lookalike(made: Case, root: Path, library: Iterable[CaseRef]) -> None:
+    """Refuses a new case whose incident looks like a case's.
+
+    Args:
+        library: the cases that it may be like; none where it is said to be one of its own.
 
     Raises:
         CaseRefused: it does; the cure names both ways on.
@@ -63,7 +67,7 @@ def refuse_lookalike(made: Case, root: Path, *, new: bool) -> None:
     """
     if case_versions(root / made.id):
         raise InputError(f"there is a case {made.id!r} of another incident", str(root), "pass --id")
-    for known in () if new else list_cases(root):
+    for known in library:
         if known.signature != made.signature or known.state == "retired":
             continue
         before = read_case(known.path)

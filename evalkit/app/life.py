@@ -13,7 +13,7 @@ from typing import Any
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.ingest import configured
-from evalkit.app.keys import make_sanitizer, output_sanitizer
+from evalkit.app.keys import library_register, make_sanitizer
 from evalkit.app.locks import refresh_lock
 from evalkit.app.proving import proving_replays
 from evalkit.app.settings import Settings
@@ -99,7 +99,7 @@ def review_case(
     event = LifeEvent(state, acting(actor, settings), reason, now_utc(), "the checks were read and agreed to")
     moved = _with_checks(case.moved(digest, event), case.checks if checks is None else checks)
     _must_fail_on_incident(moved)
-    moved = _measured(moved, _healthy(passing, settings))
+    moved = _measured(moved, _healthy(passing, case, settings))
     _must_gate_as_before(case, moved)
     return write_revised(moved, settings)
 
@@ -128,7 +128,7 @@ def promote_case(
     who = acting(actor, settings)
     case.moved(digest, LifeEvent("permanent", who, reason, now_utc()))  # refused before anything is run
     _must_fail_on_incident(case)
-    proved = _measured(case, _healthy(passing, settings))
+    proved = _measured(case, _healthy(passing, case, settings))
     proof = proved.proof if replays is None else (*proved.proof, _replayed(proved, replays, settings))
     if not proof:
         raise CaseRefused(
@@ -193,7 +193,9 @@ def edit_misses(case_id: str, rules: Sequence[MissRule], settings: Settings, *, 
     check_rules(rules, case.trace.trace.steps)
     table: Any = table_of(rules)
     if any(rule.given for rule in rules):
-        table = output_sanitizer(settings).value(table)
+        sanitizer = make_sanitizer(settings, register=library_register(settings, case.trace.record.surrogates))
+        table = sanitizer.value(table)
+        case = replace(case, trace=case.trace.knowing(sanitizer.surrogates))
     event = LifeEvent(case.state, acting(actor, settings), reason, now_utc())
     return write_revised(replace(case.moved(digest, event), on_miss=table), settings)
 
@@ -262,11 +264,11 @@ def _with_checks(case: Case, checks: Iterable[Check]) -> Case:
     return replace(case, checks=chosen, proof=proof, strength=case.strength if after == before else stale)
 
 
-def _healthy(traces: Sequence[Trace], settings: Settings) -> list[Trace]:
+def _healthy(traces: Sequence[Trace], case: Case, settings: Settings) -> list[Trace]:
     """Healthy runs, brought into the case's sanitized world."""
     if not traces:
         return []
-    sanitizer = make_sanitizer(settings)
+    sanitizer = make_sanitizer(settings, register=library_register(settings, case.trace.record.surrogates))
     return [one.trace for one in sanitizer.sanitize([configured(trace, settings) for trace in traces])]
 
 
@@ -348,12 +350,14 @@ def write_revised(case: Case, settings: Settings) -> Path:
     Raises:
         SanitizationFailed: what would be written holds what must not be.
     """
-    sanitizer = make_sanitizer(settings, tags=case.tags)
+    known = library_register(settings, case.trace.record.surrogates)
+    sanitizer = make_sanitizer(settings, tags=case.tags, register=known)
     last = case.life[-1]
     told = replace(last, reason=sanitizer.text(last.reason))
     checks = tuple(_meeting(check, sanitizer.value(dict(check.params))) for check in case.checks)
     proof = tuple(sanitizer.text(sentence) for sentence in case.proof)
-    case = replace(case, life=(*case.life[:-1], told), checks=checks, proof=proof)
+    trace = case.trace.knowing(sanitizer.surrogates)
+    case = replace(case, trace=trace, life=(*case.life[:-1], told), checks=checks, proof=proof)
     harvested = sanitizer.harvested
     path = write_case(case, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(case, settings.cases)

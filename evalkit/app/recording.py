@@ -13,7 +13,7 @@ from evalkit.app.settings import Settings, load_settings
 from evalkit.capture import recording as capture
 from evalkit.capture.launch import launch
 from evalkit.capture.recording import Recording
-from evalkit.capture.writer import Sanitize
+from evalkit.capture.writer import Sanitize, Sanitizes
 
 __all__ = ["record", "record_command"]
 
@@ -25,7 +25,7 @@ def record(
     input: Any = None,
     config: Any = None,
     with_patch: bool = False,
-    sanitizer: Sanitize | None = None,
+    sanitizer: Sanitize | Sanitizes | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Recording:
     """Records what happens inside of a ``with`` or ``async with`` block to a new trace file.
@@ -50,7 +50,7 @@ def record(
         InputError: on entering, when the file exists or can't be made.
     """
     if sanitizer is None:
-        sanitizer = make_sanitizer(load_settings(Path(), os.environ)).step
+        sanitizer = make_sanitizer(load_settings(Path(), os.environ))
     return capture.record(
         path, name=name, input=input, config=config, with_patch=with_patch, sanitizer=sanitizer, clock=clock
     )

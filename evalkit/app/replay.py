@@ -98,7 +98,7 @@ def run_plan(
         sanitizer = output_sanitizer(settings)
         runs = target or _target(plan, max_turns)
         log_replay(plan, settings)
-        outputs = Outputs(plan.case.incident, lambda: sanitizer)
+        outputs = Outputs(plan.case, lambda: sanitizer)
         ready = replace(plan.ready, outputs=outputs, strict=strict, timeout_s=timeout_s)
         work = functools.partial(_replays, ready, runs, plan.repeat)
         manifest = plan.manifest

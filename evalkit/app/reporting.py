@@ -42,9 +42,6 @@ def write_reports(
     """
     model = build_report(manifest, verdicts, decision, samples, cases, traces, account, background, notices=notices)
     write_whole(folder / "verdicts.json", verdicts_json(verdicts, decision, effect, notices))
-    for name, render in (
-        (REPORT_NAME, render_html),
-        ("junit.xml", render_junit),
-        ("summary.md", render_markdown),
-    ):
-        write_whole(folder / name, render(model).encode())  # one after the other: with very many cases they are large
+    write_whole(folder / REPORT_NAME, render_html(model).encode())
+    write_whole(folder / "junit.xml", (part.encode() for part in render_junit(model)))
+    write_whole(folder / "summary.md", render_markdown(model).encode())

@@ -13,7 +13,7 @@ from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
 from evalkit.app.nights import chosen_history, keep_night
-from evalkit.app.run_end import cases_of, finish
+from evalkit.app.run_end import cases_of, finish, load_reporting
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import (
     baseline_path,
@@ -188,6 +188,7 @@ def _do(
         sanitizing=sanitizing_json(settings),
         world=manifest.world,
         at_most=most_samples(suite, plans),
+        meanwhile=load_reporting,
     )
     try:
         with opened as run:

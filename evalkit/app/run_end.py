@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from evalkit.distil.coverage import coverage
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.account import Account, read_account
 from evalkit.suite.config import suite_from_json
-from evalkit.suite.disk import on_disk
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import read_samples, read_traces
@@ -35,7 +34,7 @@ from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 if TYPE_CHECKING:
     from evalkit.report.model import Background
 
-__all__ = ["cases_of", "finish", "judged", "load_run", "write_run"]
+__all__ = ["cases_of", "finish", "judged", "load_reporting", "load_run", "write_run"]
 
 _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
@@ -55,32 +54,39 @@ def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef],
     return run
 
 
+def load_reporting() -> None:
+    """Loads what only the reports need: a tenth of a second or two, while something else is waited for."""
+    from evalkit.app.reporting import write_reports  # noqa: F401
+    from evalkit.report.page import load_templates
+
+    load_templates()
+
+
 def write_run(run: Run, suite: Suite, settings: Settings) -> None:
     """Writes verdicts and report of a run that is judged and decided."""
     from evalkit.app.reporting import write_reports
 
     by_need = _CasesByNeed(run.cases)
-    with on_disk(run.folder / "report.html"):
-        write_reports(
-            run.folder,
-            run.manifest,
-            run.verdicts,
-            run.decision,
-            run.samples,
-            by_need,
-            _traces(run.folder),
-            run.account,
-            run.effect,
-            run.notices,
-            _background(run.manifest, suite, by_need, settings),
-        )
+    write_reports(
+        run.folder,
+        run.manifest,
+        run.verdicts,
+        run.decision,
+        run.samples,
+        by_need,
+        _traces(run.folder),
+        run.account,
+        run.effect,
+        run.notices,
+        _background(run.manifest, suite, by_need, settings),
+    )
 
 
 def judged(
     manifest: Manifest,
     suite: Suite,
     cases: list[CaseRef],
-    samples: Mapping[str, list[Sample]],
+    samples: Mapping[str, Sequence[Sample]],
     account: Account,
     *,
     baseline: Baseline | None = None,
@@ -112,7 +118,7 @@ def judged(
     return with_staleness(verdicts, stale)
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], dict[str, list[Sample]]]:
+def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]:
     """A finished run's parts.
 
     Raises:
@@ -132,7 +138,7 @@ def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
             raise InputError(
                 f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again"
             )
-        case = reference(path)
+        case = reference(path).brief()
         if case.digest != digest:
             raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,7 @@ class Run:
 
     folder: Path
     manifest: Manifest
-    samples: Mapping[str, list[Sample]]
+    samples: Mapping[str, Sequence[Sample]]
     cases: tuple[CaseRef, ...]
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision

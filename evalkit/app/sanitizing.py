@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,10 @@ def sanitize_source(
     traces = list(load_traces(source, format=format))
     sanitizer = make_sanitizer(settings, source, tags)
     done = sanitizer.sanitize(traces)
+    told = sanitizer.surrogates if len(done) == 1 else {}  # a file holds one trace
     found = [
-        Sanitized(one.trace, one.record, tuple(changes(raw, one.trace))) for raw, one in zip(traces, done, strict=True)
+        Sanitized(replace(one.trace, surrogates=told), one.record, tuple(changes(raw, one.trace)))
+        for raw, one in zip(traces, done, strict=True)
     ]
     verify_strings((line.decode() for one in found for line in encode_trace(one.trace)), sanitizer.harvested, source)
     return found, sanitizer.harvested

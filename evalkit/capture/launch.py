@@ -22,7 +22,7 @@ import orjson
 
 from evalkit.capture.recording import Recording, default_sanitizer
 from evalkit.capture.seam import error_of
-from evalkit.capture.writer import Sanitize
+from evalkit.capture.writer import Sanitizes
 from evalkit.errors import ConfigError, EvalkitError, InputError, UsageError
 from evalkit.sanitize.policy import Policy
 from evalkit.trace.file import LineChain, finish_json, read_trace_lines
@@ -148,7 +148,7 @@ def _recording(path: Path, out: Path, env: Mapping[str, str], *, lazily: bool) -
     return recording.__enter__()
 
 
-def _sanitizer(env: Mapping[str, str]) -> Sanitize:
+def _sanitizer(env: Mapping[str, str]) -> Sanitizes:
     """The sanitizer that `launch` was given.
 
     Raises:

@@ -17,7 +17,7 @@ from evalkit.capture.plain import plain
 from evalkit.capture.seam import Session, error_of
 from evalkit.capture.threads import carry_context
 from evalkit.capture.working_tree import dirty_patch
-from evalkit.capture.writer import Sanitize, TraceWriter
+from evalkit.capture.writer import Sanitize, Sanitizes, TraceWriter
 from evalkit.errors import UsageError
 from evalkit.sanitize.policy import Policy
 from evalkit.trace.model import KINDS, USER_MESSAGE, Kind, Status, Step, StepError, Trace
@@ -34,7 +34,7 @@ def record(
     input: Any = None,
     config: Any = None,
     with_patch: bool = False,
-    sanitizer: Sanitize | None = None,
+    sanitizer: Sanitize | Sanitizes | None = None,
     clock: Callable[[], float] = time.time,
 ) -> Recording:
     """Records what happens inside of a ``with`` or ``async with`` block to a new trace file.
@@ -67,7 +67,7 @@ def as_is(step: Step) -> Step:
     return step
 
 
-def default_sanitizer(policy: Policy | None = None, key_file: Path | None = None) -> Sanitize:
+def default_sanitizer(policy: Policy | None = None, key_file: Path | None = None) -> Sanitizes:
     """A sanitizer with a key from ``EVALKIT_PSEUDONYM_KEY``, else from a file.
 
     Args:
@@ -80,7 +80,7 @@ def default_sanitizer(policy: Policy | None = None, key_file: Path | None = None
     from evalkit.sanitize.key import load_key
     from evalkit.sanitize.sanitizer import Sanitizer
 
-    return Sanitizer(policy or Policy(), load_key(key_file, os.environ.get("EVALKIT_PSEUDONYM_KEY"))).step
+    return Sanitizer(policy or Policy(), load_key(key_file, os.environ.get("EVALKIT_PSEUDONYM_KEY")))
 
 
 class Recording:
@@ -96,7 +96,7 @@ class Recording:
         *,
         name: str | None,
         input: Any,
-        sanitizer: Sanitize | None,
+        sanitizer: Sanitize | Sanitizes | None,
         clock: Callable[[], float],
         config: Any = None,
         with_patch: bool = False,

@@ -14,20 +14,31 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from evalkit.canonical import Json, canonical
 from evalkit.capture.encodable import encodable
 from evalkit.errors import InputError
-from evalkit.trace.file import LineChain, finish_json, header_json, step_json
+from evalkit.trace.file import SURROGATES, LineChain, finish_json, header_json, step_json
 from evalkit.trace.model import Status, Step, StepError, Trace
 
-__all__ = ["Sanitize", "TraceWriter"]
+__all__ = ["Sanitize", "Sanitizes", "TraceWriter"]
 
 Sanitize: TypeAlias = Callable[[Step], Step]
+
+
+class Sanitizes(Protocol):
+    """A sanitizer that tells of its surrogates, such as `sanitize.sanitizer.Sanitizer`; one for each recording."""
+
+    def step(self, step: Step) -> Step:
+        """One step, sanitized."""
+
+    def surrogates_after(self, number: int) -> Mapping[str, Mapping[str, str]]:
+        """The surrogates that were given but for the first ones, so many."""
+
 
 _ENVIRONMENT = "environment"
 _KNOWN_AT_START = ("kind", "name", "input", "parent", "effect", "effect_source", "started_at")
@@ -41,7 +52,7 @@ class TraceWriter:
         header: the run without steps; what is known when it begins.
         sanitize: what every step goes through before it is written; the run's own input, output, error and attributes
             (but for ``environment``, which holds nothing of the run's) go through it as those of a step of kind
-            `agent`. Called by one thread at a time.
+            `agent`. Called by one thread at a time. What a sanitizer tells of its surrogates stands in the lines.
         lazily: make the file only when the first step comes.
 
     Attributes:
@@ -52,11 +63,12 @@ class TraceWriter:
         InputError: the file exists or can't be made.
     """
 
-    def __init__(self, path: Path, header: Trace, sanitize: Sanitize, *, lazily: bool = False) -> None:
+    def __init__(self, path: Path, header: Trace, sanitize: Sanitize | Sanitizes, *, lazily: bool = False) -> None:
         self.path = path
         self.steps = 0
         self._header = header
-        self._sanitize = sanitize
+        self._sanitize = sanitize if callable(sanitize) else sanitize.step
+        self._sanitizer = None if callable(sanitize) else sanitize
         self._file: _LineFile | None = None
         self._reset()
         if not lazily:
@@ -101,6 +113,7 @@ class TraceWriter:
         self._open: set[int] = set()
         self._writing = False
         self._closed = False
+        self._told = 0
 
     def _append(self, body: Callable[[], dict[str, Any]]) -> None:
         if self._pid != os.getpid():
@@ -133,8 +146,8 @@ class TraceWriter:
         try:
             if self._file is None:
                 self._file = _LineFile(self.path)
-                self._file.take(self._chain.encode(_checked(self._header_body())))
-            checked = _checked(body())
+                self._file.take(self._chain.encode(self._line(self._header_body())))
+            checked = self._line(body())
             self._file.flush()
             self._file.take(self._chain.encode(checked))
             kept = True
@@ -144,6 +157,15 @@ class TraceWriter:
         finally:
             if not kept:  # an interrupt came amid encoding: without this line the chain of hashes has a hole
                 self._closed = True
+
+    def _line(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A line that the file can hold, with what is new of surrogates."""
+        checked = _checked(body)
+        if self._sanitizer is None:
+            return checked
+        new = {kind: {**tags} for kind, tags in self._sanitizer.surrogates_after(self._told).items()}
+        self._told += sum(map(len, new.values()))
+        return {**checked, SURROGATES: new} if new else checked
 
     def _stop(self, error: Exception) -> None:
         self._closed = True

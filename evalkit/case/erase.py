@@ -7,30 +7,27 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json, exact_text
-from evalkit.case.header import case_from_header, header_json
+from evalkit.case.header import header_json
 from evalkit.case.model import Case, LifeEvent
+from evalkit.case.rewritten import FIXED, rewritten_case
 from evalkit.case.rows import steps_to_columns
 from evalkit.case.view import render_view
 from evalkit.errors import SanitizationFailed
-from evalkit.sanitize.digests import trace_digest
-from evalkit.sanitize.subject import Eraser, Presence, Subject
-from evalkit.trace.file import step_from_json, step_json
-from evalkit.trace.model import Step
+from evalkit.sanitize.subject import Presence, Subject
+from evalkit.trace.file import step_json
 
 __all__ = ["case_texts", "erased_case", "presence_in_case"]
-
-_FIXED = ("format", "id", "version", "parent", "state", "sanitization", "steps_hash", "digest", "closed_modes")
-"""Header fields that hold no words of the trace, or that follow from others."""
 
 
 def presence_in_case(case: Case, subject: Subject) -> Presence:
     """Whether a subject is in a version of a case."""
-    return subject.presence(case_texts(case))
+    surrogates = case.trace.record.surrogates
+    return subject.among(surrogates).presence(case_texts(case), surrogates)
 
 
 def case_texts(case: Case) -> Iterator[str]:
     """Every text that a version's files hold, one value each."""
-    yield from _texts({key: value for key, value in header_json(case, "").items() if key not in _FIXED})
+    yield from _texts({key: value for key, value in header_json(case, "").items() if key not in FIXED})
     for step in case.trace.trace.steps:
         yield from _texts(step_json(step))
 
@@ -45,29 +42,12 @@ def erased_case(case: Case, parent: str, subject: Subject, event: LifeEvent) -> 
     Raises:
         SanitizationFailed: the subject would still be in what is written.
     """
-    eraser = subject.eraser()
-    header = header_json(case, "")
-    changed = {key: value if key in _FIXED else eraser.value(value) for key, value in header.items()}
-    on_path = set(case.kept)
-    steps = [(_step(step, eraser), step.seq in on_path) for step in case.trace.trace.steps]
-    clean = case_from_header(changed, steps, f"case {case.id}")
-    record = replace(case.trace.record, sanitized_hash=trace_digest(clean.trace.trace))
-    found = clean.revised(
-        parent,
-        trace=clean.trace.admitted(clean.trace.trace, record),
-        life=(*clean.life, event),
-        # a digest of the whole incident would confirm a guess; the raw hash still knows the incident again
-        fingerprint="",
-        source=_without_fingerprints(clean.source),
-    )
+    subject = subject.among(case.trace.record.surrogates)
+    found = rewritten_case(case, parent, subject.eraser(), event)
+    # a digest of the whole incident would confirm a guess; the raw hash still knows the incident again
+    found = replace(found, fingerprint="", source=_without_fingerprints(found.source))
     _refuse_left(found, subject)
     return found
-
-
-def _step(step: Step, eraser: Eraser) -> Step:
-    body: dict[str, Any] = step_json(step)
-    kept: dict[str, Any] = {key: body[key] for key in ("kind", "effect", "effect_source") if key in body}
-    return step_from_json({**eraser.value(body), **kept})
 
 
 def _without_fingerprints(source: Mapping[str, Json]) -> dict[str, Json]:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,6 +43,9 @@ _FILE = re.compile(r"v(\d{4,})\.parquet")
 _MAX_ROWS = 1_000_000
 _MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
+_LITTLE_BYTES = 16 * 1024**2
+_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
+"""In none of them is a value shorter than it is (the last two are of flags and levels)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +100,12 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
     if folder.is_symlink():
         raise InputError("the case's folder is a symbolic link", str(folder), "put the folder itself there")
     target = folder / f"v{case.version:04d}.parquet"
-    schema = STEP_SCHEMA.with_metadata({METADATA_KEY: prepared.header})
     fresh = [one for one in (folder, folder.parent) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     name = folder / f".writing-{secrets.token_hex(8)}.parquet"
     try:
         with open(name, "xb") as sink:
-            table = pa.table(prepared.columns, schema=schema)
-            # a decompressor per column costs more than reading a small file as it is
-            compression = "zstd" if table.nbytes > _SMALL_BYTES else "none"
-            pq.write_table(table, sink, compression=compression, use_dictionary=False, write_statistics=False)
+            _write_parquet(prepared, sink)
             sink.flush()
             os.fsync(sink.fileno())
         if look is not None:
@@ -124,26 +123,33 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
     return target
 
 
-def read_case(path: str | Path) -> Case:
+def read_case(path: str | Path, digest: str = "") -> Case:
     """The case in a file, or the newest version in a case's folder; checked against its digest.
+
+    Args:
+        digest: of the version that is meant; empty for whichever it is.
 
     Raises:
         InputError: there is no such file, or it is no case.
-        IntegrityError: header or rows were changed after writing.
+        IntegrityError: header or rows were changed after writing, or it is another version.
     """
-    case, _ = _read(Path(path))
+    case, found = _read(Path(path))
+    if digest and found != digest:
+        raise IntegrityError(f"case {case.id} is another one than when this began", str(path), f"git checkout {path}")
     return case
 
 
 def case_digest(path: str | Path) -> str:
     """The digest of a version, checked; raises as `read_case` does."""
-    _, found = _read(Path(path))
-    return found
+    return read_with_digest(path)[1]
 
 
 def read_with_digest(path: str | Path) -> tuple[Case, str]:
-    """A case and its digest in one reading; raises as `read_case` does."""
-    return _read(Path(path))
+    """A case and its digest in one reading; raises as `read_case` does.
+
+    Also a small file that another program wrote is refused here: something may stand in it that no digest covers.
+    """
+    return _read(Path(path), strict=True)
 
 
 def case_versions(folder: str | Path) -> list[tuple[int, Path]]:
@@ -185,14 +191,14 @@ def find_case(reference: str, root: str | Path) -> Path:
     return versions[int(number)]
 
 
-def _read(path: Path) -> tuple[Case, str]:
-    if path.is_dir():
+def _read(path: Path, *, strict: bool = False) -> tuple[Case, str]:
+    if path.suffix != ".parquet" and path.is_dir():
         versions = case_versions(path)
         if not versions:
             raise InputError("the folder holds no case", str(path), "pass a case file, or its folder")
         path = versions[-1][1]
     where = str(path)
-    header, rows = _read_parquet(path, where)
+    header, rows = _read_parquet(where, strict=strict)
     refuse_strange_format(header, where)
     chain = Chain(whole=header.get("format") == 1)
     for row in rows:
@@ -207,41 +213,58 @@ def _read(path: Path) -> tuple[Case, str]:
     return case_from_header(header, steps, where), header["digest"]
 
 
-def _read_parquet(path: Path, where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _write_parquet(prepared: Prepared, sink: BinaryIO) -> None:
+    table = pa.table(prepared.columns, schema=STEP_SCHEMA)
+    with pq.ParquetWriter(
+        sink,
+        STEP_SCHEMA,
+        # a decompressor per column costs more than reading a small file as it is
+        compression="zstd" if table.nbytes > _SMALL_BYTES else "none",
+        use_dictionary=False,
+        write_statistics=False,
+        store_schema=False,  # Parquet has all of its types; Arrow's form of it would hold the header a second time
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({METADATA_KEY: prepared.header})
+
+
+def _read_parquet(where: str, *, strict: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         with pa.OSFile(where) as source, pq.ParquetFile(source, pre_buffer=False) as file:
             if file.metadata.num_rows > _MAX_ROWS:
                 raise InputError(
                     f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"
                 )
-            _refuse_strange(file, where)
+            if strict or not _is_little(file.metadata):
+                _refuse_strange(file, where)
             table = file.read(use_threads=False)  # small files: threads cost more than they save
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not readable as Parquet: {error}", where, "restore the file from version control") from None
-    metadata = table.schema.metadata or {}
+    _refuse_no_case(table.schema, where)
     try:
-        header = parse_exact(metadata[METADATA_KEY])
+        header = parse_exact(table.schema.metadata[METADATA_KEY])
     except ValueError:
         header = None
     if not isinstance(header, dict):
         raise IntegrityError("the header is no JSON object", where, "restore the file from version control")
-    columns = [
-        _micros(column) if name in ("started_at", "ended_at") else column.to_pylist()
-        for name, column in zip(table.schema.names, table.columns, strict=True)
-    ]
+    columns = map(_values, table.columns)
     return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _is_little(metadata: pq.FileMetaData) -> bool:
+    """Whether all that a file holds would be little even with each of its values in every row."""
+    size = sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
+    return bool(size * metadata.num_rows <= _LITTLE_BYTES)
 
 
 def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
     """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes."""
-    schema = file.schema_arrow
-    if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
-        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
+    _refuse_no_case(file.schema_arrow, where)
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
     columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-    if any(column.has_dictionary_page or any("DICT" in name for name in column.encodings) for column in columns):
+    if any(column.has_dictionary_page or not _ENCODINGS.issuperset(column.encodings) for column in columns):
         raise IntegrityError(
             "another program wrote it: its columns are dictionaries", where, "restore the file from version control"
         )
@@ -250,6 +273,16 @@ def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
         raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
 
 
-def _micros(column: pa.ChunkedArray) -> list[int | None]:
-    """A column of timestamps as integers; a view, because Arrow's compute functions take 30 ms to load."""
-    return [value for chunk in column.chunks for value in chunk.view(pa.int64()).to_pylist()]
+def _refuse_no_case(schema: pa.Schema, where: str) -> None:
+    if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
+        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """A column in Python; times in microseconds, by a view: Arrow's compute functions take 30 ms to load."""
+    if column.null_count == len(column):  # most columns of most steps
+        return [None] * len(column)
+    if pa.types.is_timestamp(column.type):
+        return [value for chunk in column.chunks for value in chunk.view(pa.int64()).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values

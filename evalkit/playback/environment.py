@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
+from typing import Any
 
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
@@ -35,22 +36,28 @@ _ESSENTIAL = HARMLESS | frozenset(
 _CREDENTIAL = re.compile(
     r"(^|_)(API_?KEYS?|KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PASS|PW|CREDENTIALS?|AUTH|DSN|COOKIES?)(_|\Z)"
 )
+_ENVIRON: Any = os.environb if os.supports_bytes_environ else os.environ
+"""The environment in the system's own form."""
 _IN_URL = re.compile(r"(?<=://)[^/@\s:]*:[^/@\s]+(?=@)")
 
 
 @contextmanager
-def environment_of(base_url: str | None, options: WorldOptions = PLAIN_WORLD) -> Iterator[None]:
+def environment_of(base_url: str | None, options: WorldOptions = PLAIN_WORLD) -> Iterator[Callable[[], None]]:
     """While inside, the process has the environment of a replay; afterwards its own again.
 
     The usual variables lead an OpenAI client to `base_url`; None leads it nowhere. Frameworks that would report the run
     elsewhere are told not to. Keys are given where there are none, because clients refuse to start without.
+
+    Yields:
+        what takes back the agent's changes to it.
     """
-    before = dict(os.environ)
-    _become(seen_by_agent(before, base_url, options), before)
+    before = _variables().copy()
+    seen = _seen(tuple(before.items()), base_url, options)
+    _become(seen)
     try:
-        yield
+        yield lambda: _become(seen)
     finally:
-        _become(before, dict(os.environ))
+        _become(before)
 
 
 def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options: WorldOptions) -> dict[str, str]:
@@ -79,10 +86,25 @@ def _names_credential(name: str) -> bool:
     return _CREDENTIAL.search(name.upper()) is not None
 
 
-def _become(wanted: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Makes the environment, which is `now`, the wanted one; reading it anew would take longer than changing it."""
-    for name in now.keys() - wanted.keys():
-        del os.environ[name]
-    for name, value in wanted.items():
-        if now.get(name) != value:
-            os.environ[name] = value
+def _variables() -> dict[Any, Any]:
+    """The environment as `os` holds it: asking that for every variable in turn takes longer than a replay."""
+    held: dict[Any, Any] = vars(_ENVIRON)["_data"]
+    return held
+
+
+@lru_cache(maxsize=1)
+def _seen(variables: tuple[tuple[Any, Any], ...], base_url: str | None, options: WorldOptions) -> Mapping[Any, Any]:
+    """`seen_by_agent` in the system's form; case after case asks for the same."""
+    now = {os.fsdecode(name): os.fsdecode(value) for name, value in variables}
+    form = os.fsencode if os.supports_bytes_environ else os.fsdecode
+    return {form(name): form(value) for name, value in seen_by_agent(now, base_url, options).items()}
+
+
+def _become(wanted: Mapping[Any, Any]) -> None:
+    """Makes the environment the wanted one."""
+    now = _variables()
+    if now != wanted:
+        for name in now.keys() - wanted.keys():
+            del _ENVIRON[name]
+        for name, value in wanted.items() - now.items():
+            _ENVIRON[name] = value

@@ -1,20 +1,23 @@
 """What a replayed agent says and calls, sanitized before anyone keeps or prints it.
 
 A replay stands in the case's world: its input and its frozen answers hold surrogates, and most of what it says are
-texts of the case. So only what holds a text that the case doesn't is sanitized, once for equal replays. An agent may
-bring raw values of its own (a support address in its prompt): its arguments are sanitized when no fixture has them as
-they are, which is how the recording came to its own.
+texts of the case. So only what holds a text that the case doesn't is looked through for what is raw, once for equal
+replays. An agent may bring raw values of its own (a support address in its prompt): its arguments are sanitized when no
+fixture has them as they are, which is how the recording came to its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.case.model import Case
 from evalkit.playback.kept import Kept, trace_digest, trace_text
+from evalkit.sanitize.register import Register
 from evalkit.sanitize.sanitizer import Sanitizer
-from evalkit.trace.model import StepError, Trace
+from evalkit.trace.model import Step, StepError, Trace
 
 __all__ = ["MakeSanitizer", "Outputs"]
 
@@ -25,14 +28,18 @@ MakeSanitizer = Callable[[], Sanitizer]
 class Outputs:
     """Sanitizes the replays of one case.
 
+    A value that the case holds has the surrogate that it has there, and no other value has it.
+
     Args:
-        incident: the case's trace; its texts were sanitized when the case was made.
+        case: its texts were sanitized when it was made.
         make: None to keep everything as it is.
     """
 
-    def __init__(self, incident: Trace, make: MakeSanitizer | None) -> None:
-        self._incident = incident
+    def __init__(self, case: Case, make: MakeSanitizer | None) -> None:
+        self._incident = case.incident
+        self._surrogates = case.trace.record.surrogates
         self._make = make
+        self._register: Register | None = None
         self._base: Sanitizer | None = None
         self._known: set[str] | None = None
         self._kept: dict[bytes, Kept] = {}  # by text, which is quicker to find than a digest is to compute
@@ -66,13 +73,16 @@ class Outputs:
         return known
 
     def _clean(self, trace: Trace, text: bytes, digest: str) -> Kept:
-        if self._texts_known().issuperset(_texts_of(trace)):
+        known = self._texts_known()
+        steps = tuple(step for step in trace.steps if not known.issuperset(_texts_of_step(step)))
+        if not steps and known.issuperset(_texts_of_run(trace)):
             return Kept(trace, text, digest)
-        clean = self._sanitizer().trace(trace)
-        if clean is trace:
+        given = replace(trace, id="")  # made up here, and new for each case
+        clean = self._sanitizer().trace(given, fresh=steps)
+        if clean is given:
             return Kept(trace, text, digest)
         text = trace_text(clean)
-        return Kept(clean, text, trace_digest(text))
+        return Kept(replace(clean, id=trace.id), text, trace_digest(text))
 
     def _texts_known(self) -> set[str]:
         if self._known is None:
@@ -83,21 +93,29 @@ class Outputs:
         if self._base is None:
             assert self._make is not None
             self._base = self._make()
+            self._register = Register((self._surrogates,))
         if self._now is None:
-            self._now = self._base.fresh(self._texts_known())
+            self._now = self._base.fresh(self._texts_known(), self._register)
         return self._now
 
 
 def _texts_of(trace: Trace) -> Iterator[str]:
+    yield from _texts_of_run(trace)
+    for step in trace.steps:
+        yield from _texts_of_step(step)
+
+
+def _texts_of_run(trace: Trace) -> Iterator[str]:
     yield from _texts([trace.input, trace.output])
     yield from _error(trace.error)
-    for step in trace.steps:
-        yield step.name
-        if step.model is not None:
-            yield step.model
-        yield from _texts([step.input, step.output])
-        yield from _error(step.error)
-        yield from _texts([dict(step.attributes)])
+
+
+def _texts_of_step(step: Step) -> Iterator[str]:
+    yield step.name
+    if step.model is not None:
+        yield step.model
+    yield from _texts([step.input, step.output, dict(step.attributes)])
+    yield from _error(step.error)
 
 
 def _error(error: StepError | None) -> Iterator[str]:

@@ -26,7 +26,6 @@ from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.endpoint.model import Endpoint
 from evalkit.playback.endpoint.watched import WatchedCaller
-from evalkit.playback.environment import environment_of
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
 from evalkit.playback.kept import Kept
@@ -89,7 +88,7 @@ class PreparedCase:
         """
         endpoint, options = self.endpoint, self.options
         guard = Guard() if self.sandbox else Guard.for_endpoint(endpoint)
-        world = World(self.case.trace.trace.started_at or 0.0, guard, moving=options.clock == "moving")
+        world = World(self.case.trace.trace.started_at or 0.0, guard, options, endpoint)
         deadline = Deadline(self.timeout_s)
         outside = outside_of(target)
         with ExitStack() as stack:
@@ -101,7 +100,6 @@ class PreparedCase:
                 http_capture(),
                 carry_context(),
                 workplace(copied=options.working_copy),
-                environment_of(endpoint, options),
                 deadline.ready(),
                 world.entered(),
             )
@@ -378,7 +376,7 @@ def prepare(
         strict=strict,
         seed=seed,
         timeout_s=timeout_s,
-        outputs=Outputs(case.incident, sanitizer),
+        outputs=Outputs(case, sanitizer),
         overrides=overrides,
         faults=tuple(faults),
         from_step=from_step,

@@ -15,22 +15,22 @@ __all__ = ["workplace"]
 
 
 @contextmanager
-def workplace(*, copied: bool) -> Iterator[Path]:
+def workplace(*, copied: bool) -> Iterator[None]:
     """While inside, the current folder is the replay's; what it writes into a copy is gone afterwards.
 
     The copy lacks what `sandbox.staging` leaves out: hidden files, keys, virtual environments. Code that is loaded
     already stays where it was loaded from.
     """
-    before = Path.cwd()
     if not copied:
-        yield before
+        yield
         return
+    before = Path.cwd()
     folder = Path(tempfile.mkdtemp(prefix="evalkit-replay-"))
     try:
         stage(before, folder)
         os.chdir(folder)
         try:
-            yield folder
+            yield
         finally:
             os.chdir(before)
     finally:

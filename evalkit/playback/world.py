@@ -1,4 +1,4 @@
-"""The frozen world of a replay: clock, randomness and network of the recorded day, inside this process.
+"""The frozen world of a replay: clock, randomness, network and environment of the day, inside this process.
 
 - The clock stands at the run's logical start and moves to each recorded answer's time; a moving one also goes on in
   real seconds.
@@ -6,6 +6,7 @@
   draws from `random` or numpy, which may decide what it does, is noticed.
 - Sockets are refused by an audit hook, which also sees `_socket` and C code that raises Python's events; only the live
   model's endpoint may be reached, and only in a mode that asks for it.
+- The environment is that of `playback.environment`, for each replay anew.
 
 This holds off accidents, not attacks: a subprocess or a C library can still reach out. One replay at a time enters the
 world in a process.
@@ -29,7 +30,9 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
+from evalkit.playback.environment import environment_of
 from evalkit.playback.fixtures import ReplayHalt
+from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 
 __all__ = ["Clock", "Guard", "World"]
 
@@ -175,24 +178,35 @@ class World:
     Args:
         start: logical start, seconds since 1970 UTC.
         guard: what may be reached.
-        moving: whether the clock goes on between the recorded answers.
+        options: what the project chooses.
+        base_url: where the live model is; None without one.
     """
 
-    def __init__(self, start: float, guard: Guard, *, moving: bool = False) -> None:
-        self.clock = Clock(start, moving=moving)
+    def __init__(
+        self, start: float, guard: Guard, options: WorldOptions = PLAIN_WORLD, base_url: str | None = None
+    ) -> None:
+        self.clock = Clock(start, moving=options.clock == "moving")
         self.guard = guard
+        self._seen = (base_url, options)
+        self._undo_changes: Callable[[], None] = lambda: None
         self._source = _Source()
         self._seed = 0
 
     @contextmanager
     def entered(self) -> Iterator[World]:
         """Inside, the process lives in this world."""
-        with self.guard.active(), _chance_from(self._source), self.clock.frozen():
+        with (
+            environment_of(*self._seen) as self._undo_changes,
+            self.guard.active(),
+            _chance_from(self._source),
+            self.clock.frozen(),
+        ):
             yield self
 
     def restart(self, seed: int) -> None:
-        """Begins the day anew: the clock at its start, all chance from `seed`, nothing refused yet."""
+        """Begins the day anew: clock and environment as at its start, all chance from `seed`, nothing refused yet."""
         self.clock.restart()
+        self._undo_changes()
         self.guard.refused.clear()
         self._source.restart(seed)
         self._seed = seed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -21,22 +21,25 @@ def verdicts_json(
     decision: Decision,
     effect: SuiteEffect | None = None,
     notices: Sequence[str] = (),
-) -> bytes:
+) -> Iterator[bytes]:
     """The file: ``schema``, ``decision``, ``effect`` (the suite against its baseline), ``savings``, ``notices``,
-    and ``cases`` in the order of the run; `n`, `rate` and `samples` are added to each.
+    and ``cases`` in the order of the run; `n`, `rate` and `samples` are added to each. In parts: it may be large.
     """
-    cases = [
-        {**_fields(verdict), "n": verdict.n, "rate": verdict.rate, "samples": verdict.samples} for verdict in verdicts
-    ]
     body = {
         "schema": SCHEMA,
         "decision": decision,
         "effect": effect,
         "savings": savings(verdicts),
         "notices": list(notices),
-        "cases": cases,
+        "cases": [],
     }
-    return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    yield orjson.dumps(body, option=orjson.OPT_INDENT_2).removesuffix(b"]\n}")
+    before = b"\n    "
+    for verdict in verdicts:
+        case = {**_fields(verdict), "n": verdict.n, "rate": verdict.rate, "samples": verdict.samples}
+        yield before + orjson.dumps(case, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n    ")  # no text holds one
+        before = b",\n    "
+    yield b"\n  ]\n}\n" if verdicts else b"]\n}\n"
 
 
 def savings(verdicts: Sequence[CaseVerdict]) -> dict[str, int]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from xml.etree import ElementTree
 
 from evalkit.report.model import ReportModel
 from evalkit.report.row import Row
 from evalkit.report.text import cut
-from evalkit.suite.model import Sample
+from evalkit.suite.samples import column
 from evalkit.trace.visible import visible
 
 __all__ = ["render_junit"]
@@ -25,8 +26,8 @@ _MAX_TEXT = 2_000
 _NO_CHARACTER = re.compile("[\ufdd0-\ufdef]|[\ufffe\uffff]")  # what XML 1.0 forbids or discourages beyond `visible`
 
 
-def render_junit(model: ReportModel) -> str:
-    """The file's text."""
+def render_junit(model: ReportModel) -> Iterator[str]:
+    """The file's text, in parts: it may be large."""
     rows = list(model.rows)
     holds = list(_holds(model))
     counts = {
@@ -40,15 +41,13 @@ def render_junit(model: ReportModel) -> str:
     if model.started_at:
         suite.set("timestamp", _text(model.started_at.removesuffix("Z")))
     _properties(suite, model)
-    for row in rows:
-        _testcase(suite, row, model)
-    for name, tag, sentence in holds:
-        test = ElementTree.SubElement(
-            suite, "testcase", {"classname": _text(f"{model.suite}.gate"), "name": _text(name), "time": _seconds(0)}
-        )
-        ElementTree.SubElement(test, tag, {"type": "gate", "message": _text(sentence)})
     ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, "unicode") + "\n"
+    head, end = ElementTree.tostring(root, "unicode").split("  </testsuite>")
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n{head}'
+    for test in chain((_testcase(row, model) for row in rows), (_hold(*hold, model) for hold in holds)):
+        ElementTree.indent(test, level=2)
+        yield f"    {ElementTree.tostring(test, 'unicode')}\n"
+    yield f"  </testsuite>{end}\n"
 
 
 def _holds(model: ReportModel) -> Iterator[tuple[str, str, str]]:
@@ -71,10 +70,16 @@ def _properties(suite: ElementTree.Element, model: ReportModel) -> None:
         ElementTree.SubElement(properties, "property", {"name": _text(name), "value": _text(value)})
 
 
-def _testcase(suite: ElementTree.Element, row: Row, model: ReportModel) -> None:
+def _hold(name: str, tag: str, sentence: str, model: ReportModel) -> ElementTree.Element:
+    facts = {"classname": _text(f"{model.suite}.gate"), "name": _text(name), "time": _seconds(0)}
+    test = ElementTree.Element("testcase", facts)
+    ElementTree.SubElement(test, tag, {"type": "gate", "message": _text(sentence)})
+    return test
+
+
+def _testcase(row: Row, model: ReportModel) -> ElementTree.Element:
     verdict = row.verdict
-    test = ElementTree.SubElement(
-        suite,
+    test = ElementTree.Element(
         "testcase",
         {
             "classname": _text(f"{model.suite}.gate" if verdict.permanent else model.suite),
@@ -88,6 +93,7 @@ def _testcase(suite: ElementTree.Element, row: Row, model: ReportModel) -> None:
         _problem(test, "error", "inconclusive", row)
     if row.samples:
         ElementTree.SubElement(test, "system-out").text = "\n".join(_sample_lines(row))
+    return test
 
 
 def _problem(test: ElementTree.Element, tag: str, kind: str, row: Row) -> None:
@@ -97,15 +103,16 @@ def _problem(test: ElementTree.Element, tag: str, kind: str, row: Row) -> None:
 
 
 def _sample_lines(row: Row) -> Iterator[str]:
-    for sample in row.samples[:_MAX_SAMPLES]:
-        yield _sample_line(sample)
+    shown = row.samples[:_MAX_SAMPLES]
+    for facts in zip(*(column(shown, name) for name in ("index", "outcome", "duration_s", "reason")), strict=True):
+        yield _sample_line(*facts)
     if len(row.samples) > _MAX_SAMPLES:
         yield f"and {len(row.samples) - _MAX_SAMPLES:,} samples more"
 
 
-def _sample_line(sample: Sample) -> str:
-    why = _text(f": {sample.reason}") if sample.reason else ""
-    return f"sample {sample.index + 1} {sample.outcome} in {_seconds(sample.duration_s)} s{why}"
+def _sample_line(index: int, outcome: str, duration_s: float, reason: str) -> str:
+    why = _text(f": {reason}") if reason else ""
+    return f"sample {index + 1} {outcome} in {_seconds(duration_s)} s{why}"
 
 
 def _seconds(seconds: float) -> str:

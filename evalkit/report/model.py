@@ -13,10 +13,8 @@ from evalkit.distil.coverage import Coverage
 from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_samples
 from evalkit.report.history import History, build_history
-from evalkit.report.reproduce import reproduce
-from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, build_row, is_loud
+from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, is_loud
 from evalkit.report.text import cost_text, counted, cut, json_text
-from evalkit.report.trend import draw_trend
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
@@ -188,12 +186,12 @@ def build_report(
     details = _details(told, samples, cases, traces)
     nights = [night for night in background.nights if night.run_id != manifest.run_id]
     rows = [
-        build_row(
+        Row(
             verdict,
             samples.get(verdict.case_id, ()),
-            reproduce(verdict, manifest.suite),
+            manifest.suite,
+            nights,
             details.get(verdict.case_id),
-            draw_trend(verdict.case_id, nights, (verdict.passed, verdict.n)),
         )
         for verdict in ordered
     ]
@@ -254,16 +252,11 @@ def _details(
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
 ) -> dict[str, Detail]:
-    wanted = {
-        sample.trace for case_id in told for sample in shown_samples(samples.get(case_id, ())) if sample is not None
-    }
+    own = {case_id: [*samples.get(case_id, ())] for case_id in told}
+    wanted = {sample.trace for one in own.values() for sample in shown_samples(one) if sample is not None}
     kept = traces(sorted(wanted)) if wanted else {}
     limit = min(max(_PAGE_CHARACTERS // (max(len(told), 1) * _VALUES_A_CASE), 200), 2_000)
-    return {
-        case_id: build_detail(cases[case_id], samples.get(case_id, ()), kept, limit)
-        for case_id in told
-        if case_id in cases
-    }
+    return {case_id: build_detail(cases[case_id], one, kept, limit) for case_id, one in own.items() if case_id in cases}
 
 
 def _section_of(verdict: CaseVerdict) -> str:

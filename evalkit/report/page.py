@@ -25,7 +25,7 @@ from evalkit.report.text import MAX_TEXT, cut
 from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
 from evalkit.trace.visible import visible
 
-__all__ = ["render_page", "shown"]
+__all__ = ["load_templates", "render_page", "shown"]
 
 _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
@@ -65,6 +65,12 @@ def render_page(
         told=told,
         **content,
     )  # fmt: skip
+
+
+def load_templates() -> None:
+    """Compiles the templates of a run's page, which would be compiled with the first page."""
+    for name in ("page", "frame", *(f"macros/{one}" for one in ("row", "detail", "pictures", "list", "sections"))):
+        _environment().get_template(f"{name}.html")
 
 
 def shown(text: str) -> Markup:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from operator import attrgetter
 
-from evalkit.suite.model import Outcome, Sample
+from evalkit.suite.model import Outcome
 from evalkit.verdict.model import CaseVerdict
 
 __all__ = ["MAX_DOTS", "TRACK", "Dots", "IntervalPicture", "draw_dots", "draw_interval"]
@@ -61,15 +60,15 @@ class IntervalPicture:
     base_point: str = ""
 
 
-def draw_dots(samples: Sequence[Sample]) -> Dots:
+def draw_dots(outcomes: Sequence[Outcome]) -> Dots:
     """The dots of a case's samples in the order of their index, twenty a line."""
-    if not 0 < len(samples) <= MAX_DOTS:
+    if not 0 < len(outcomes) <= MAX_DOTS:
         return Dots()
     paths: dict[Outcome, str] = {"passed": "", "failed": "", "missed": "", "errored": ""}
-    lines = [samples[at : at + DOTS_A_ROW] for at in range(0, len(samples), DOTS_A_ROW)]
+    lines = [outcomes[at : at + DOTS_A_ROW] for at in range(0, len(outcomes), DOTS_A_ROW)]
     for number, line in enumerate(lines):
         x, y = _MARGIN, _MARGIN + number * PITCH
-        for outcome, run in groupby(line, key=attrgetter("outcome")):
+        for outcome, run in groupby(line):
             count = len(list(run))
             paths[outcome] += _run(outcome, count, x, y)
             x += count * PITCH

@@ -1,19 +1,23 @@
-"""A case in one row: what it came to, in words, numbers and pictures; computed once, the templates only lay it out."""
+"""A case in one row: what it came to, in words, numbers and pictures; the templates only lay it out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from evalkit.canonical import Json
 from evalkit.report.detail import Detail
 from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interval
+from evalkit.report.reproduce import reproduce
 from evalkit.report.text import baseline_text, cost_text, counted, cut, interval_text, p_text, percent, rate_text
-from evalkit.report.trend import NO_TREND, Trend
+from evalkit.report.trend import Trend, draw_trend
 from evalkit.suite.model import Sample
+from evalkit.suite.samples import column
+from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict
 
-__all__ = ["KEY_LABELS", "Key", "Row", "build_row", "is_loud"]
+__all__ = ["KEY_LABELS", "Key", "Row", "is_loud"]
 
 Key: TypeAlias = Literal["fail", "regressed", "inconclusive", "degraded", "flaky", "improved", "pass", "gate"]
 """What a row can be filtered by."""
@@ -41,45 +45,123 @@ _CHANGES: dict[str, Key] = {"regressed": "regressed", "improved": "improved"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One case.
+    """One case. It holds what it is told from; a page of very many cases has its words made one case after the other.
 
     Attributes:
-        anchor: the fragment that leads to it, ``case=ID``; a sample's is ``case=ID&sample=N``, from 1.
-        reason: why the verdict is what it is, one sentence.
-        keys: what it can be filtered by; the first is the verdict's.
-        word: the verdict in words.
-        remarks: what else there is to say of it in words, such as ``regressed``.
-        counts: the samples in words.
-        rate, interval, baseline, base_interval, p_raw, p_adjusted, cost: numbers as text; empty where there is none.
-        href: the incident's link where it is a web address.
+        samples: in the order of their index.
+        suite: of the run, as its manifest has it.
+        nights: the runs before, oldest first.
         detail: None where the case is told in short.
-        command: what reproduces it.
-        facts: what else its samples say, as (label, value).
     """
 
     verdict: CaseVerdict
-    samples: tuple[Sample, ...]
-    anchor: str
-    title: str
-    reason: str
-    keys: tuple[Key, ...]
-    word: str
-    remarks: tuple[str, ...]
-    counts: str
-    rate: str
-    interval: str
-    baseline: str
-    base_interval: str
-    p_raw: str
-    p_adjusted: str
-    cost: str
-    dots: Dots
-    picture: IntervalPicture
-    trend: Trend
-    href: str
-    command: str
-    facts: tuple[tuple[str, str], ...] = ()
+    samples: Sequence[Sample]
+    suite: Mapping[str, Json]
+    nights: Sequence[Night] = ()
     detail: Detail | None = None
+
+    @property
+    def anchor(self) -> str:
+        """The fragment that leads to it, ``case=ID``; a sample's is ``case=ID&sample=N``, from 1."""
+        return f"case={self.verdict.case_id}"
+
+    @property
+    def title(self) -> str:
+        """The case's title."""
+        return cut(self.verdict.title, 200)
+
+    @property
+    def reason(self) -> str:
+        """Why the verdict is what it is, one sentence."""
+        return cut(self.verdict.reason, SENTENCE)
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """What it can be filtered by; the first is the verdict's."""
+        return _keys(self.verdict)
+
+    @property
+    def word(self) -> str:
+        """The verdict in words."""
+        return _WORDS[self.verdict.verdict][1]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What else there is to say of it in words, such as ``regressed``."""
+        return tuple(_remarks(self.verdict))
+
+    @property
+    def counts(self) -> str:
+        """The samples in words."""
+        return _counts(self.verdict)
+
+    @property
+    def rate(self) -> str:
+        """Empty without a result, like the other numbers."""
+        return rate_text(self.verdict)
+
+    @property
+    def interval(self) -> str:
+        """Of the rate."""
+        own = self.verdict
+        return interval_text(own.low, own.high) if own.n else ""
+
+    @property
+    def baseline(self) -> str:
+        """The rate then."""
+        return baseline_text(self.verdict.baseline)
+
+    @property
+    def base_interval(self) -> str:
+        """Of the rate then."""
+        base = self.verdict.baseline
+        return interval_text(base.low, base.high) if base is not None and base.n else ""
+
+    @property
+    def p_raw(self) -> str:
+        """The p-value of the case alone."""
+        return p_text(self.verdict.p_value)
+
+    @property
+    def p_adjusted(self) -> str:
+        """The p-value that decides, over all cases."""
+        return p_text(self.verdict.p_adjusted)
+
+    @property
+    def cost(self) -> str:
+        """Of all its samples."""
+        return cost_text(self.verdict.cost_usd)
+
+    @property
+    def dots(self) -> Dots:
+        """The samples as a picture."""
+        return draw_dots(column(self.samples, "outcome"))
+
+    @property
+    def picture(self) -> IntervalPicture:
+        """The interval as a picture."""
+        return draw_interval(self.verdict)
+
+    @property
+    def trend(self) -> Trend:
+        """The rate over the last nights."""
+        return draw_trend(self.verdict.case_id, self.nights, (self.verdict.passed, self.verdict.n))
+
+    @property
+    def href(self) -> str:
+        """The incident's link where it is a web address."""
+        link = self.verdict.link
+        return link if link.startswith(("https://", "http://")) else ""
+
+    @property
+    def command(self) -> str:
+        """What reproduces it."""
+        return reproduce(self.verdict, self.suite)
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What else its samples say, as (label, value)."""
+        return tuple(_facts(self.verdict))
 
     @property
     def quiet(self) -> bool:
@@ -89,7 +171,7 @@ class Row:
     @property
     def duration_s(self) -> float:
         """Seconds of all its samples."""
-        return sum(sample.duration_s for sample in self.samples)
+        return float(sum(column(self.samples, "duration_s")))
 
     @property
     def lost(self) -> int:
@@ -102,43 +184,6 @@ class Row:
         own = self.verdict
         parts = (own.case_id, self.title, self.word, *self.remarks, self.reason, own.owner, *own.tags, own.signature)
         return " ".join(parts).lower()
-
-
-def build_row(
-    verdict: CaseVerdict,
-    samples: Sequence[Sample],
-    command: str,
-    detail: Detail | None = None,
-    trend: Trend = NO_TREND,
-) -> Row:
-    """The row of one case."""
-    keys = _keys(verdict)
-    base = verdict.baseline
-    return Row(
-        verdict=verdict,
-        samples=tuple(samples),
-        anchor=f"case={verdict.case_id}",
-        title=cut(verdict.title, 200),
-        reason=cut(verdict.reason, SENTENCE),
-        keys=keys,
-        word=_WORDS[verdict.verdict][1],
-        remarks=tuple(_remarks(verdict, keys)),
-        counts=_counts(verdict),
-        rate=rate_text(verdict),
-        interval=interval_text(verdict.low, verdict.high) if verdict.n else "",
-        baseline=baseline_text(base),
-        base_interval=interval_text(base.low, base.high) if base is not None and base.n else "",
-        p_raw=p_text(verdict.p_value),
-        p_adjusted=p_text(verdict.p_adjusted),
-        cost=cost_text(verdict.cost_usd),
-        dots=draw_dots(samples),
-        picture=draw_interval(verdict),
-        trend=trend,
-        href=verdict.link if verdict.link.startswith(("https://", "http://")) else "",
-        command=command,
-        facts=tuple(_facts(verdict)),
-        detail=detail,
-    )
 
 
 def is_loud(verdict: CaseVerdict) -> bool:
@@ -158,8 +203,8 @@ def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def _remarks(verdict: CaseVerdict, keys: Sequence[Key]) -> Iterator[str]:
-    if "flaky" in keys:
+def _remarks(verdict: CaseVerdict) -> Iterator[str]:
+    if verdict.passed and verdict.failed:
         yield "flaky"
     yield verdict.change
     if verdict.deterministic:

@@ -19,6 +19,7 @@ from evalkit.sanitize.claim import Claim, Span
 from evalkit.sanitize.form_names import looks_like_a_name
 from evalkit.sanitize.forms import by_hint, judged
 from evalkit.sanitize.keywords import keywords_of
+from evalkit.sanitize.made_up import is_made_up
 from evalkit.sanitize.ner import Recogniser, recognised
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import han_surrogates, is_surrogate, is_surrogate_int
@@ -339,10 +340,10 @@ def _is_word(value: object) -> bool:
 
 
 def _is_own_secret(rule: str, value: str, data: bytes, start: int) -> bool:
-    """Whether what the most general rule found is whole, no row of digits, and by its key no other thing."""
+    """Whether what the most general rule found is whole, not made up, and by its key no other thing."""
     if rule != GENERIC:
         return True
-    if value.endswith("...") or _COUNTED.fullmatch(value):
+    if value.endswith("...") or _COUNTED.fullmatch(value) or is_made_up(value):
         return False
     return not _NO_SECRET_KEY.search(data[max(0, start - 60) : start].decode("utf-8", "ignore"))
 

@@ -19,7 +19,7 @@ from evalkit.trace.repeats import Repeats
 
 __all__ = ["rules_digest", "trace_digest", "trace_digests"]
 
-_RULES_VERSION = 4
+_RULES_VERSION = 5
 """Raised when what the code does with the same rules changes."""
 
 

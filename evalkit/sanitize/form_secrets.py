@@ -6,6 +6,7 @@ import base64
 import re
 
 from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.made_up import is_made_up
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.secrets import entropy, gitleaks_rules
 
@@ -26,7 +27,7 @@ _PLACEHOLDER = re.compile(
 
 
 def _is_secret(rule: str, value: str) -> bool:
-    if "EXAMPLE" in value or value.lower() in PLACEHOLDERS or _PLACEHOLDER.search(value):
+    if "EXAMPLE" in value or value.lower() in PLACEHOLDERS or _PLACEHOLDER.search(value) or is_made_up(value):
         return False
     if rule == "api_key" and value.startswith("sk-"):
         if _IN_ORDER.search(value):

@@ -6,11 +6,12 @@ The case store accepts nothing but a `SanitizedTrace`, so that no raw trace can 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import SanitizationFailed
+from evalkit.sanitize.register import NO_SURROGATES, Surrogates, merged, surrogates_from
 from evalkit.trace.model import Trace
 
 __all__ = ["SanitizationRecord", "SanitizedTrace"]
@@ -35,6 +36,7 @@ class SanitizationRecord:
             ``name in account`` (a user id gave it away).
         paths: how many texts were changed, by place: ``tool find.output.user.email``; list items are ``*``.
         unsure: surrogates of names that may be none: a person should look at them.
+        surrogates: which value each surrogate stands for, by tags (see `register`); empty in files from before.
     """
 
     policy_version: str
@@ -46,6 +48,7 @@ class SanitizationRecord:
     rules: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, int] = field(default_factory=dict)
     unsure: tuple[str, ...] = ()
+    surrogates: Surrogates = field(default_factory=lambda: NO_SURROGATES)
 
     def as_json(self) -> dict[str, Json]:
         """The record as plain JSON."""
@@ -59,6 +62,7 @@ class SanitizationRecord:
             "rules": {rule: self.rules[rule] for rule in sorted(self.rules)},
             "paths": {path: self.paths[path] for path in sorted(self.paths)},
             "unsure": list(self.unsure),
+            **({"surrogates": {kind: dict(tags) for kind, tags in self.surrogates.items()}} if self.surrogates else {}),
         }
 
     @classmethod
@@ -78,6 +82,7 @@ class SanitizationRecord:
             rules={str(rule): int(count) for rule, count in body.get("rules", {}).items()},
             paths={str(path): int(count) for path, count in body.get("paths", {}).items()},
             unsure=tuple(str(text) for text in body.get("unsure", ())),
+            surrogates=surrogates_from(body.get("surrogates", {})),
         )
 
 
@@ -100,6 +105,12 @@ class SanitizedTrace:
                 f"trace {self.trace.dialect}",
                 "use Sanitizer.sanitize",
             )
+
+    def knowing(self, *surrogates: Surrogates) -> SanitizedTrace:
+        """The same with further surrogates in its record."""
+        return replace(
+            self, record=replace(self.record, surrogates=merged(self.record.surrogates, *surrogates)), seal=SEAL
+        )
 
     @classmethod
     def admitted(cls, trace: Trace, record: SanitizationRecord) -> SanitizedTrace:

@@ -40,6 +40,7 @@ __all__ = [
     "begins_unit_surrogate",
     "check_number",
     "han_surrogates",
+    "is_core",
     "is_name_surrogate",
     "is_surrogate",
     "is_surrogate_int",
@@ -80,6 +81,21 @@ _IBAN = re.compile(r"[A-Z]{2}\d{2}(?:0|X){4}[A-Z0-9]{7,26}", re.IGNORECASE)
 _SSN = re.compile(r"9\d\d(?:0[1-9]|[1-4]\d)\d{4}")
 _NAME = re.compile(f"(?:[{_CONSONANTS}][{_VOWELS}]){{6}}")
 _HAN_NAME = re.compile(f"某[{HAN}]{{4}}")
+_LONGEST = 200
+_CORE: dict[str, re.Pattern[str]] = {
+    "secret": _SECRET,
+    "email": re.compile(r"u[0-9a-f]{12}@example\.com"),
+    "phone": re.compile(r"[0-9]{7,18}"),
+    "card": re.compile(r"400000[0-9]{6,13}"),
+    "iban": re.compile(r"[A-Z]{2}[0-9]{2}(?:0|X){4}[A-Z0-9]{7,26}"),
+    "ssn": re.compile(r"9[0-9]{8}"),
+    "ip": re.compile(r"198\.1[89](?:\.[0-9]{1,3}){2}|2001:db8:[0-9a-f:]*"),
+    "mac": re.compile(r"02005e[0-9a-f]{6}"),
+    "birth_date": re.compile(r"18[0-9]{2}-[0-9]{2}-[0-9]{2}"),
+    "name": re.compile(f"[a-z]{{12}}|某[{HAN}]{{4}}"),
+    "address": re.compile(f"0[0-9]{{6}}|[0-9]{{3}} [A-Z][a-z]{{11}} Street|某[{HAN}]{{4}}路[0-9]{{1,3}}号"),
+    "postcode": re.compile(r"99[0-9]{4}|00[1-4][0-9]{2}-[0-9]{4}|ZZ99 [0-9A-F]{6}"),
+}
 _STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
 
 
@@ -104,6 +120,17 @@ def is_surrogate(kind: Kind, text: str) -> bool:
     return (kind == "iban" and _IBAN.fullmatch(compact) is not None) or (
         kind in ("ssn", "national_id") and _SSN.fullmatch(compact) is not None
     )
+
+
+def is_core(kind: Kind, text: str) -> bool:
+    """Whether `text` may be the surrogate of a value in its normal form, as `Mint.core` gives it."""
+    pattern = _CORE.get(kind)
+    if len(text) > _LONGEST or (pattern is not None and not pattern.fullmatch(text)):
+        return False
+    if kind == "ip":  # what lies in a range that is nobody's needs no further sign
+        return True
+    written = f"Unit {text}" if kind == "address" and text.isdecimal() else text
+    return is_surrogate(kind, written) or (kind == "phone" and is_surrogate(kind, f"+{text}"))
 
 
 def is_surrogate_int(digits: str) -> bool:

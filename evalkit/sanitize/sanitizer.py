@@ -19,12 +19,14 @@ from evalkit.sanitize.allowed import Allowed
 from evalkit.sanitize.changes import path_counts
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.digests import rules_digest, trace_digests
+from evalkit.sanitize.exchange import Exchange, told_by
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.key import key_id
 from evalkit.sanitize.lexicon import Entity, Lexicon
 from evalkit.sanitize.model import SEAL, SanitizationRecord, SanitizedTrace
 from evalkit.sanitize.ner import load_recogniser
-from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.policy import Kind, Policy
+from evalkit.sanitize.register import Register, Surrogates, merged
 from evalkit.sanitize.rewrite import Rewriter
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested, harvested_of
@@ -41,19 +43,24 @@ class Sanitizer:
         policy: the project's rules.
         key: the project key (see `key.load_key`).
         detector: one made for the same policy, to save making it again.
+        register: the surrogates that the project has already; None for none.
 
     Attributes:
         written: has written the messages of the trace that was sanitized last, of several the first.
     """
 
-    def __init__(self, policy: Policy, key: bytes, *, detector: Detector | None = None) -> None:
+    def __init__(
+        self, policy: Policy, key: bytes, *, detector: Detector | None = None, register: Register | None = None
+    ) -> None:
         self.policy = policy
         self._key = key
         self._allowed = Allowed(policy)
         rules_digest_of = rules_digest(policy)
         policy = replace(policy, allow=self._allowed)
         self._detector = detector = detector or Detector(policy, [load_recogniser(name) for name in policy.ner])
-        self._lexicon = Lexicon(policy, Mint(key))
+        self._register = register
+        self._mint = Mint(key, register=register)
+        self._lexicon = Lexicon(policy, self._mint)
         self._harvester = Harvester(policy, detector)
         harvester = self._harvester
         self._rewriter = Rewriter(policy, detector, self._lexicon, harvester.flat, harvester.parsed)
@@ -72,36 +79,43 @@ class Sanitizer:
             SanitizationFailed: two keys of an object would become one, or a range of surrogates is used up.
         """
         with self._lock:
-            for trace in traces:
+            met = [self._met(trace) for trace in traces]
+            for trace in met:
                 self._allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
             self.written = writing = Repeats()
-            self._harvester.nodes((part for trace in traces for part in _parts(trace)), _results(traces))
+            self._harvester.nodes((part for trace in met for part in _parts(trace, trace.steps)), _results(met))
             self._learn()
             self._rewriter.expect(self._harvester.flat)
-            return [self._sanitized(trace, Repeats() if at else writing) for at, trace in enumerate(traces)]
+            pairs = zip(traces, met, strict=True)
+            return [self._sanitized(*pair, Repeats() if at else writing) for at, pair in enumerate(pairs)]
 
-    def fresh(self, clean: Iterable[str] = ()) -> Sanitizer:
+    def fresh(self, clean: Iterable[str] = (), register: Register | None = None) -> Sanitizer:
         """A sanitizer of the same project that knows of no value yet.
 
         Args:
             clean: texts that were sanitized before and needn't be read again.
+            register: the surrogates that there are already; None for those that this one started from.
         """
         shared = None if self.policy.allow_paths else self._detector  # it knows what was met at allowed paths
-        made = Sanitizer(self.policy, self._key, detector=shared)
+        made = Sanitizer(self.policy, self._key, detector=shared, register=register or self._register)
         made._harvester.skip(clean)
         return made
 
-    def trace(self, trace: Trace) -> Trace:
+    def trace(self, trace: Trace, *, fresh: Sequence[Step] | None = None) -> Trace:
         """One trace with everything replaced that is known so far or found in it, without a record of it.
+
+        Args:
+            fresh: those of its steps that are read; the others hold nothing but what was sanitized before.
 
         Raises:
             As `sanitize`.
         """
         with self._lock:
+            trace = self._met(trace)
             self._allowed.meet(trace)
             self._lexicon.exempt(_labels(trace))
-            self._harvester.nodes(_parts(trace))
+            self._harvester.nodes(_parts(trace, trace.steps if fresh is None else fresh))
             self._learn()
             return self._cleaned(trace)
 
@@ -136,6 +150,16 @@ class Sanitizer:
         return str(self.value(text))
 
     @property
+    def surrogates(self) -> Surrogates:
+        """Every surrogate that was given so far, with the tag of its value: for the record of what is written."""
+        return merged(self.surrogates_after(0))
+
+    def surrogates_after(self, number: int) -> Surrogates:
+        """The same without the first ones, so many: for a record that grows."""
+        with self._lock:
+            return self._mint.made(number)
+
+    @property
     def harvested(self) -> Harvested:
         """The originals that must not be found in anything written: for `verify`."""
         with self._lock:
@@ -149,10 +173,28 @@ class Sanitizer:
             self._rewriter.forget()
             self._harvested = None
 
-    def _sanitized(self, trace: Trace, writing: Repeats) -> SanitizedTrace:
+    def _met(self, trace: Trace) -> Trace:
+        """A trace that a recorder sanitized, with the surrogates that its values have here; any other as it is."""
+        if not trace.surrogates:
+            return trace
+        told = [*told_by(trace)]
+        moves = self._moves(one for one in told if one[0] != "account")
+        names = Exchange(moves)  # which the names of accounts are made of
+        accounts = [(kind, core, names.text(core), tag) for kind, core, tag in told if kind == "account"]
+        moves |= self._moves((kind, named, tag) for kind, _, named, tag in accounts)
+        moves |= {(kind, core): moves.get((kind, named), named) for kind, core, named, _ in accounts if core != named}
+        bare = replace(trace, surrogates={})
+        return Exchange(moves).trace(bare) if moves else bare
+
+    def _moves(self, told: Iterable[tuple[Kind, str, str]]) -> dict[tuple[Kind, str], str]:
+        """The surrogates that are to be others here, and which."""
+        met = {(kind, core): self._mint.meet(kind, core, tag) for kind, core, tag in told}
+        return {at: new for at, new in met.items() if at[1] != new}
+
+    def _sanitized(self, raw: Trace, trace: Trace, writing: Repeats) -> SanitizedTrace:
         with self._rewriter.tallying() as found:
             clean = self._cleaned(trace)
-        return SanitizedTrace(clean, self._record(trace, clean, found, writing), SEAL)
+        return SanitizedTrace(clean, self._record(raw, clean, found, writing), SEAL)
 
     def _cleaned(self, trace: Trace) -> Trace:
         if not (self._lexicon.forms or self._harvester.claimed):
@@ -224,10 +266,10 @@ def _results(traces: Iterable[Trace]) -> Iterator[Any]:
     yield from (step.output for trace in traces for step in trace.steps if step.kind == "tool")
 
 
-def _parts(trace: Trace) -> Iterator[Any]:
+def _parts(trace: Trace, steps: Iterable[Step]) -> Iterator[Any]:
     yield from (trace.id, trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
     yield from _error_parts(trace.error)
-    for step in trace.steps:
+    for step in steps:
         yield from step_parts(step)
 
 

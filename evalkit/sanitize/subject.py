@@ -1,30 +1,30 @@
 """Somebody who is to be forgotten: how to know them in what was written, and how to take them out.
 
 A surrogate follows from a value by the project key, so whoever has the key can say which surrogates a name, an e-mail
-or an id has, and look for them. Each is replaced by a stand-in of the same shape that is drawn with a key made for the
-moment and then lost: inside one case all places still agree, and nothing leads back.
+or an id has, and look for them; where another value had it first, the cases' records say which one it has. Each is
+replaced by a stand-in of the same shape that is drawn with a key made for the moment and then lost: inside one case all
+places still agree, and nothing leads back.
 
 Looked for is also the original itself, as it may stand where sanitizing was told to leave it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
-from urllib.parse import quote
 
-from evalkit.canonical import Json
 from evalkit.errors import InputError
 from evalkit.sanitize.detect import Claim, Detector
-from evalkit.sanitize.normal import digits_of, is_cjk, joins, name_words
+from evalkit.sanitize.normal import digits_of, is_cjk, name_words
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import NUMBER_DIGITS
-from evalkit.sanitize.render import cased, render
+from evalkit.sanitize.register import NO_SURROGATES, Register, Surrogates, merged
+from evalkit.sanitize.render import render
 from evalkit.sanitize.rules.words import TITLES
+from evalkit.sanitize.spots import GAP, GROUPED, Spot, Spots, core_spots, literal_spot, replaced_in, word_spots
 from evalkit.sanitize.surrogate import Mint
 from evalkit.sanitize.verify import Harvested
 
@@ -41,31 +41,37 @@ _KINDS: tuple[Kind, ...] = (
 )  # fmt: skip
 """What can be somebody's name, address or number. Streets, birthdays and postcodes belong to several people."""
 
-_GROUPED = frozenset({"phone", "card", "iban", "ssn", "national_id"})
 _DRAWS = 3
 """Surrogates that a value may have: the second and third where the first was another value's already."""
 
-_GAP = r"[ ().\-]{0,3}"
 _BETWEEN = r"[ _.,'’-]{0,3}"
 _MIN_DIGITS = 7
-_COUNTRY = {"cn": f"(?:86{_GAP})?", "nanp": f"(?:1{_GAP})?"}
+_COUNTRY = {"cn": f"(?:86{GAP})?", "nanp": f"(?:1{GAP})?"}
 """The country codes that the normal form of a phone number leaves out."""
 
 
-class _Needle(NamedTuple):
-    """One thing to look for.
+class _Value(NamedTuple):
+    """What has a surrogate of its own: a value, a word of a name, or a number as JSON has it.
 
     Attributes:
-        pattern: RE2 and `re` alike, no capturing group, case does not matter.
-        word: the word of a name that it shows; empty for what shows the whole subject.
-        alone: whether letters and digits beside it make it something else.
-        spell: the stand-in for a match, given the mint of stand-ins.
+        word: the word of a name; empty for what tells the whole subject.
     """
 
-    pattern: str
-    word: str
-    alone: bool
-    spell: Callable[[Mint, str], str]
+    kind: Kind
+    norm: str
+    word: str = ""
+
+
+class _Token(NamedTuple):
+    """A surrogate as a text.
+
+    Attributes:
+        core: the surrogate in its normal form.
+    """
+
+    text: str
+    kind: Kind
+    core: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +82,69 @@ class Subject:
     """
 
     claims: tuple[Claim, ...]
-    _needles: tuple[_Needle, ...]
-    _quick: Any
-    _exact: re.Pattern[str]
+    _spots: Spots[Mint]
+    _tokens: tuple[_Token, ...]
     _encoded: Harvested
+    _tags: Mapping[str, str]
+    _register: Register
 
     @classmethod
-    def named(cls, texts: Iterable[str], policy: Policy, key: bytes) -> Subject:
+    def named(cls, texts: Iterable[str], policy: Policy, key: bytes, register: Register | None = None) -> Subject:
         """The subject of some names, e-mails or ids.
 
         Args:
             policy: the project's rules.
             key: the project key.
+            register: the surrogates that the project's cases tell of.
 
         Raises:
             InputError: one of the texts is none of these.
         """
         claims = tuple(dict.fromkeys(claim for text in texts for claim in _claims_or_refuse(text, policy)))
-        found = [needle for claim in claims for needle in _needles(claim, key)]
-        found.sort(key=lambda needle: bool(needle.word))  # a whole account name before the words in it
-        needles = tuple({needle.pattern: needle for needle in reversed(found)}.values())[::-1]  # the first of equals
-        joined = "|".join(f"(?P<n{number}>{needle.pattern})" for number, needle in enumerate(needles))
-        quick = _quick("|".join(needle.pattern for needle in needles))
-        return cls(claims, needles, quick, re.compile(joined, re.IGNORECASE), Harvested(_tokens(claims, key)))
+        own = _Own(key, register or Register())
+        found = [spot for claim in claims for spot in _spots(claim, own)]
+        found.sort(key=lambda spot: bool(spot.word))  # a whole account name before the words in it
+        tags = {own.mint.tag(value.kind, value.norm): value.word for claim in claims for value in _values(claim)}
+        return cls._of(claims, found, tuple(_tokens(claims, own)), tags, own.register)
 
-    def presence(self, texts: Iterable[str]) -> Presence:
-        """Whether the subject is in some texts that belong together: by one of its values, or by all of its name."""
-        words: set[str] = set()
+    @classmethod
+    def _of(
+        cls,
+        claims: tuple[Claim, ...],
+        spots: Iterable[Spot[Mint]],
+        tokens: tuple[_Token, ...],
+        tags: Mapping[str, str],
+        register: Register,
+    ) -> Subject:
+        encoded = Harvested((token.text, token.kind) for token in tokens)
+        return cls(claims, Spots(spots), tokens, encoded, tags, register)
+
+    def among(self, surrogates: Surrogates) -> Subject:
+        """The subject as it is looked for in texts whose record says whose some surrogates are.
+
+        One that the subject would have had, but for another value that had it first, is not the subject's there.
+        """
+        others = {core for tags in surrogates.values() for core, tag in tags.items() if tag not in self._tags}
+        left = [spot for spot in self._spots.all if spot.core not in others]
+        if len(left) == len(self._spots.all):
+            return self
+        tokens = tuple(token for token in self._tokens if token.core not in others)
+        return self._of(self.claims, left, tokens, self._tags, self._register)
+
+    def presence(self, texts: Iterable[str], surrogates: Surrogates = NO_SURROGATES) -> Presence:
+        """Whether the subject is in some texts that belong together: by one of its values, or by all of its name.
+
+        Args:
+            surrogates: what the record of the texts says that there is in them.
+        """
+        words = {self._tags[tag] for tags in surrogates.values() for tag in tags.values() if tag in self._tags}
+        if "" in words:
+            return "whole"
         for text in texts:
-            for needle, _ in self._found(text):
-                if not needle.word:
+            for spot, _ in self._spots.found(text):
+                if not spot.word:
                     return "whole"
-                words.add(needle.word)
+                words.add(spot.word)
             encoded = self._encoded.encoded(text.encode("utf-8", "surrogatepass"))
             if encoded is not None and encoded[1] != "name":
                 return "whole"
@@ -121,25 +158,13 @@ class Subject:
                 return "whole"
         return "part" if words else "none"
 
-    def _found(self, text: str) -> Iterator[tuple[_Needle, re.Match[str]]]:
-        if self._quick.search(text) is None:
-            return
-        for match in self._exact.finditer(text):
-            needle = self._needles[int((match.lastgroup or "n0")[1:])]
-            if not (needle.alone and _joined(text, match)):
-                yield needle, match
-
     def eraser(self) -> Eraser:
         """What takes the subject out of values that belong together; each eraser has stand-ins of its own."""
-        return Eraser(self, Mint(os.urandom(32)))
+        return Eraser(self, Mint(os.urandom(32), register=self._register))
 
     def erased(self, text: str, mint: Mint) -> str:
         """`text` without the subject, with the stand-ins of `mint`."""
-        parts, at = [], 0
-        for needle, match in self._found(text):
-            parts += [text[at : match.start()], needle.spell(mint, match[0])]
-            at = match.end()
-        new = "".join((*parts, text[at:])) if parts else text
+        new = self._spots.replaced(text, mint)
         return REMOVED if self._encoded.encoded(new.encode("utf-8", "surrogatepass")) is not None else new
 
 
@@ -156,19 +181,16 @@ class Eraser:
 
     def value(self, node: Any) -> Any:
         """A JSON value; containers are copied, keys are looked at too."""
-        if isinstance(node, str):
-            return self.text(node)
-        if isinstance(node, dict):
-            return {self.text(key): self.value(item) for key, item in node.items()}
-        if isinstance(node, list | tuple):
-            return [self.value(item) for item in node]
-        if type(node) is int and abs(node) >= 10 ** (_MIN_DIGITS - 1):
-            return self._number(node)
-        return node
+        return replaced_in(node, self.text)
 
-    def _number(self, number: int) -> Json:
-        new = self.text(str(number))
-        return int(new) if new.isdecimal() and new.isascii() else new if new != str(number) else number
+    def surrogates(self, surrogates: Surrogates) -> Surrogates:
+        """What a record says of surrogates, the stand-ins in place of the subject's."""
+        gone = self.subject._tags
+        left = {
+            kind: {self.text(one) if kind == "account" else one: tag for one, tag in tags.items() if tag not in gone}
+            for kind, tags in surrogates.items()
+        }
+        return merged({kind: tags for kind, tags in left.items() if tags}, self.mint.made())
 
 
 def claims_of(text: str, policy: Policy) -> list[Claim]:
@@ -195,115 +217,102 @@ def _claims_or_refuse(text: str, policy: Policy) -> list[Claim]:
     return claims
 
 
-def _needles(claim: Claim, key: bytes) -> Iterator[_Needle]:
+class _Own:
+    """The project's own surrogates: those that its key gives a value, and those that its cases tell of."""
+
+    def __init__(self, key: bytes, register: Register) -> None:
+        self.mint = Mint(key)
+        self.register = register
+        self._further = [Mint(key, first) for first in range(1, _DRAWS)]
+
+    def every(self, kind: Kind, norm: str) -> list[str]:
+        """All that a value may have."""
+        drawn = (mint.core(kind, norm) for mint in (self.mint, *self._further))
+        return list(dict.fromkeys((*self.register.every(kind, self.mint.tag(kind, norm)), *drawn)))
+
+    def accounts(self, text: str) -> list[str]:
+        """The same for the name of an account."""
+        drawn = (mint.surrogate("account", text, text) for mint in (self.mint, *self._further))
+        known = self.register.every("account", self.mint.tag("account", text))
+        return [one for one in dict.fromkeys((*known, *drawn)) if one != text]
+
+
+def _values(claim: Claim) -> Iterator[_Value]:
+    """All that has a surrogate of its own."""
+    if claim.kind == "name":
+        yield from (_Value("name", word, word) for word in named_words(claim))
+        return
+    if claim.kind == "account":
+        yield from (_Value("account", text) for text in _spelled_accounts(claim))
+        return
+    yield _Value(claim.kind, claim.norm)
+    if claim.kind in GROUPED:  # as a JSON number it is an id
+        yield _Value("custom", digits_of(claim.norm).zfill(NUMBER_DIGITS))
+
+
+def _spelled_accounts(claim: Claim) -> Iterator[str]:
+    yield from dict.fromkeys((claim.text, claim.text.lower(), claim.text.upper()))
+
+
+def _spots(claim: Claim, own: _Own) -> Iterator[Spot[Mint]]:
     yield from _originals(claim)
-    for first in range(_DRAWS):
-        mint = Mint(key, first)
-        if claim.kind == "name":
-            for word in named_words(claim):
-                yield from _word_needles(word, mint.core("name", word))
-        elif claim.kind == "account":
-            yield from _account_needles(claim, mint)
-        else:
-            yield from _core_needles(claim, mint.core(claim.kind, claim.norm))
-        if claim.kind in _GROUPED:  # as a JSON number it is an id
-            number = mint.core("custom", digits_of(claim.norm).zfill(NUMBER_DIGITS))
-            yield _literal(number, _custom_spell(digits_of(claim.norm).zfill(NUMBER_DIGITS)))
-    mark = Mint(key).digest_mark(claim.kind, claim.norm)
-    yield _literal(mark, lambda mint, _: mint.digest_mark(claim.kind, claim.norm))
+    for value in _values(claim):
+        if claim.kind == "account":
+            spell = _account_spell(claim.norm, value.norm)
+            yield from (literal_spot(surrogate, spell, surrogate) for surrogate in own.accounts(value.norm))
+            continue
+        new = _core_of(value)
+        for core in own.every(value.kind, value.norm):
+            if value.word:
+                yield from word_spots(value.word, core, new)
+            elif value.kind == claim.kind:
+                yield from core_spots(value.kind, core, new)
+            else:
+                yield literal_spot(core, _custom_spell(value.norm), core)
+    mark = own.mint.digest_mark(claim.kind, claim.norm)
+    yield literal_spot(mark, lambda mint, _: mint.digest_mark(claim.kind, claim.norm))
 
 
-def _originals(claim: Claim) -> Iterator[_Needle]:
+def _core_of(value: _Value) -> Callable[[Mint], str]:
+    return lambda mint: mint.core(value.kind, value.norm)
+
+
+def _account_spell(norm: str, text: str) -> Callable[[Mint, str], str]:
+    return lambda mint, _: mint.surrogate("account", norm, text)
+
+
+def _originals(claim: Claim) -> Iterator[Spot[Mint]]:
     kind, norm, text = claim
     if kind == "name":
         words = [re.escape(word) for word in named_words(claim)]
         alone = not is_cjk(words[0][0]) if words else True
-        yield _Needle(_BETWEEN.join(words), "", alone, lambda mint, like: mint.surrogate("name", norm, like))
+        yield Spot(_BETWEEN.join(words), "", alone, lambda mint, like: mint.surrogate("name", norm, like))
         if len(words) > 1:
-            yield _Needle(
+            yield Spot(
                 _BETWEEN.join((words[-1], words[0])), "", alone, lambda mint, like: mint.surrogate("name", norm, like)
             )
-    elif kind in _GROUPED:
+    elif kind in GROUPED:
         if sum(char.isdigit() for char in norm) >= _MIN_DIGITS:
             pattern = _COUNTRY.get(norm.partition(":")[0], "")
-            pattern += _GAP.join(re.escape(char) for char in norm.rpartition(":")[2])
-            yield _Needle(pattern, "", True, lambda mint, like: render(kind, mint.core(kind, norm), like))
+            pattern += GAP.join(re.escape(char) for char in norm.rpartition(":")[2])
+            yield Spot(pattern, "", True, lambda mint, like: render(kind, mint.core(kind, norm), like))
     else:
         pattern = re.escape(text).replace("@", "(?:@|%40)")
-        yield _Needle(pattern, "", True, lambda mint, like: mint.surrogate(kind, norm, text))
-
-
-def _word_needles(word: str, core: str) -> Iterator[_Needle]:
-    def spell(mint: Mint, like: str) -> str:
-        return cased(mint.core("name", word), like)
-
-    yield _Needle(re.escape(core), word, False, spell)
-    if not core.isascii():
-        escaped, percent = json.dumps(core)[1:-1], quote(core, safe="")
-        yield _Needle(re.escape(escaped), word, False, lambda mint, _: json.dumps(mint.core("name", word))[1:-1])
-        yield _Needle(re.escape(percent), word, False, lambda mint, _: quote(mint.core("name", word), safe=""))
-
-
-def _account_needles(claim: Claim, mint: Mint) -> Iterator[_Needle]:
-    for text in dict.fromkeys((claim.text, claim.text.lower(), claim.text.upper())):
-        surrogate = mint.surrogate("account", claim.norm, text)
-        if surrogate != text:
-            yield _literal(surrogate, lambda mint, _, text=text: mint.surrogate("account", claim.norm, text))  # type: ignore[misc]
-
-
-def _core_needles(claim: Claim, core: str) -> Iterator[_Needle]:
-    kind, norm, _ = claim
-
-    def spell(mint: Mint, like: str) -> str:
-        return render(kind, mint.core(kind, norm), like)
-
-    if kind in _GROUPED:
-        # nine digits may stand in a longer number by chance; a phone number may follow its country code
-        yield _Needle(_GAP.join(re.escape(char) for char in core), "", kind == "ssn", spell)
-    else:
-        yield _Needle(re.escape(core).replace("@", "(?:@|%40)"), "", kind == "ip", spell)
-    if kind == "phone":
-        masked = re.escape(core[:3]) + r"\*{4}" + re.escape(core[-4:])
-        yield _Needle(masked, "", False, lambda mint, _: _masked(mint.core(kind, norm)))
-
-
-def _masked(core: str) -> str:
-    return f"{core[:3]}****{core[-4:]}"
-
-
-def _literal(text: str, spell: Callable[[Mint, str], str]) -> _Needle:
-    return _Needle(re.escape(text), "", False, spell)
+        yield Spot(pattern, "", True, lambda mint, like: mint.surrogate(kind, norm, text))
 
 
 def _custom_spell(norm: str) -> Callable[[Mint, str], str]:
     return lambda mint, _: mint.core("custom", norm)
 
 
-def _tokens(claims: Iterable[Claim], key: bytes) -> Iterator[tuple[str, Kind]]:
+def _tokens(claims: Iterable[Claim], own: _Own) -> Iterator[_Token]:
     """The surrogates as texts, to be looked for in base64 and the like."""
     for claim in claims:
-        for first in range(_DRAWS):
-            mint = Mint(key, first)
-            if claim.kind == "name":
-                words = [mint.core("name", word) for word in named_words(claim)]
-                yield from ((form, "name") for word in words for form in (word, word.title(), word.upper()))
+        for value in _values(claim):
+            if value.word:
+                for core in own.every(value.kind, value.norm):
+                    yield from (_Token(form, "name", core) for form in (core, core.title(), core.upper()))
             elif claim.kind == "account":
-                surrogate = mint.surrogate("account", claim.norm, claim.text)
-                if surrogate != claim.text:
-                    yield surrogate, "account"
-            else:
-                yield mint.core(claim.kind, claim.norm), claim.kind
-
-
-def _joined(text: str, match: re.Match[str]) -> bool:
-    start, end = match.span()
-    return joins(text[max(0, start - 1) : start]) or joins(text[end : end + 1])
-
-
-def _quick(pattern: str) -> Any:
-    import re2  # lazy: a C++ library that only sanitizing needs
-
-    options = re2.Options()
-    options.case_sensitive = False
-    options.log_errors = False
-    return re2.compile(pattern, options=options)
+                yield from (_Token(surrogate, "account", surrogate) for surrogate in own.accounts(value.norm))
+            elif value.kind == claim.kind:
+                yield from (_Token(core, claim.kind, core) for core in own.every(value.kind, value.norm))

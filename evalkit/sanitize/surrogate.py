@@ -12,9 +12,11 @@ import ipaddress
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
+from itertools import islice
+from typing import NoReturn
 
 from evalkit.errors import SanitizationFailed
-from evalkit.sanitize.normal import has_cjk, is_cjk, luhn_digit, name_word
+from evalkit.sanitize.normal import has_cjk, is_cjk, luhn_digit, name_word, phone_norm
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import (
     CN_PREFIXES,
@@ -26,12 +28,15 @@ from evalkit.sanitize.ranges import (
     unit_number,
     words_of_account,
 )
+from evalkit.sanitize.register import Register, Surrogates, tag_key, tag_of
 from evalkit.sanitize.render import cased, render
 from evalkit.sanitize.rules.words import TITLES
 
 __all__ = ["Draw", "Mint"]
 
 _EPOCH, _DAYS = date(1800, 1, 1), 36_524
+_DRAWS = 10_000
+"""A range in which so many draws hit only what is taken is used up."""
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\d+")
 _CN_ID = re.compile(r"\d{6}((?:18|19|20)\d{2})\d{4}\d{3}[\dX]")
 
@@ -64,20 +69,51 @@ class Draw:
 class Mint:
     """Makes the surrogates of a project.
 
-    Two values of a kind that draw the same surrogate are told apart: the second draws again. Which is the second
-    depends on the order of asking, so callers ask in sorted order.
+    A value that the project knows gets the surrogate that it has. Two values that draw the same surrogate are told
+    apart: the second draws again. Which is the second depends on the order of asking, so callers ask in sorted order.
 
     Args:
         key: the project key.
         first: how many draws are passed over: 1 gives what a value has whose first surrogate was another value's.
+        register: the surrogates that stand for values already.
     """
 
-    def __init__(self, key: bytes, first: int = 0) -> None:
+    def __init__(self, key: bytes, first: int = 0, register: Register | None = None) -> None:
         self._key = key
+        self._tag_key = tag_key(key)
         self._first = first
+        self._register = register or Register()
         self._words: dict[str, str] = {}
         self._cores: dict[tuple[str, str], str] = {}
-        self._owners: dict[tuple[str, str], str] = {}
+        self._owners: dict[str, str] = {}
+        self._values: dict[tuple[str, str], str] = {}
+
+    def made(self, but: int = 0) -> Surrogates:
+        """The surrogates that were asked for, and of which values; but for the first ones, so many."""
+        found: dict[str, dict[str, str]] = {}
+        for (kind, tag), core in islice(self._values.items(), but, None):
+            found.setdefault(kind, {})[core] = tag
+        return found
+
+    def meet(self, kind: Kind, core: str, tag: str) -> str:
+        """Take note of a surrogate that stands for a value in what was sanitized elsewhere.
+
+        Returns:
+            The surrogate that the value is to have here: this one, unless the value has one or another has this one.
+
+        Raises:
+            SanitizationFailed: the kind's range is used up.
+        """
+        known = self._values.get((kind, tag)) or self._register.surrogate(kind, tag)
+        if known is None:
+            known = core if self._is_free(core, tag) else self.another(kind, core)
+        self._owners[known] = tag
+        self._values[kind, tag] = known
+        return known
+
+    def tag(self, kind: str, norm: str) -> str:
+        """The tag of a value (see `register`)."""
+        return tag_of(self._tag_key, kind, norm)
 
     def surrogate(self, kind: Kind, norm: str, text: str) -> str:
         """What stands for `text`, a spelling of the value with normal form `norm`, in that spelling's own form.
@@ -98,16 +134,35 @@ class Mint:
     def core(self, kind: str, norm: str) -> str:
         """The surrogate of a value in its normal form."""
         known = self._cores.get((kind, norm))
-        if known is not None:
-            return known
-        for attempt in range(self._first, self._first + 10_000):
-            core = _CORE[kind](norm, Draw(self._seed(kind, norm, attempt)))
-            if self._owners.setdefault((kind, core), norm) == norm:
-                self._cores[kind, norm] = core
-                return core
-        raise SanitizationFailed(
-            f"no surrogate of kind {kind} is left for a new value", cure="sanitize fewer traces at a time"
-        )
+        return self._drawn(kind, norm, kind, _CORE[kind]) if known is None else known
+
+    def another(self, kind: str, core: str) -> str:
+        """A free surrogate of the form of `core`: as long, of the same country, with the same last four digits.
+
+        Raises:
+            SanitizationFailed: the kind's range is used up.
+        """
+        draws = (Draw(self._seed(f"{kind} another", core, attempt)) for attempt in range(_DRAWS))
+        found = (_core_like(kind, core, draw) for draw in draws)
+        free = (one for one in found if one and not (self._register.owner(one) or self._owners.get(one)))
+        return next(free, None) or _used_up(kind)
+
+    def _drawn(self, kind: str, norm: str, seed: str, spell: Callable[[str, Draw], str]) -> str:
+        """The surrogate that a value has, or the first of those that it draws that no other value has."""
+        tag = self.tag(kind, norm)
+        core = self._values.get((kind, tag)) or self._register.surrogate(kind, tag)
+        if core is None:
+            draws = (Draw(self._seed(seed, norm, self._first + attempt)) for attempt in range(_DRAWS))
+            core = next((made for draw in draws if self._is_free(made := spell(norm, draw), tag)), None)
+        if core is None:
+            _used_up(kind)
+        self._owners[core] = tag
+        self._cores[kind, norm] = core
+        self._values[kind, tag] = core
+        return core
+
+    def _is_free(self, core: str, tag: str) -> bool:
+        return (self._register.owner(core) or tag) == tag == self._owners.get(core, tag)
 
     def _seed(self, kind: str, norm: str, attempt: int) -> bytes:
         message = f"{kind}\0{norm}\0{attempt}".encode("utf-8", "surrogatepass")
@@ -129,9 +184,46 @@ class Mint:
         words = words_of_account(text)
         if not words:
             return self.core("account", text) if any(char.isdigit() for char in text) else text
-        draw = Draw(self._seed("account digits", text, 0))
+        known = self._cores.get(("account", text))
+        if known is not None:
+            return known
         named = _LETTERS.sub(lambda match: self._name_word(match[0]) if match[0] in words else match[0], text)
-        return _DIGITS.sub(lambda match: draw.digits(len(match[0])), named)
+        if _DIGITS.search(named) is None:
+            return named  # its words alone tell it from others
+        return self._drawn(
+            "account",
+            text,
+            "account digits",
+            lambda _, draw: _DIGITS.sub(lambda match: draw.digits(len(match[0])), named),
+        )
+
+
+def _used_up(kind: str) -> NoReturn:
+    raise SanitizationFailed(
+        f"no surrogate of kind {kind} is left for a new value",
+        cure=f'take {kind} = "drop" or "hash" up into [sanitize.actions]',
+    )
+
+
+def _core_like(kind: str, core: str, draw: Draw) -> str | None:
+    """A surrogate of the form of another one; None where the draw made none."""
+    if kind == "account" and words_of_account(core):
+        return _DIGITS.sub(lambda match: draw.digits(len(match[0])), core)
+    made = _CORE[kind](_norm_like(kind, core), draw)
+    if kind not in ("phone", "card"):
+        return made
+    made = made[:-4] + core[-4:]  # "ending in 1111" may stand somewhere
+    return made if kind == "phone" or str(luhn_digit(made[:-1])) == made[-1] else None
+
+
+def _norm_like(kind: str, core: str) -> str:
+    """A normal form whose surrogates have the form of `core`."""
+    if kind == "phone":
+        norm = phone_norm(core) or ""
+        return norm if not norm.startswith("other:") or core.startswith("000") else phone_norm(f"+{core}") or ""
+    if kind == "address" and core.isdecimal():
+        return "unit 1"
+    return core.replace("-", "") if kind == "postcode" else core
 
 
 def _name_core(norm: str, draw: Draw) -> str:

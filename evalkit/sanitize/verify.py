@@ -26,6 +26,7 @@ from evalkit.sanitize.lexicon import Form
 from evalkit.sanitize.needles import Needles
 from evalkit.sanitize.normal import stands_alone
 from evalkit.sanitize.policy import Kind
+from evalkit.sanitize.unpacked import APART
 from evalkit.sanitize.views import BETWEEN, Budget, Level, Lot, readings, utf_8, views_together
 
 __all__ = ["Harvested", "harvested_of", "verify", "verify_bytes", "verify_strings", "verify_text", "verify_texts"]
@@ -37,7 +38,7 @@ _MIN_BASE64_BYTES = 8
 _MIN_DIGITS = 7
 _MIN_PATTERN = 6
 _BEGINNING = 12
-_AT_ONCE = 2**19
+_AT_ONCE = 2**17
 """Characters that are looked at together."""
 
 
@@ -84,10 +85,9 @@ class Harvested:
         Args:
             shortest: bytes that an original must have so as not to stand there by chance.
         """
-        for blob in blobs:
-            for _, form, kind in self._met(blob):
-                if len(form) >= shortest:
-                    return kind
+        for _, form, kind in self._met(APART.join(blobs)):
+            if len(form) >= shortest:
+                return kind
         return None
 
     def _met(self, data: bytes) -> Iterator[tuple[int, bytes, Kind]]:
@@ -242,15 +242,14 @@ def _may_be_in(texts: list[str], harvested: Harvested, budget: Budget, where: st
     if _plainly_in(lot, harvested):
         return True
     return any(
-        _plainly_in(level.lot, harvested) or _packed_in(level, harvested) is not None
-        for level in views_together(lot, budget, where)
+        any(_plainly_in(some, harvested) for some in level.lots) or _packed_in(level, harvested) is not None
+        for level in views_together(lot, budget, where, quoted=harvested.quoted)
     )
 
 
 def _plainly_in(lot: Lot, harvested: Harvested) -> bool:
-    return harvested.plain_in(lot.data) is not None or any(
-        harvested.plain_in(utf_8(some)) for some in readings(lot, quoted=harvested.quoted)
-    )
+    some = (lot.data, *readings(lot, quoted=harvested.quoted))
+    return any(harvested.plain_in(data) is not None for data in some)
 
 
 def _packed_in(level: Level, harvested: Harvested) -> Kind | None:
@@ -265,9 +264,11 @@ def _verify_decoded(text: str, harvested: Harvested, where: str) -> None:
     """
     verify_text(text, harvested, where)
     lot = Lot([text])
-    for level in (Level(lot), *views_together(lot, Budget(), where)):
-        views = (*level.lot.texts, *readings(level.lot, quoted=harvested.quoted))
-        plain = [found for view in views if (found := harvested.plain(view))]
+    for level in (Level((lot,)), *views_together(lot, Budget(), where, quoted=harvested.quoted)):
+        views = [
+            view for some in level.lots for view in (*map(utf_8, some.texts), *readings(some, quoted=harvested.quoted))
+        ]
+        plain = [found for view in views if (found := harvested.plain_in(view))]
         packed = plain[0][1] if plain else _packed_in(level, harvested)
         if packed is not None:
             raise _failure(packed, "decoded", "in what it spells", where)

@@ -74,7 +74,7 @@ __all__ = ["check_policy_keys", "load_suite", "suite_from_json"]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class _SelectFile(_Strict):

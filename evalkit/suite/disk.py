@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from evalkit.errors import EvalkitError
 
-__all__ = ["DiskFault", "disk_fault", "half_written", "on_disk", "to_disk", "write_whole"]
+__all__ = ["DiskFault", "disk_fault", "on_disk", "to_disk", "write_whole"]
 
 
 class DiskFault(EvalkitError):
@@ -48,25 +48,21 @@ def to_disk(path: Path) -> None:
         os.close(file)
 
 
-def half_written(name: str) -> str:
-    """What a file is called while it is written."""
-    return f".{name}.writing"
-
-
-def write_whole(path: Path, data: bytes, *, durable: bool = False) -> None:
+def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
     """Writes a file, over an older one; it appears whole or not at all.
 
     Args:
+        data: all of it, or its parts one after the other.
         durable: waits until it is on the disk, for what nothing could make again.
 
     Raises:
         DiskFault: the disk is full or gone.
     """
-    temporary = path.with_name(half_written(path.name))
+    temporary = path.with_name(f".{path.name}.writing")
     try:
         with on_disk(path):
             with open(temporary, "wb") as file:
-                file.write(data)
+                file.writelines([data] if isinstance(data, bytes) else data)
                 if durable:
                     file.flush()
                     os.fsync(file.fileno())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError, IntegrityError
-from evalkit.suite.disk import half_written, write_whole
+from evalkit.suite.disk import write_whole
 from evalkit.suite.model import Manifest, Suite
+from evalkit.suite.writer import sole_writer
 
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
 
@@ -25,22 +27,23 @@ def suite_json(suite: Suite) -> dict[str, Any]:
 
 
 def start_run(folder: Path, manifest: Manifest) -> None:
-    """Makes the run's folder with its manifest; one that a process left that was killed before that is taken.
+    """Makes the run's folder with its manifest; an empty one will do, such as a kill at this moment leaves.
 
     Raises:
-        InputError: the folder exists, and holds something.
+        InputError: there is a run, or the folder holds something else, or can't be made.
     """
     try:
-        folder.mkdir(parents=True)
-    except FileExistsError:
-        if (folder / MANIFEST_NAME).exists():
-            cure = "pass --resume, or another name"
-            raise InputError("there is a run of this name already", str(folder), cure) from None
-        if not folder.is_dir() or {path.name for path in folder.iterdir()} - {half_written(MANIFEST_NAME)}:
-            raise InputError("this is taken, and not by a run", str(folder), "pass another name") from None
+        folder.mkdir(parents=True, exist_ok=True)
+        with sole_writer(folder):
+            there = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+            if MANIFEST_NAME in there:
+                cure = "pass --resume, or another name"
+                raise InputError("there is a run of this name already", str(folder), cure)
+            if there:
+                raise InputError(f"the folder holds other things ({there[0]})", str(folder), "pass a new folder")
+            replace_manifest(folder, manifest)
     except OSError as error:
         raise InputError(f"the run's folder can't be made: {error.strerror}", str(folder), "pass --out") from None
-    write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2), durable=True)
 
 
 def replace_manifest(folder: Path, manifest: Manifest) -> None:

@@ -257,9 +257,9 @@ SERVED_LISTS = ("models", "fingerprints", "prompts", "toolsets")
 """The fields of `Served` that are lists."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a run makes very many, and freezing triples the time of that
 class Sample:
-    """What one replay came to. Only `passed` and `failed` enter a rate.
+    """What one replay came to; nobody changes it. Only `passed` and `failed` enter a rate.
 
     Attributes:
         case_id, case_version: the case replayed.

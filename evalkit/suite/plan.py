@@ -22,6 +22,7 @@ class Portion:
     Attributes:
         samples: their indices.
         attempt: 1, or more where the replays before were errored.
+        digest: of the case when the run began.
     """
 
     path: str
@@ -29,6 +30,7 @@ class Portion:
     version: int
     samples: tuple[int, ...]
     attempt: int = 1
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def _items(left: Sequence[tuple[CaseRef, tuple[int, ...], int]], workers: int) -
     total = sum(len(indices) for _, indices, _ in left)
     size = max(1, ceil(total / (workers * _ITEMS_A_WORKER)))
     portions = [
-        Portion(case.path, case.id, case.version, indices[start : start + size], attempt)
+        Portion(case.path, case.id, case.version, indices[start : start + size], attempt, case.digest)
         for case, indices, attempt in left
         for start in range(0, len(indices), size)
     ]

@@ -8,12 +8,10 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.json as pj
@@ -23,13 +21,16 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
-from evalkit.suite.model import SERVED_LISTS, Sample, SampleCheck, Served
+from evalkit.suite.model import Sample
+from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
+from evalkit.suite.samples import RunSamples
 from evalkit.trace.model import Trace
 
 __all__ = [
     "ATTEMPTS_NAME",
     "SAMPLES_NAME",
     "TRACES_NAME",
+    "Tables",
     "read_attempts",
     "read_lines",
     "read_samples",
@@ -41,104 +42,146 @@ SAMPLES_NAME = "samples.parquet"
 TRACES_NAME = "traces.parquet"
 ATTEMPTS_NAME = "attempts.parquet"
 
-_CHECKS = pa.list_(
-    pa.struct(
-        [
-            ("check", pa.string()),
-            ("gating", pa.bool_()),
-            ("passed", pa.bool_()),
-            ("reason", pa.string()),
-            ("steps", pa.list_(pa.int32())),
-        ]
-    )
-)
-_SERVED = pa.struct(
-    [
-        *((name, pa.list_(pa.string())) for name in SERVED_LISTS),
-        ("cached_tokens", pa.int64()),
-        ("answers", pa.string()),
-    ]
-)
-_SAMPLE_SCHEMA = pa.schema(
-    [
-        ("case_id", pa.string()),
-        ("case_version", pa.int32()),
-        ("index", pa.int32()),
-        ("outcome", pa.string()),
-        ("checks", _CHECKS),
-        ("reason", pa.string()),
-        ("misses", pa.list_(pa.string())),
-        ("trace", pa.string()),
-        ("tool_bodies", pa.int32()),
-        ("live_model", pa.int32()),
-        ("substituted", pa.int32()),
-        ("input_tokens", pa.int64()),
-        ("output_tokens", pa.int64()),
-        ("cost_usd", pa.float64()),
-        ("duration_s", pa.float64()),
-        ("attempt", pa.int32()),
-        ("drew", pa.bool_()),
-        ("served", _SERVED),
-    ]
-)
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
 _LINE_SCHEMA = pa.schema(
     [
-        ("samples", pa.list_(pa.struct(list(_SAMPLE_SCHEMA)))),
+        ("samples", pa.list_(pa.struct(list(SAMPLE_SCHEMA)))),
         ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
     ]
 )
-_SCHEMAS = {SAMPLES_NAME: _SAMPLE_SCHEMA, ATTEMPTS_NAME: _SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
-_TEXTS = ("case_id", "outcome", "reason", "trace")
-_SHARED = {*_TEXTS, "checks"}
-_CHUNK_BYTES = 4_000_000
+_SCHEMAS = {SAMPLES_NAME: SAMPLE_SCHEMA, ATTEMPTS_NAME: SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
+_CHUNK_BYTES = 1_000_000
 _LINE_ROWS = 500
-_READ_ROWS = 5_000
+_GROUP_ROWS = 10_000
+_GROUP_BYTES = 16_000_000
+"""What a reader that wants a few rows has to read."""
 
 
 def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
-    """Writes the tables from the run's journal, in bounded memory; each appears whole or not at all.
+    """Writes a run's tables from its journal; see `Tables.finish`."""
+    with Tables(folder) as tables:
+        tables.finish(retried or {})
+
+
+class Tables:
+    """A run's tables while they are written, out of its journal and in bounded memory.
 
     Arrow parses the journal itself: no Python object a row. Rows stand in the journal's order, in which the samples
-    were finished; readers sort them, and keep it as a number.
-
-    Args:
-        retried: by case and index, the last attempt of samples that have several; see `Seen.retried`.
-
-    Raises:
-        IntegrityError: the journal is broken.
-        DiskFault: the disk is full; the journal holds all samples.
+    were finished; readers sort them, and keep it as a number. What can be written while the run goes on is written
+    then: the journal's lines up to the first sample that may be replayed again.
     """
-    names = [TRACES_NAME, *([ATTEMPTS_NAME] if retried else []), SAMPLES_NAME]  # last: it says that the run is whole
-    writing = {name: folder / f".{name}.writing" for name in names}
-    try:
-        with on_disk(folder / SAMPLES_NAME):
-            _write_tables(folder, writing, retried or {})
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._writing: dict[str, _Grouped] = {}
+        self._open = ExitStack()
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._done = 0  # bytes of the journal whose rows are in the tables
+        self._ahead = not (folder / JOURNAL_NAME).exists()
+        self._digests: set[str] = set()
+
+    def __enter__(self) -> Tables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def add(self, lines: Iterable[bytes], *, final: bool) -> None:
+        """Takes note of lines that were appended to the journal; their rows are written when it is worth it.
+
+        Args:
+            final: whether none of their samples may be replayed again.
+
+        Raises:
+            IntegrityError: the journal is broken.
+            DiskFault: the disk is full; the journal holds all samples.
+        """
+        self._ahead = self._ahead and final
+        if not self._ahead:
+            return
+        for line in lines:
+            self._waiting += (line, b"\n")
+            self._size += len(line) + 1
+        if self._size >= _CHUNK_BYTES:
+            with on_disk(self._folder / SAMPLES_NAME):
+                self._write(b"".join(self._waiting), {})
+            self._done += self._size
+            self._waiting, self._size = [], 0
+
+    def finish(self, retried: Mapping[tuple[str, int], int]) -> None:
+        """Writes the rest; each table appears whole or not at all.
+
+        Args:
+            retried: by case and index, the last attempt of samples that have several; see `Seen.retried`.
+
+        Raises:
+            IntegrityError: the journal is broken.
+            DiskFault: the disk is full; the journal holds all samples.
+        """
+        names = (TRACES_NAME, *((ATTEMPTS_NAME,) if retried else ()), SAMPLES_NAME)  # the last says that it is whole
+        with on_disk(self._folder / SAMPLES_NAME):
+            for chunk in _chunks(self._folder / JOURNAL_NAME, self._done):
+                self._write(chunk, retried)
             for name in names:
-                to_disk(writing[name])
-                os.replace(writing[name], folder / name)
-            to_disk(folder)  # the journal is removed next
-    finally:
-        for path in writing.values():
-            with contextlib.suppress(OSError):
-                path.unlink()
+                self._table(name).finish()
+                os.replace(self._table(name).path, self._folder / name)
+            to_disk(self._folder)  # the journal is removed next
+
+    def _write(self, chunk: bytes, retried: Mapping[tuple[str, int], int]) -> None:
+        table = _parsed(chunk, self._folder)
+        samples = _rows(table, "samples")
+        if retried:
+            samples, before = _last_attempts(samples, retried)
+            self._table(ATTEMPTS_NAME).add(before)
+        self._table(SAMPLES_NAME).add(samples)
+        self._table(TRACES_NAME).add(_unwritten(_rows(table, "traces"), self._digests))
+
+    def _table(self, name: str) -> _Grouped:
+        if name not in self._writing:
+            opened = _Grouped(self._folder / f".{name}.writing", _SCHEMAS[name])
+            self._writing[name] = self._open.enter_context(opened)
+        return self._writing[name]
 
 
-def _write_tables(folder: Path, writing: Mapping[str, Path], retried: Mapping[tuple[str, int], int]) -> None:
-    with ExitStack() as stack:
-        tables = {
-            name: stack.enter_context(pq.ParquetWriter(path, _SCHEMAS[name], compression="zstd"))
-            for name, path in writing.items()
-        }
-        written: set[str] = set()
-        for chunk in _chunks(folder / JOURNAL_NAME):
-            table = _parsed(chunk, folder)
-            samples = _rows(table, "samples")
-            if retried:
-                samples, before = _last_attempts(samples, retried)
-                tables[ATTEMPTS_NAME].write_table(before)
-            tables[SAMPLES_NAME].write_table(samples)
-            tables[TRACES_NAME].write_table(_unwritten(_rows(table, "traces"), written))
+class _Grouped:
+    """A Parquet file whose rows are written in groups large enough to be worth their own description.
+
+    Rows come in small tables; they are held until there are `_GROUP_ROWS` of them, or `_GROUP_BYTES`. The file is gone
+    at the end, unless somebody has given it another name.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        self._file = pq.ParquetWriter(path, schema, compression="zstd")
+        self._held: list[pa.Table] = []
+
+    def __enter__(self) -> _Grouped:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def add(self, rows: pa.Table) -> None:
+        """Adds some rows."""
+        self._held.append(rows)
+        count, size = (sum(getattr(one, name) for one in self._held) for name in ("num_rows", "nbytes"))
+        if count >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            self._write()
+
+    def finish(self) -> None:
+        """Writes what is held, and waits until the file is on the disk."""
+        self._write()
+        self._file.close()
+        to_disk(self.path)
+
+    def _write(self) -> None:
+        if self._held:
+            self._file.write_table(pa.concat_tables(self._held), row_group_size=_GROUP_ROWS)
+            self._held.clear()
 
 
 def read_lines(folder: Path) -> Iterator[bytes]:
@@ -148,7 +191,7 @@ def read_lines(folder: Path) -> Iterator[bytes]:
         if path.exists():
             with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(_LINE_ROWS):
-                    yield encode_batch(_samples_of(pa.Table.from_batches([batch])), [])
+                    yield encode_batch(samples_of(pa.Table.from_batches([batch])), [])
     if (folder / TRACES_NAME).exists():
         with pq.ParquetFile(folder / TRACES_NAME) as file:
             for batch in file.iter_batches(_LINE_ROWS):
@@ -162,11 +205,11 @@ def read_attempts(folder: Path) -> list[Sample]:
         IntegrityError: the file is broken.
     """
     path = folder / ATTEMPTS_NAME
-    return _read_rows(path) if path.exists() else []
+    return [sample for samples in RunSamples(path).values() for sample in samples] if path.exists() else []
 
 
-def read_samples(folder: Path) -> dict[str, list[Sample]]:
-    """The samples of a run by case id, each list in index order.
+def read_samples(folder: Path) -> RunSamples:
+    """The samples of a run by case id, in index order; made when they are asked for.
 
     Raises:
         InputError: the run is not whole.
@@ -175,52 +218,31 @@ def read_samples(folder: Path) -> dict[str, list[Sample]]:
     path = folder / SAMPLES_NAME
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
-    found: dict[str, list[Sample]] = {}
-    for sample in _read_rows(path):
-        found.setdefault(sample.case_id, []).append(sample)
-    for samples in found.values():
-        samples.sort(key=lambda sample: sample.index)
-    return found
+    return RunSamples(path)
 
 
 def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
-    """The kept replays of some digests; those that were not kept are absent."""
+    """The kept replays of some digests; those that were not kept are absent.
+
+    Raises:
+        IntegrityError: the file is broken.
+    """
     path = folder / TRACES_NAME
     wanted = set(digests)
+    found: dict[str, Trace] = {}
     if not path.exists() or not wanted:
-        return {}
-    table = _read(path)
-    texts = table.column("trace")
-    return {
-        digest: trace_from_json(texts[at].as_py(), digest)
-        for at, digest in enumerate(table.column("digest").to_pylist())
-        if digest in wanted
-    }
-
-
-def _read_rows(path: Path) -> list[Sample]:
-    """All samples of a table, some at a time: as Arrow's columns and plain lists they take several times the memory."""
-    found: list[Sample] = []
+        return found
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_READ_ROWS, use_threads=False):
-                found += _samples_of(pa.Table.from_batches([batch]), first=len(found))
-        return found
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
-
-
-def _samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
-    if "drew" not in table.column_names:  # a run from before it was told
-        table = table.append_column("drew", pa.array([False] * table.num_rows))
-    columns = {name: table.column(name).to_pylist() for name in _SAMPLE_SCHEMA.names if name not in _SHARED}
-    columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
-    columns["checks"] = _checks_of(table.column("checks").combine_chunks())
-    columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-    columns["served"] = [None if one is None else Served.from_json(one) for one in columns["served"]]
-    columns["order"] = list(range(first, first + table.num_rows))
-    names = (*_SAMPLE_SCHEMA.names, "order")
-    return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
+            for at in range(file.num_row_groups):
+                table = file.read_row_group(at, use_threads=False)
+                texts = table.column("trace")
+                for row, digest in enumerate(table.column("digest").to_pylist()):
+                    if digest in wanted:
+                        found[digest] = trace_from_json(texts[row].as_py(), digest)
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError(f"the kept replays are broken: {error}", str(path), "run the suite again") from None
+    return found
 
 
 def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) -> tuple[pa.Table, pa.Table]:
@@ -230,46 +252,10 @@ def _last_attempts(samples: pa.Table, retried: Mapping[tuple[str, int], int]) ->
     return samples.filter(pa.array(last)), samples.filter(pa.array([not one for one in last]))
 
 
-def _read(path: Path) -> pa.Table:
-    """A whole table; unlike `pq.read_table` without loading Arrow's dataset module, which takes 0.2 s."""
-    with pq.ParquetFile(path) as file:
-        return file.read(use_threads=False)
-
-
-def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:
-    """The checks of each sample: fields taken column by column, which is many times faster than row by row.
-
-    Equal results are one object: samples of a case mostly have the same.
-    """
-    flat = _inside(column)
-    fields = [flat.field(name).to_pylist() for name in ("check", "gating", "passed", "reason")]
-    steps = [tuple(one) for one in flat.field("steps").to_pylist()]
-    known: dict[tuple[Any, ...], SampleCheck] = {}
-    checks: list[SampleCheck] = []
-    for values in zip(*fields, steps, strict=True):
-        check = known.get(values)
-        if check is None:
-            check = known[values] = SampleCheck(*values)
-        checks.append(check)
-    ends = column.offsets.to_pylist()
-    first = ends[0]
-    of_sample: dict[tuple[int, ...], tuple[SampleCheck, ...]] = {}
-    found: list[tuple[SampleCheck, ...]] = []
-    for start, end in itertools.pairwise(ends):
-        part = checks[start - first : end - first]
-        found.append(of_sample.setdefault(tuple(map(id, part)), tuple(part)))
-    return found
-
-
-def _texts_of(column: pa.ChunkedArray) -> list[Any]:
-    """A column's values, equal ones as one object."""
-    known: dict[Any, Any] = {}
-    return [known.setdefault(value, value) for value in column.to_pylist()]
-
-
-def _chunks(journal: Path) -> Iterator[bytes]:
-    """The journal's whole lines, some at a time."""
+def _chunks(journal: Path, start: int) -> Iterator[bytes]:
+    """The journal's whole lines from a byte on, some at a time."""
     with open(journal, "rb") as file:
+        file.seek(start)
         while lines := file.readlines(_CHUNK_BYTES):
             yield b"".join(line for line in lines if line.endswith(b"\n"))
 
@@ -285,13 +271,7 @@ def _parsed(chunk: bytes, folder: Path) -> pa.Table:
 
 def _rows(table: pa.Table, name: str) -> pa.Table:
     """The rows inside of a list column."""
-    return pa.Table.from_struct_array(_inside(table.column(name).combine_chunks()))
-
-
-def _inside(lists: pa.ListArray) -> pa.Array:
-    """The values of all lists; Arrow's own flattening loads its compute functions, a tenth of a small run's time."""
-    first, last = lists.offsets[0].as_py(), lists.offsets[len(lists)].as_py()
-    return lists.values.slice(first, last - first)
+    return pa.Table.from_struct_array(inside(table.column(name).combine_chunks()))
 
 
 def _unwritten(traces: pa.Table, written: set[str]) -> pa.Table:

@@ -17,7 +17,7 @@ from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Sample, Suite
 from evalkit.suite.plan import Item, plan_again, plan_items, split_item
 from evalkit.suite.progress import Progress
-from evalkit.suite.results import write_results
+from evalkit.suite.results import Tables
 from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
@@ -51,6 +51,7 @@ class OpenRun:
         sanitizing: Mapping[str, Any] | None = None,
         world: Mapping[str, Any] | None = None,
         at_most: int | None = None,
+        meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         """Opens nothing yet.
 
@@ -61,6 +62,7 @@ class OpenRun:
             sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
             world: the project's choices about the frozen world; see `suite.work.WORLD`.
             at_most: samples that the run can come to, where what is asked for first may be less; for the progress.
+            meanwhile: see `executors.protocol.Job`; not every executor comes to it.
         """
         self.seen = Seen()
         self.progress = Progress(total=0, cases=len(cases), at_most=at_most)
@@ -71,6 +73,7 @@ class OpenRun:
         self._executor = executor
         self._workers = workers
         self._on_progress = on_progress
+        self._meanwhile = meanwhile
         self._ledger: Ledger | None = None
         self._worked_at = 0.0
         self._whole = True
@@ -88,6 +91,7 @@ class OpenRun:
             self._ledger = _account(self._folder, self._suite)
             if self._ledger is not None:
                 self._plan[LEDGER] = str((self._folder / LEDGER_NAME).absolute())
+            self._tables = stack.enter_context(Tables(self._folder))
             self._journal = Journal(self._folder)
             stack.callback(self._journal.close)
             self._open = stack.pop_all()
@@ -127,7 +131,7 @@ class OpenRun:
         """
         self._working.close()
         self._journal.close()
-        write_results(self._folder, self.seen.retried())
+        self._tables.finish(self.seen.retried())
         if self._ledger is not None and not self._whole:
             return self._ledger.stopped()
         (self._folder / JOURNAL_NAME).unlink()
@@ -171,7 +175,7 @@ class OpenRun:
         if self._rounds is None:
             scratch = self._working.enter_context(_scratch())
             libraries = tuple({Path(case.path).parent.parent for case in self._cases})
-            job = Job(self._plan, self._workers, scratch, libraries, self._over)
+            job = Job(self._plan, self._workers, scratch, libraries, self._over, self._meanwhile)
             self._rounds = self._working.enter_context(EXECUTORS.get(self._executor)(job))
         return self._rounds
 
@@ -182,6 +186,7 @@ class OpenRun:
             self._journal.append(*full)
         for head in heads:
             self._take(head)
+        self._tables.add(full, final=not self.seen.counts["errored"])
         self._clock()
         self._on_progress(self.progress)
 

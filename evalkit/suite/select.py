@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.store import METADATA_KEY, iter_cases
 from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError, IntegrityError
+from evalkit.sanitize.register import Surrogates, surrogates_from
 from evalkit.suite.model import Selection
 
 __all__ = ["CaseRef", "list_cases", "reference", "matches", "select_cases"]
@@ -49,6 +51,23 @@ class CaseRef:
     earlier: tuple[Any, ...] = ()
     check_text: str = "[]"
     replayed: str = ""
+    surrogate_text: str = "{}"
+
+    @property
+    def surrogates(self) -> Surrogates:
+        """Which values the case's surrogates stand for (see `sanitize.register`).
+
+        Raises:
+            InputError: the header says it in a wrong form.
+        """
+        try:
+            return surrogates_from(parse_exact(self.surrogate_text))
+        except AttributeError as error:
+            raise InputError(f"not a case: {error}", self.path, "evalkit check") from None
+
+    def brief(self) -> CaseRef:
+        """The same without what only an ingest asks for: a run holds very many of them."""
+        return replace(self, earlier=(), surrogate_text="{}")
 
     @property
     def checks(self) -> tuple[Check, ...]:
@@ -73,7 +92,7 @@ def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
         ConfigError: an exact id names no case, or nothing is selected.
         IntegrityError: a file holds another case or version than its place says: one of two would be run for both.
     """
-    every = list(list_cases(root))
+    every = [case.brief() for case in list_cases(root)]
     for case in every:
         folder, name = os.path.split(case.path)
         if (os.path.basename(folder), name) != (case.id, f"v{case.version:04d}.parquet"):
@@ -100,13 +119,16 @@ def matches(case: CaseRef, selection: Selection) -> bool:
 
 def reference(path: Path) -> CaseRef:
     try:
-        metadata = pq.read_metadata(path).metadata or {}
+        with pa.OSFile(str(path)) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+            metadata = file.metadata.metadata or {}
         header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
         return CaseRef(
-            str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
-            header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
+            str(path), header["id"], header["version"], header["digest"], intern(header["state"]), header["title"],
+            intern(header["signature"]), intern(header["target"]), tuple(header["tags"]), intern(header["owner"]),
+            header["link"],
             header["sanitization"]["raw_hash"], str(header.get("fingerprint", "")),
             tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
+            exact_text(header["sanitization"].get("surrogates", {})).decode(),
         )  # fmt: skip
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None

@@ -12,7 +12,7 @@ __all__ = ["SourcesFile"]
 class SourcesFile(BaseModel):
     """The table as a file has it: a path, or several."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True)
 
     prompt: str | list[str] = []
     tools: str | list[str] = []

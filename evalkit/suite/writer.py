@@ -33,5 +33,7 @@ def sole_writer(folder: Path) -> Iterator[None]:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError("another process is writing this run", str(folder), "wait for it, or stop it") from None
-        yield
-        path.unlink()
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)

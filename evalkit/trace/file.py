@@ -9,6 +9,8 @@ Line types, by the key ``type``:
 - ``step``: a whole step in one line.
 - ``finish``: the run's output, error, status.
 
+Any line may have ``surrogates``: what a recorder that sanitizes says of those that it gave since the line before.
+
 Each line carries ``seq`` (its number from 0 in this trace) and ends in ``,"prev":"...","hash":"..."}``: `prev` is the
 line before's hash, empty for a header; `hash` is the hex SHA-256 over `prev` and all bytes of the line before
 ``,"prev"``. So not a byte can change unseen, and key order, which a prompt may show, is kept. Repeats are shared (see
@@ -32,6 +34,7 @@ from evalkit.trace.sharing import MAX_REFERENCES, Packer, unpack
 __all__ = [
     "FORMAT_NAME",
     "FORMAT_VERSION",
+    "SURROGATES",
     "LineChain",
     "encode_trace",
     "error_json",
@@ -44,6 +47,8 @@ __all__ = [
 
 FORMAT_NAME = "evalkit.trace"
 FORMAT_VERSION = 1
+SURROGATES = "surrogates"
+"""The key of a line for what is told of surrogates."""
 
 _LINE_END = re.compile(rb',"prev":"([0-9a-f]{64}|)","hash":"([0-9a-f]{64})"\}\r?\n\Z')
 _STEP_DEFAULTS: dict[str, Any] = {
@@ -91,7 +96,8 @@ class LineChain:
 def encode_trace(trace: Trace, recorded_at: float | None = None) -> Iterator[bytes]:
     """The lines of a whole trace."""
     chain = LineChain(settled=True)
-    yield chain.encode(header_json(trace, recorded_at))
+    told = {SURROGATES: {kind: {**tags} for kind, tags in trace.surrogates.items()}} if trace.surrogates else {}
+    yield chain.encode({**header_json(trace, recorded_at), **told})
     for step in trace.steps:
         yield chain.encode({"type": "step", **step_json(step)})
     yield chain.encode(finish_json(trace))
@@ -221,6 +227,7 @@ class _TraceReader:
         self._open: set[int] = set()
         self._finish: dict[str, Any] | None = None
         self._references = 0
+        self._surrogates: dict[str, dict[str, str]] = {}
 
     def take(self, body: dict[str, Any], link: _Link, where: str) -> None:
         seq = len(self._lines)
@@ -228,6 +235,8 @@ class _TraceReader:
         unpack(body, self._lines, where)
         self._refuse_too_long(body, where)
         self._lines[seq] = body
+        if SURROGATES in body:
+            self._told(body[SURROGATES], where)
         kind: Any = body.get("type")
         step: Any = body.get("step")
         if kind in ("start", "step", "end") and type(step) is not int:
@@ -245,6 +254,15 @@ class _TraceReader:
             self._finish = body
         elif kind != "header":
             raise UnreadableTrace(f"unknown line type {kind!r}", where, "upgrade evalkit")
+
+    def _told(self, surrogates: Any, where: str) -> None:
+        try:
+            for kind, tags in surrogates.items():
+                self._surrogates.setdefault(kind, {}).update({one: str(tag) for one, tag in tags.items()})
+        except AttributeError:
+            raise UnreadableTrace(
+                "what the line says of surrogates is of another form", where, "record it again"
+            ) from None
 
     def _refuse_too_long(self, body: dict[str, Any], where: str) -> None:
         given = body.get("input")
@@ -277,6 +295,7 @@ class _TraceReader:
                 ended_at=finish.get("ended_at"),
                 attributes=header.get("attributes") or {},
                 gaps=(*_gaps(header), *self.gaps),
+                surrogates=self._surrogates,
             )
         except (KeyError, TypeError, ValueError) as error:
             raise UnreadableTrace(

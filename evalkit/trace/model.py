@@ -159,6 +159,8 @@ class Trace:
         started_at, ended_at: seconds since 1970 UTC, logical time.
         attributes: run-level facts (environment, framework, session) by name.
         gaps: what the source lacks, one sentence each (see `trace.evidence`).
+        surrogates: what a recorder that sanitizes says of the surrogates in it: by kind and surrogate, the tag of the
+            value that it stands for (see `sanitize.register`).
     """
 
     id: str
@@ -173,6 +175,7 @@ class Trace:
     ended_at: float | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     gaps: tuple[str, ...] = ()
+    surrogates: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def step(self, seq: int) -> Step:
         """The step numbered `seq`; KeyError if there is none (it may have been pruned)."""

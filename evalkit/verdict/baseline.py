@@ -23,6 +23,7 @@ from evalkit.canonical import digest
 from evalkit.check.model import Check
 from evalkit.errors import InputError
 from evalkit.suite.model import Sample
+from evalkit.suite.samples import live_samples
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.schedule import TWICE, equal_replays
 
@@ -136,9 +137,9 @@ def checks_digest(checks: Iterable[Check]) -> str:
     return digest([*sorted(check.id for check in checks if check.gating)])[:16]
 
 
-def facts_of(case: CaseRef, samples: Iterable[Sample]) -> Facts:
+def facts_of(case: CaseRef, samples: Sequence[Sample]) -> Facts:
     """What a case's samples were samples of."""
-    served = [sample.served for sample in samples if sample.served is not None]
+    served = [sample.served for sample in live_samples(samples) if sample.served is not None]
     words = {name: {word for one in served for word in getattr(one, name)} for name in _LISTS}
     lists: dict[str, Any] = {name: tuple(sorted(found)) for name, found in words.items()}
     return Facts(case.version, checks_digest(case.checks), case.replayed, **lists)

@@ -11,6 +11,7 @@ from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
 from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_interval, stability
 from evalkit.suite.model import Outcome, Policy, Sample
+from evalkit.suite.samples import column
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, checks_digest
 from evalkit.verdict.family import Regression, regressions
@@ -103,15 +104,15 @@ def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[s
 
 
 def _ran(case: CaseRef, plan: CasePlan, samples: Sequence[Sample], frozen: bool) -> _Ran:
-    counts: Counter[Outcome] = Counter(sample.outcome for sample in samples)
-    equal = frozen and equal_replays(samples)
-    return _Ran(case, plan, samples, standing(_by_index(samples)), counts, equal)
+    outcomes: list[Outcome] = column(samples, "outcome")
+    now = standing(_by_index(column(samples, "index"), outcomes))
+    return _Ran(case, plan, samples, now, Counter(outcomes), frozen and equal_replays(samples))
 
 
-def _by_index(samples: Sequence[Sample]) -> list[Outcome | None]:
-    found: list[Outcome | None] = [None] * (1 + max((sample.index for sample in samples), default=-1))
-    for sample in samples:
-        found[sample.index] = sample.outcome
+def _by_index(indices: Sequence[int], outcomes: Sequence[Outcome]) -> list[Outcome | None]:
+    found: list[Outcome | None] = [None] * (1 + max(indices, default=-1))
+    for index, outcome in zip(indices, outcomes, strict=True):
+        found[index] = outcome
     return found
 
 
@@ -175,7 +176,8 @@ def _verdict(
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
     word: Word = "INCONCLUSIVE" if ruling.word == "UNDERPOWERED" else ruling.word
     change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(regression, alpha)
-    failing = _failing_checks(case, one.samples)
+    lost = [*one.samples] if one.counts["passed"] < one.counts.total() else ()
+    failing = _failing_checks(case, lost)
     return CaseVerdict(
         case_id=case.id,
         version=case.version,
@@ -190,13 +192,13 @@ def _verdict(
         high=high,
         verdict=word,
         change=change,
-        reason=ruling.reason + _addition(one, word, change, row, failing),
+        reason=ruling.reason + _addition(one, lost, word, change, row, failing),
         baseline=row,
         p_value=None if regression is None else regression.p,
         p_adjusted=None if regression is None else regression.p_worse,
         deterministic=one.deterministic,
         failing_checks=failing,
-        cost_usd=sum(sample.cost_usd for sample in one.samples),
+        cost_usd=sum(column(one.samples, "cost_usd")),
         owner=case.owner,
         link=case.link,
         signature=case.signature,
@@ -209,22 +211,27 @@ def _verdict(
         stability=_stability(one),
         many_runs=tuple(_many_runs(one.passed, one.n, k) for k in pass_k),
         samples_fixed=one.plan.fixed,
-        model_calls=sum(sample.live_model for sample in one.samples),
+        model_calls=sum(column(one.samples, "live_model")),
         screened=ruling.screened,
     )
 
 
 def _addition(
-    one: _Ran, word: Word, change: Change, row: BaselineRow | None, failing: Sequence[tuple[str, str, int]]
+    one: _Ran,
+    lost: Sequence[Sample],
+    word: Word,
+    change: Change,
+    row: BaselineRow | None,
+    failing: Sequence[tuple[str, str, int]],
 ) -> str:
-    """What a reader needs beside the policy's own sentence."""
+    """What a reader needs beside the policy's own sentence; `lost`: the samples, where some did not pass."""
     found = ""
     if change == "regressed" and one.plan.policy.kind != "not_worse" and row is not None:
         found = f"; worse than the baseline: {one.passed} of {one.n} against {row.passed} of {row.n}"
     if word in ("FAIL", "DEGRADED_WITHIN_MARGIN"):
-        return f"{found}{_cause(one.samples, failing)}"
+        return f"{found}{_cause(lost, failing)}"
     if word == "INCONCLUSIVE":
-        return found + _first_loss(one.samples)
+        return found + _first_loss(lost)
     return found
 
 
@@ -268,7 +275,7 @@ def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | Non
 
 def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:
     counts = Counter(c.check for s in samples if s.outcome == "failed" for c in s.checks if c.gating and not c.passed)
-    sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts}
+    sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts} if counts else {}
     return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from evalkit.canonical import digest
 from evalkit.suite.model import Manifest, Sample
+from evalkit.suite.samples import column, live_samples
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 
@@ -25,15 +26,14 @@ def night_of(
     decision: Decision,
 ) -> Night:
     """A run as a night."""
-    every = [sample for one in samples.values() for sample in one]
-    served = [sample.served for sample in every if sample.served is not None]
+    served = [sample.served for one in samples.values() for sample in live_samples(one) if sample.served is not None]
     policy = manifest.suite.get("policy")
     return Night(
         run_id=manifest.run_id,
         started_at=manifest.started_at,
         passed=sum(verdict.passed for verdict in verdicts),
         n=sum(verdict.n for verdict in verdicts),
-        cost_usd=sum(sample.cost_usd for sample in every),
+        cost_usd=_total(samples, "cost_usd"),
         cases={verdict.case_id: (verdict.passed, verdict.n) for verdict in verdicts},
         missed=sum(verdict.missed for verdict in verdicts),
         errored=sum(verdict.errored for verdict in verdicts),
@@ -46,8 +46,12 @@ def night_of(
         dirty=bool(manifest.environment.get("git_dirty")),
         models=_sorted(name for one in served for name in one.models),
         fingerprints=_sorted(name for one in served for name in one.fingerprints),
-        duration_s=sum(sample.duration_s for sample in every),
+        duration_s=_total(samples, "duration_s"),
     )
+
+
+def _total(samples: Mapping[str, Sequence[Sample]], name: str) -> float:
+    return float(sum(value for one in samples.values() for value in column(one, name)))
 
 
 def _suite_digest(suite: Mapping[str, Any]) -> str:

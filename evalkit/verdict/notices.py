@@ -10,8 +10,10 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, permutations
+from operator import itemgetter
 
 from evalkit.suite.model import Sample, Served
+from evalkit.suite.samples import column, live_samples
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.schedule import blocks
@@ -40,11 +42,11 @@ def run_notices(
         plans: what the run took its samples by; None where their numbers were fixed.
         frozen: see `verdict.schedule.wanted`.
     """
-    ordered = sorted(chain.from_iterable(samples.values()), key=lambda sample: sample.order)
-    served = [(sample, sample.served) for sample in ordered if sample.served is not None]
+    live = sorted(chain.from_iterable(map(live_samples, samples.values())), key=lambda sample: sample.order)
+    served = [(sample, sample.served) for sample in live if sample.served is not None]
     found = chain(
         _stale(verdicts),
-        _order_mattered(ordered, plans or {}, frozen=frozen),
+        _order_mattered(samples, plans or {}, frozen=frozen),
         _models_changed(served),
         _fingerprints_changed(served),
         _prompts_changed(served),
@@ -62,16 +64,11 @@ def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
         yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
 
 
-def _order_mattered(ordered: Sequence[Sample], plans: Plans, *, frozen: bool) -> Iterator[str]:
+def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, frozen: bool) -> Iterator[str]:
     """The later half of each case's samples against the earlier one, exactly; between the looks, if there were any."""
-    told: dict[str, list[Sample]] = defaultdict(list)
-    for sample in ordered:
-        if sample.outcome in ("passed", "failed"):
-            told[sample.case_id].append(sample)
     mixed = [
         block
-        for case_id, case in told.items()
-        if len({sample.outcome for sample in case}) == 2
+        for case_id, case in samples.items()
         for block in _blocks(case, plans.get(case_id), frozen=frozen)
         if 0 < sum(block) < len(block)
     ]
@@ -90,13 +87,18 @@ def _order_mattered(ordered: Sequence[Sample], plans: Plans, *, frozen: bool) ->
 
 
 def _blocks(case: Sequence[Sample], plan: CasePlan | None, *, frozen: bool) -> Iterator[list[bool]]:
-    """A case's outcomes in the order in which they were finished, those between two looks apart from the others."""
-    if plan is None:
-        yield [sample.outcome == "passed" for sample in case]
+    """Whether each sample that came to a result passed, as they were finished, those between two looks for themselves.
+
+    Nothing where all or none did.
+    """
+    outcomes = column(case, "outcome")
+    if not {"passed", "failed"} <= {*outcomes}:
         return
-    by_index = sorted(case, key=lambda sample: sample.index)
-    for part in blocks(plan, [sample.outcome == "passed" for sample in by_index], frozen=frozen):
-        yield [one.outcome == "passed" for one in sorted(by_index[part], key=lambda sample: sample.order)]
+    rows = sorted(zip(column(case, "index"), column(case, "order"), outcomes, strict=True))
+    told = [(order, outcome == "passed") for _, order, outcome in rows if outcome in ("passed", "failed")]
+    parts = [slice(None)] if plan is None else blocks(plan, [passed for _, passed in told], frozen=frozen)
+    for part in parts:
+        yield [passed for _, passed in sorted(told[part], key=itemgetter(0))]
 
 
 def _models_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:

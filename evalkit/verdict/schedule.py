@@ -9,10 +9,11 @@ run, and so in both arms of a comparison. A case that lost more than its policy 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalkit.suite.model import Outcome, Sample
+from evalkit.suite.samples import column
 from evalkit.suite.seen import CaseSeen
 from evalkit.verdict.plans import CasePlan, Plans
 
@@ -69,12 +70,13 @@ def lost_too_many(plan: CasePlan, now: Standing) -> bool:
     return now.lost > 0 and now.lost > int(plan.policy.max_lost * plan.most + 1e-9)
 
 
-def equal_replays(samples: Iterable[Sample]) -> bool:
+def equal_replays(samples: Sequence[Sample]) -> bool:
     """Whether all replays that left a trace were equal, and none drew random numbers: those may be equal by chance.
 
     What an outage did to a replay says nothing about the agent, as for `CaseSeen.equal`.
     """
-    replays = {(sample.trace, sample.drew) for sample in samples if sample.trace and sample.outcome != "errored"}
+    facts = zip(*(column(samples, name) for name in ("trace", "drew", "outcome")), strict=True)
+    replays = {(trace, drew) for trace, drew, outcome in facts if trace and outcome != "errored"}
     return len(replays) == 1 and not next(iter(replays))[1]
 
 

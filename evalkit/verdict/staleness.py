@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evalkit.suite.model import Across, BaselineRules, Sample
+from evalkit.suite.samples import live_samples
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, Facts, facts_of
 from evalkit.verdict.model import CaseVerdict
@@ -45,7 +46,9 @@ def stale_cases(
         why = _recorded_otherwise(then, facts_of(case, ())) or age
         cure = "evalkit baseline bless RUN --reason WHY takes a newer run"
         if not why:
-            now = facts_of(case, [s for s in samples.get(case.id, ()) if s.outcome in ("passed", "failed")])
+            now = facts_of(
+                case, [s for s in live_samples(samples.get(case.id, ())) if s.outcome in ("passed", "failed")]
+            )
             kind, why = next(_served_otherwise(then, now, rules.across), ("", ""))
             cure += f'; or [baseline] across = ["{kind}"] in the suite, where that is what is to be compared'
         if why:

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalkit.app.checkup import check_library
 from evalkit.case.header import header_digest
-from evalkit.case.store import METADATA_KEY, read_case, write_case
+from evalkit.case.store import METADATA_KEY, read_case, read_with_digest, write_case
 from evalkit.case.view import render_view
 from evalkit.errors import EvalkitError, InputError, IntegrityError
 from tests.build import a_case
@@ -49,6 +50,16 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None:
     assert path.stat().st_size < 10_000_000
     with pytest.raises((InputError, IntegrityError), match=r"dictionaries|no case"):
         read_case(path)
+
+
+def test_another_programs_file_is_no_case_to_keep(tmp_path: Path) -> None:
+    """Its dictionaries may hold texts that stand in no row, and so under no digest: `check` says so."""
+    path, table = table_of(tmp_path)
+    pq.write_table(table, path, use_dictionary=["name"])
+    assert read_case(path).id == a_case().id
+    with pytest.raises(IntegrityError, match="dictionaries"):
+        read_with_digest(path)
+    assert [problem.kind for problem in check_library(tmp_path)[1]] == ["integrity"]
 
 
 def test_a_link_is_not_written_through(tmp_path: Path) -> None:

@@ -50,6 +50,12 @@ def test_the_file_is_plain_parquet(tmp_path: Path) -> None:
     assert pq.read_table(path).to_pandas()["seq"].tolist() == [0, 1, 2]
 
 
+def test_a_file_holds_its_header_once(tmp_path: Path) -> None:
+    """And not in an encoding of the schema besides, where neither a search nor a review of its bytes would find it."""
+    path = write_case(a_case(), tmp_path)
+    assert (pq.read_metadata(path).metadata or {}).keys() == {METADATA_KEY}
+
+
 def test_a_version_is_never_overwritten(tmp_path: Path) -> None:
     """The second writer of a version is refused, and the first one's file stays."""
     path = write_case(a_case(), tmp_path)

@@ -75,7 +75,7 @@ def test_a_run_that_was_killed_at_its_very_start_may_be_begun_anew(project: Proj
     assert "there is a run of this name" in project.run("run", project.suite("once"), "--out", "r").err
     project.write("mine/notes.txt", "mine")
     taken = project.run("run", project.suite("once"), "--out", "mine")
-    assert (taken.code, "not by a run" in taken.err) == (2, True)
+    assert (taken.code, "holds other things" in taken.err) == (2, True)
     assert (project.root / "mine/notes.txt").read_text() == "mine"
 
 

@@ -60,7 +60,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_larger_one(project: Projec
         assert model.asked == 11
         assert "stopped: budget reached: 11 of 11 model calls" in stopped.out
         assert "INCONCLUSIVE" in stopped.out
-        first = read_samples(folder).get("twice", [])
+        first = read_samples(folder).get("twice", ())
         assert len(first) <= 2
         page = (folder / "report.html").read_text("utf-8")
         assert "budget reached: 11 of 11 model calls" in page

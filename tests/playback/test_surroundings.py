@@ -89,6 +89,26 @@ def test_the_agent_and_its_children_see_that_environment(monkeypatch: pytest.Mon
     assert dict(os.environ) == before
 
 
+def test_what_an_agent_changes_reaches_no_other_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the next of the same case nor that of another; nor the process."""
+    monkeypatch.setenv("APP_MODE", "test")
+    monkeypatch.setenv("APP_REGION", "eu")
+
+    def agent() -> Json:
+        found: list[Json] = [os.environ.get(name) for name in ("APP_MODE", "APP_REGION", "APP_MADE")]
+        os.environ["APP_MODE"] = "changed"
+        os.environ["APP_MADE"] = "yes"
+        del os.environ["APP_REGION"]
+        return found
+
+    before = dict(os.environ)
+    target = PythonTarget(agent)
+    for _case in range(2):
+        with prepare(the_case()).entered(target) as day:
+            assert [day.replay(target, sample).trace.output for sample in range(2)] == [["test", "eu", None]] * 2
+        assert dict(os.environ) == before
+
+
 def test_a_working_copy_is_written_to_and_thrown_away(project: Project) -> None:
     """The project's files are there, its keys are not, and what the agent writes is gone afterwards."""
     project.write("prompt.txt", "be brief")

@@ -14,14 +14,14 @@ from tests.report.build import blocked_run
 def test_what_is_written_is_read_back() -> None:
     """No field of a verdict or of the decision is lost."""
     parts = blocked_run()
-    text = verdicts_json(parts.verdicts, parts.decision)
+    text = b"".join(verdicts_json(parts.verdicts, parts.decision))
     assert verdicts_from_json(text) == (parts.verdicts, parts.decision)
 
 
 def test_the_keys_are_stable() -> None:
     """Programs read these names: a change here is a change of the schema."""
     parts = blocked_run()
-    body = json.loads(verdicts_json(parts.verdicts, parts.decision))
+    body = json.loads(b"".join(verdicts_json(parts.verdicts, parts.decision)))
     assert body["schema"] == SCHEMA == "evalkit.verdicts/1"
     assert sorted(body) == ["cases", "decision", "effect", "notices", "savings", "schema"]
     assert sorted(body["decision"]) == ["blocking", "inconclusive", "outcome", "reason"]

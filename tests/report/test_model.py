@@ -12,7 +12,6 @@ from evalkit.case.model import Case
 from evalkit.report.detail import build_detail
 from evalkit.report.model import ReportModel, build_report
 from evalkit.report.row import Row
-from evalkit.suite.model import Sample
 from evalkit.trace.model import Trace
 from evalkit.verdict.model import Decision
 from tests.build import a_case
@@ -200,7 +199,7 @@ def test_a_run_without_samples_has_a_page() -> None:
 
 def test_all_samples_of_a_row_are_kept_for_machines() -> None:
     """JUnit tells each sample."""
-    samples: tuple[Sample, ...] = row_of(blocked_run().model(), "sometimes-late").samples
+    samples = row_of(blocked_run().model(), "sometimes-late").samples
     assert [sample.index for sample in samples] == list(range(20))
 
 

@@ -77,7 +77,7 @@ def test_a_comparison_of_two_runs_keeps_to_the_schema(project: Project) -> None:
 def test_verdicts_that_lack_a_key_are_refused(key: str) -> None:
     """Every key is always there, also where it is null."""
     parts = blocked_run()
-    body = json.loads(verdicts_json(parts.verdicts, parts.decision))
+    body = json.loads(b"".join(verdicts_json(parts.verdicts, parts.decision)))
     jsonschema.validate(body, published(VERDICTS))
     del body["cases"][0][key]
     with pytest.raises(jsonschema.ValidationError):

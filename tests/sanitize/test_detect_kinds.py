@@ -165,6 +165,8 @@ def test_a_greeting_without_a_name_has_none(text: str) -> None:
         "ACCESS_KEY: AbCeFG123",
         "export OP_TOKEN=ops_eyJzaWduSW5BZGRyZXNzIjoiaHR0cHM6...",
         '"token1": "xoxp-1234567890"',
+        '"token3": "xoxp-1234-1234-1234-4ddbc191d40ee098cbaae6f3523ada2d"',
+        "DATABRICKS_TOKEN=dapi123456789012345678a9bc01234defg5",
         "sk-ant-api03-9z8y7x-bcdefghijklmno-31-qrstuvwxyz-77",
     ],
 )
@@ -196,6 +198,22 @@ def test_a_picture_in_base64_is_not_touched() -> None:
 def test_secrets_in_their_places(text: str, secret: str) -> None:
     """Cookies, signed URLs, sentences, Chinese text, connection strings, cloud keys."""
     assert ("secret", secret) in found(text)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "dapi123456789012345678a9bc01234defa5",  # what Databricks' own rule knows is its token, whatever it counts
+        "xoxp-254112160503-252950188691-252375361712-6cbf56aada30951a9d310a5f23d032a0",
+        "xoxb-123456789012-Xw937qtWSXJss1lFaKe",
+        "xoxp-1234-1234-1235-4ddbc191d40ee098cbaae6f3523ada2d",
+        "company-1234567890123456789-jwt-key",  # a person may have chosen it
+        "12345678901234567890123456789012ab",
+    ],
+)
+def test_what_counts_on_may_be_a_secret(secret: str) -> None:
+    """Only a token that its issuer can't have drawn is taken for made up."""
+    assert ("secret", secret) in found(f"access_token={secret}")
 
 
 def test_a_key_and_its_value_are_read_together() -> None:

@@ -13,9 +13,10 @@ from evalkit.case.store import write_case
 from evalkit.check.model import Check
 from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.manifest import MANIFEST_NAME, start_run, suite_json
-from evalkit.suite.model import Manifest, Sample, Selection, Suite
+from evalkit.suite.model import Manifest, Selection, Suite
 from evalkit.suite.results import read_samples
 from evalkit.suite.run import OpenRun
+from evalkit.suite.samples import RunSamples
 from evalkit.suite.select import select_cases
 from tests.build import a_case, a_trace, tool_step
 
@@ -35,9 +36,7 @@ def library(root: Path, orders: list[int]) -> Path:
     return root
 
 
-def run(
-    root: Path, target: str, *, samples: int = 3, executor: str = "serial", **rest: object
-) -> dict[str, list[Sample]]:
+def run(root: Path, target: str, *, samples: int = 3, executor: str = "serial", **rest: object) -> RunSamples:
     """Runs all cases under `root` on an agent of `tests.suite.agents`; continues a run that is there."""
     suite = Suite("test", f"tests.suite.agents:{target}", samples, **rest)  # type: ignore[arg-type]  # test options
     cases = select_cases(root / "cases", Selection())

@@ -138,7 +138,7 @@ def test_a_later_attempt_takes_the_place_of_an_errored_one() -> None:
 def test_samples_of_an_earlier_run_are_read(tmp_path: Path) -> None:
     """Those from before it was told whether the agent drew random numbers: taken for ones that did not."""
     library(tmp_path, [1])
-    found = run(tmp_path, "once", samples=2)
+    found = {case: [*samples] for case, samples in run(tmp_path, "once", samples=2).items()}
     path = tmp_path / "run" / "samples.parquet"
     pq.write_table(pq.read_table(path).drop_columns(["drew"]), path)
     assert read_samples(tmp_path / "run") == found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,17 +10,19 @@ import pytest
 from evalkit.errors import InputError
 from evalkit.suite.disk import DiskFault
 from evalkit.suite.journal import JOURNAL_NAME
-from evalkit.suite.manifest import read_manifest
-from evalkit.suite.model import Sample
+from evalkit.suite.manifest import read_manifest, start_run
+from evalkit.suite.model import Manifest, Sample
 from evalkit.suite.reopen import raise_samples
 from evalkit.suite.results import SAMPLES_NAME, read_attempts, read_samples, read_traces
 from tests.suite.runs import library, run
 from tests.suite.test_run import timeless
 
+MANIFEST = Manifest("r", {"name": "s"}, (), "2026-11-30T00:00:00Z")
+
 WHEN = "2026-11-30T00:00:00Z"
 
 
-def traces_of(folder: Path, samples: Mapping[str, list[Sample]]) -> set[str]:
+def traces_of(folder: Path, samples: Mapping[str, Sequence[Sample]]) -> set[str]:
     """Digests whose replays were kept."""
     return set(read_traces(folder, {sample.trace for several in samples.values() for sample in several}))
 
@@ -87,3 +89,22 @@ def test_fewer_or_as_many_are_refused(tmp_path: Path, samples: int) -> None:
     with pytest.raises(InputError, match="has 3 samples a case"):
         raise_samples(root / "run", samples, at=WHEN, actor="")
     assert (root / "run" / SAMPLES_NAME).exists()
+
+
+def test_a_run_begins_in_an_empty_folder_and_in_no_other(tmp_path: Path) -> None:
+    """Also in one that a kill left before anything was written; nothing that is there is lost."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / ".run.json.writing").write_bytes(b"{")
+    start_run(folder, MANIFEST)
+    assert read_manifest(folder).run_id == MANIFEST.run_id
+    with pytest.raises(InputError, match="a run of this name already"):
+        start_run(folder, MANIFEST)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "notes.txt").write_text("mine", "utf-8")
+    with pytest.raises(InputError, match=r"holds other things \(notes.txt\)"):
+        start_run(other, MANIFEST)
+    assert [one.name for one in other.iterdir()] == ["notes.txt"]
+    with pytest.raises(InputError, match="can't be made"):
+        start_run(other / "notes.txt", MANIFEST)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,11 @@ from pathlib import Path
 import pytest
 
 from evalkit.errors import ConfigError, InputError, IntegrityError
-from evalkit.suite.model import Sample
+from evalkit.suite.manifest import start_run, suite_json
+from evalkit.suite.model import Manifest, Sample, Selection, Suite
 from evalkit.suite.results import read_samples, read_traces
+from evalkit.suite.run import OpenRun
+from evalkit.suite.select import select_cases
 from evalkit.suite.writer import sole_writer
 from tests.loaded import Loaded
 from tests.suite.runs import library, run
@@ -25,12 +29,12 @@ from tests.suite.runs import library, run
 REPOSITORY = Path(__file__).parents[2]
 
 
-def outcomes(samples: dict[str, list[Sample]]) -> Counter[str]:
+def outcomes(samples: Mapping[str, Sequence[Sample]]) -> Counter[str]:
     """How often each outcome came."""
     return Counter(sample.outcome for several in samples.values() for sample in several)
 
 
-def timeless(samples: dict[str, list[Sample]]) -> dict[str, list[Sample]]:
+def timeless(samples: Mapping[str, Sequence[Sample]]) -> dict[str, list[Sample]]:
     """Samples without their durations."""
     return {case: [replace(sample, duration_s=0.0) for sample in several] for case, several in samples.items()}
 
@@ -122,6 +126,22 @@ def test_a_changed_case_is_not_run(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises((IntegrityError, InputError)):
         run(tmp_path, "once")
+
+
+@pytest.mark.parametrize("executor", ["serial", "fork", "xdist"])
+def test_a_case_that_became_another_since_the_run_began_is_not_run(tmp_path: Path, executor: str) -> None:
+    """Also where the new file is sound: the verdict would be on another case than the manifest names."""
+    root = library(tmp_path, [1, 2])
+    suite = Suite("test", "tests.suite.agents:once", 2)
+    cases = select_cases(root / "cases", Selection())
+    start_run(root / "run", Manifest("r", suite_json(suite), (), "now"))
+    other = library(tmp_path / "other", [3])
+    (other / "cases" / "order-3" / "v0001.parquet").replace(root / "cases" / "order-2" / "v0001.parquet")
+    with (
+        OpenRun(root / "run", suite, cases, executor=executor, workers=1) as opened,
+        pytest.raises(IntegrityError, match="another one than when this began"),
+    ):
+        opened.up_to({case.id: 2 for case in cases})
 
 
 def wait_until_free(folder: Path) -> None:

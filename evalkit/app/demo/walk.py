@@ -95,7 +95,7 @@ def record_incident(path: Path, settings: Settings) -> None:
     with (
         serving(ScriptedModel(error_rate=1.0)) as base_url,
         environment_of(base_url),
-        record(path, name="refund-agent", input={"message": MESSAGE}, sanitizer=make_sanitizer(settings).step) as run,
+        record(path, name="refund-agent", input={"message": MESSAGE}, sanitizer=make_sanitizer(settings)) as run,
     ):
         run.output = agent.run_buggy(MESSAGE)
 

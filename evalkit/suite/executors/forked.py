@@ -81,6 +81,7 @@ def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
     waiting = deque(work.items)
     free = list(hands)
     done: list[bytes] = []
+    idle = True
     with DefaultSelector() as busy:
         while True:
             if waiting and job.over():
@@ -101,6 +102,9 @@ def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
             if not busy.get_map():
                 return
             done = []
+            if idle:
+                job.meanwhile()
+                idle = False
             for key, _ in busy.select():
                 hand = key.data
                 kind, body = hand.take()

@@ -24,6 +24,8 @@ class Job:
         scratch: a folder for the executor's own files; removed after the run.
         libraries: folders of cases; an agent that is kept from files sees none of them.
         over: whether the budget is spent: items not begun are better left; a worker gives no samples for them.
+        meanwhile: what the controller may do while workers are busy, such as loading what it needs later; cheap when
+            it is done already.
     """
 
     suite: Mapping[str, Any]
@@ -31,6 +33,7 @@ class Job:
     scratch: Path
     libraries: tuple[Path, ...] = ()
     over: Callable[[], bool] = lambda: False
+    meanwhile: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)

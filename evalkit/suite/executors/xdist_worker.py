@@ -57,6 +57,7 @@ class _WorkItem(pytest.Item):
 
 def _item(body: dict[str, Any]) -> Item:
     portions = tuple(
-        Portion(p["path"], p["case_id"], p["version"], tuple(p["samples"]), p["attempt"]) for p in body["portions"]
+        Portion(p["path"], p["case_id"], p["version"], tuple(p["samples"]), p["attempt"], p["digest"])
+        for p in body["portions"]
     )
     return Item(body["number"], portions)

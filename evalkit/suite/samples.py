@@ -1,0 +1,183 @@
+"""The samples of a finished run, out of ``samples.parquet``; made when they are asked for.
+
+Of very many samples a reader needs a few facts each, and all there is only of those that did not pass. So the facts are
+held as columns, some fifty bytes a sample, and the rest stays in the file until a case's samples are wanted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evalkit.errors import IntegrityError
+from evalkit.suite.model import Sample
+from evalkit.suite.sample_rows import samples_of
+
+__all__ = ["CaseSamples", "RunSamples", "column", "live_samples"]
+
+_TEXTS = ("case_id", "outcome", "reason", "trace")
+_NUMBERS = ("index", "live_model", "cost_usd", "duration_s", "drew")
+_GROUPS_HELD = 2
+"""Row groups of the file that are held at once: workers' samples stand side by side."""
+
+
+def column(samples: Sequence[Sample], name: str) -> list[Any]:
+    """One field of some samples, in their order; without making them where it is a fact that is held."""
+    if isinstance(samples, CaseSamples) and (found := samples.fact(name)) is not None:
+        return found
+    return [getattr(sample, name) for sample in samples]
+
+
+def live_samples(samples: Sequence[Sample]) -> list[Sample]:
+    """Those that a live model answered: the ones with `served`."""
+    if isinstance(samples, CaseSamples) and not any(samples.fact("live_model") or ()):
+        return []
+    return [sample for sample in samples if sample.served is not None]
+
+
+class RunSamples(Mapping[str, "CaseSamples"]):
+    """The samples of a run by case id; cases in the order in which their first samples were finished.
+
+    Args:
+        path: the run's table.
+
+    Raises:
+        IntegrityError: the file is broken; also when samples are asked for.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _sound(path):
+            source = pa.OSFile(str(path))
+            self._file = pq.ParquetFile(source)  # held open: another run may take the place of this one's file
+            sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
+            there = set(self._file.schema_arrow.names)  # runs from before it was told don't say who drew
+            names = [name for name in (*_TEXTS, *_NUMBERS) if name in there]
+            facts = pq.ParquetFile(source, read_dictionary=[*_TEXTS], metadata=self._file.metadata)
+            table = facts.read(columns=names, use_threads=False).unify_dictionaries()
+        self._ends = [*itertools.accumulate(sizes)]
+        self._numbers: dict[str, np.ndarray] = {}
+        self._words: dict[str, list[str]] = {}
+        for name in names:
+            values = table.column(name).combine_chunks()
+            if name in _TEXTS:
+                self._words[name] = values.dictionary.to_pylist()
+                values = values.indices
+            self._numbers[name] = _numpy(values)
+        rows = np.lexsort((self._numbers["index"], self._numbers["case_id"]))
+        self._numbers = {"order": rows, **{name: values[rows] for name, values in self._numbers.items()}}
+        ids = self._words["case_id"]
+        starts = np.searchsorted(self._numbers["case_id"], np.arange(len(ids) + 1)).tolist()
+        self._places = dict(zip(ids, itertools.pairwise(starts), strict=True))
+        self._held: dict[int, pa.Table] = {}
+
+    def __getitem__(self, case_id: str) -> CaseSamples:
+        return CaseSamples(self, *self._places[case_id])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def fact(self, name: str, start: int, end: int) -> list[Any] | None:
+        """A field of the samples from `start` to `end`, sorted by case and index; None where it is not held."""
+        values = self._numbers.get(name)
+        if values is None:
+            return None
+        found: list[Any] = values[start:end].tolist()
+        words = self._words.get(name)
+        return found if words is None else [words[at] for at in found]
+
+    def made(self, start: int, end: int) -> list[Sample]:
+        """The samples from `start` to `end`, sorted likewise."""
+        found: list[Sample] = []
+        with _sound(self._path):
+            for row, behind in _runs(self._numbers["order"][start:end].tolist()):
+                while row < behind:
+                    table, first = self._group(bisect_right(self._ends, row))
+                    part = table.slice(row - first, behind - row)
+                    found += samples_of(part, first=row)
+                    row += part.num_rows
+        return found
+
+    def _group(self, at: int) -> tuple[pa.Table, int]:
+        """A row group of the file, and the number of its first row."""
+        table = self._held.get(at)
+        if table is None:
+            table = self._file.read_row_group(at, use_threads=False)
+            while len(self._held) >= _GROUPS_HELD:
+                del self._held[next(iter(self._held))]
+            self._held[at] = table
+        return table, self._ends[at] - table.num_rows
+
+
+class CaseSamples(Sequence[Sample]):
+    """A case's samples in the order of their index; each time they are gone through they are made anew."""
+
+    __slots__ = ("_end", "_run", "_start")
+
+    def __init__(self, run: RunSamples, start: int, end: int) -> None:
+        self._run = run
+        self._start = start
+        self._end = end
+
+    def fact(self, name: str) -> list[Any] | None:
+        """See `column`; None where the field is not held."""
+        return self._run.fact(name, self._start, self._end)
+
+    def __len__(self) -> int:
+        return self._end - self._start
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self._run.made(self._start, self._end))
+
+    @overload
+    def __getitem__(self, at: int) -> Sample: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, at: int | slice) -> Sample | Sequence[Sample]:
+        places = range(self._start, self._end)[at]
+        if isinstance(places, int):
+            return self._run.made(places, places + 1)[0]
+        if places.step == 1:
+            return CaseSamples(self._run, places.start, max(places.start, places.stop))
+        return [*self][at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]  # compared by its samples
+
+    def __repr__(self) -> str:
+        return repr([*self])
+
+
+def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Rows that follow each other, as start and end."""
+    start = 0
+    for at in range(1, len(rows) + 1):
+        if at == len(rows) or rows[at] != rows[at - 1] + 1:
+            yield rows[start], rows[at - 1] + 1
+            start = at
+
+
+def _numpy(values: pa.Array) -> np.ndarray:
+    """Arrow's own conversion would load pandas, for half a second."""
+    return np.array(values.to_pylist(), bool) if pa.types.is_boolean(values.type) else np.from_dlpack(values)
+
+
+@contextmanager
+def _sound(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise IntegrityError(f"the samples are broken: {error}", str(path), "run the suite again") from None
