@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, permutations
+from operator import itemgetter
 
 from evalkit.suite.model import Sample, Served
 from evalkit.suite.samples import column, live_samples
@@ -86,18 +87,18 @@ def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, fr
 
 
 def _blocks(case: Sequence[Sample], plan: CasePlan | None, *, frozen: bool) -> Iterator[list[bool]]:
-    """A case's outcomes in the order in which they were finished, those between two looks apart from the others.
+    """Whether each sample that came to a result passed, as they were finished, those between two looks for themselves.
 
-    None where all samples that came to a result came to the same.
+    Nothing where all or none did.
     """
     outcomes = column(case, "outcome")
     if not {"passed", "failed"} <= {*outcomes}:
         return
-    facts = zip(column(case, "index"), column(case, "order"), outcomes, strict=True)
-    told = sorted((index, order, word == "passed") for index, order, word in facts if word in ("passed", "failed"))
-    parts = [slice(None)] if plan is None else blocks(plan, [passed for *_, passed in told], frozen=frozen)
+    rows = sorted(zip(column(case, "index"), column(case, "order"), outcomes, strict=True))
+    told = [(order, outcome == "passed") for _, order, outcome in rows if outcome in ("passed", "failed")]
+    parts = [slice(None)] if plan is None else blocks(plan, [passed for _, passed in told], frozen=frozen)
     for part in parts:
-        yield [passed for _, passed in sorted((order, passed) for _, order, passed in told[part])]
+        yield [passed for _, passed in sorted(told[part], key=itemgetter(0))]
 
 
 def _models_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
