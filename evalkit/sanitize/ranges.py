@@ -36,6 +36,7 @@ __all__ = [
     "CN_PREFIXES",
     "HAN",
     "NUMBER_DIGITS",
+    "SECRET_PREFIX",
     "UUID",
     "begins_unit_surrogate",
     "check_number",
@@ -46,6 +47,7 @@ __all__ = [
     "is_surrogate_int",
     "syllable",
     "unit_number",
+    "without_surrogates",
     "words_of_account",
 ]
 
@@ -73,7 +75,16 @@ _ANY_KIND = re.compile(
     r"|京I[·• -]?[0-9A-Z]{5,6}"
     r"|\[[a-z_]+ (?:removed|[0-9a-f]{16})\]"
 )
+SECRET_PREFIX = re.compile(
+    r"sk-(?:proj-|ant-)?|sk_(?:live|test)_|rk_live_|gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|AIza|ya29\.|xox[abprs]-|"
+    r"xapp-|hf_|npm_|pypi-|SG\.|dop_v1_|eyJ"
+)
+"""What a secret begins with that tells whose it is: its surrogate begins so too."""
 _SECRET = re.compile(r"[0-9a-f]{12}EXAMPLE")
+_SECRET_SPELLED = re.compile(
+    f"(?:{SECRET_PREFIX.pattern})?{_SECRET.pattern}|:{_SECRET.pattern}@"
+    f"|-----BEGIN [^-]+-----\\s*{_SECRET.pattern}(?:\\s*-----END [^-]+-----)?"
+)
 _BETWEEN_PARTS, _ACCOUNT_PART = re.compile(r"[._\s-]+"), re.compile(r"([^\W\d_]+)\d*|\d+")
 _NUMBER = re.compile(r"[\d\s()+./-]{7,30}")
 _ID = re.compile(r"(\D{0,24}9\d{7,19})(\d{4})")
@@ -102,7 +113,7 @@ _STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
 @lru_cache(maxsize=65536)
 def is_surrogate(kind: Kind, text: str) -> bool:
     """Whether `text`, taken for a value of `kind`, is a surrogate of that kind or of one that is never mistaken."""
-    if ("EXAMPLE" in text and _SECRET.search(text)) or _ANY_KIND.fullmatch(text):
+    if ("EXAMPLE" in text and _SECRET_SPELLED.fullmatch(text)) or _ANY_KIND.fullmatch(text):
         return True
     if is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):
         return True
@@ -151,6 +162,11 @@ def _is_number(text: str) -> bool:
     if family == "cn":
         return rest[:3] in CN_PREFIXES
     return rest.rpartition(":")[2].startswith("000")
+
+
+def without_surrogates(secret: str) -> str:
+    """A secret without the surrogates of secrets in it; they hold the word that tells examples."""
+    return _SECRET.sub("", secret) if "EXAMPLE" in secret else secret
 
 
 def han_surrogates(text: str) -> list[tuple[int, int]]:
