@@ -116,7 +116,7 @@ def _spots(kind: Kind, old: str, new: str) -> Iterator[Spot[None]]:
         unit = kind == "address" and old.isdecimal()
         yield from (spot._replace(alone=True) if unit else spot for spot in core_spots(kind, old, _always(new)))
         yield from escaped_spots("", old, _always(new))
-        if kind == "postcode" and "-" in old:  # as a JSON number, without leading zeros
+        if kind == "postcode" and "-" in old and "-" in new:  # as a JSON number, without leading zeros
             yield _alone(str(int(old.replace("-", ""))), str(int(new.replace("-", ""))), old)
 
 

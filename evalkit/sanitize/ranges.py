@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from datetime import date
 from functools import lru_cache
 
 from evalkit.sanitize.normal import EXTENSION, digits_of, find_date, phone_norm
@@ -97,6 +98,8 @@ _CORE: dict[str, re.Pattern[str]] = {
     "secret": _SECRET,
     "email": re.compile(r"u[0-9a-f]{12}@example\.com"),
     "phone": re.compile(r"[0-9]{7,18}"),
+    "national_id": re.compile(r"110000(?:18|19|20)[0-9]{9}[0-9X]"),
+    "plate": re.compile(r"京I[0-9A-Z]{5,6}"),
     "card": re.compile(r"400000[0-9]{6,13}"),
     "iban": re.compile(r"[A-Z]{2}[0-9]{2}(?:0|X){4}[A-Z0-9]{7,26}"),
     "ssn": re.compile(r"9[0-9]{8}"),
@@ -107,6 +110,9 @@ _CORE: dict[str, re.Pattern[str]] = {
     "address": re.compile(f"0[0-9]{{6}}|[0-9]{{3}} [A-Z][a-z]{{11}} Street|某[{HAN}]{{4}}路[0-9]{{1,3}}号"),
     "postcode": re.compile(r"99[0-9]{4}|00[1-4][0-9]{2}-[0-9]{4}|ZZ99 [0-9A-F]{6}"),
 }
+_OR_ID = frozenset({"national_id", "plate"})
+_PREFIX = re.compile(r"(?:[^\s@\d]{0,24}|[^\s@\d]{1,5}\s)\d")
+_UUID_SURROGATE = re.compile(r"ffffffff-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}")
 _STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
 
 
@@ -117,7 +123,7 @@ def is_surrogate(kind: Kind, text: str) -> bool:
         return True
     if is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):
         return True
-    if kind == "account":
+    if kind in ("account", "payment"):
         words = words_of_account(text)
         return bool(words) and all(is_name_surrogate(word) for word in words)
     if kind == "address":
@@ -135,13 +141,35 @@ def is_surrogate(kind: Kind, text: str) -> bool:
 
 def is_core(kind: Kind, text: str) -> bool:
     """Whether `text` may be the surrogate of a value in its normal form, as `Mint.core` gives it."""
+    if len(text) > _LONGEST:
+        return False
     pattern = _CORE.get(kind)
-    if len(text) > _LONGEST or (pattern is not None and not pattern.fullmatch(text)):
+    if pattern is None or (kind in _OR_ID and not pattern.fullmatch(text)):
+        return _is_id_core(kind, text)
+    if not pattern.fullmatch(text):
         return False
     if kind == "ip":  # what lies in a range that is nobody's needs no further sign
         return True
+    if kind == "birth_date":
+        return _is_day(text)
     written = f"Unit {text}" if kind == "address" and text.isdecimal() else text
     return is_surrogate(kind, written) or (kind == "phone" and is_surrogate(kind, f"+{text}"))
+
+
+def _is_id_core(kind: Kind, text: str) -> bool:
+    """Whether a text is an id's surrogate, and holds nothing but a short prefix besides."""
+    words = words_of_account(text) if kind == "account" else ()
+    if words:
+        return all(map(is_name_surrogate, words)) and any(map(str.isdigit, text))
+    return (_is_id(text) and _PREFIX.match(text) is not None) or _UUID_SURROGATE.fullmatch(text) is not None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_surrogate_int(digits: str) -> bool:
