@@ -26,12 +26,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
 from datetime import date
 from functools import lru_cache
 
 from evalkit.sanitize.normal import EXTENSION, digits_of, find_date, phone_norm
 from evalkit.sanitize.policy import Kind
-from evalkit.sanitize.rules.words import GENERIC
+from evalkit.sanitize.rules.given import GIVEN
+from evalkit.sanitize.rules.words import COMMON, GENERIC, ROLES
 
 __all__ = [
     "CN_PREFIXES",
@@ -86,6 +88,7 @@ _SECRET_SPELLED = re.compile(
     f"(?:{SECRET_PREFIX.pattern})?{_SECRET.pattern}|:{_SECRET.pattern}@"
     f"|-----BEGIN [^-]+-----\\s*{_SECRET.pattern}(?:\\s*-----END [^-]+-----)?"
 )
+_SIGNS = re.compile(r"[\W_]+")
 _BETWEEN_PARTS, _ACCOUNT_PART = re.compile(r"[._\s-]+"), re.compile(r"([^\W\d_]+)\d*|\d+")
 _NUMBER = re.compile(r"[\d\s()+./-]{7,30}")
 _ID = re.compile(r"(\D{0,24}9\d{7,19})(\d{4})")
@@ -223,17 +226,30 @@ def begins_unit_surrogate(text: str, start: int) -> bool:
 
 
 def words_of_account(text: str) -> tuple[str, ...]:
-    """The words of an account name that may name a person; none when it is a mere id."""
-    parts = [_ACCOUNT_PART.fullmatch(part) for part in _BETWEEN_PARTS.split(text.strip("._- "))]
+    """The words of an account name that may name a person; none when it is a mere id.
+
+    Where other things than words and numbers stand in it (`lena-vogt-7f3a9c`, `github:lenavogt7`), only if one of its
+    words plainly is somebody's: an id's own prefix is nobody's name.
+    """
     if UUID.fullmatch(text):
         return ()
-    words: list[str] = []
+    plain = _BETWEEN_PARTS.split(text.strip("._- "))
+    if all(map(_ACCOUNT_PART.fullmatch, plain)):
+        return tuple(_telling_words(plain))
+    words = [word for word in _telling_words(_SIGNS.split(text)) if word.lower() not in ROLES]
+    return tuple(words) if any(map(_is_somebody, words)) else ()
+
+
+def _telling_words(parts: Iterable[str]) -> Iterator[str]:
     for part in parts:
-        if part is None:
-            return ()
-        if part[1] and len(part[1]) > 1 and part[1].lower() not in GENERIC:
-            words.append(part[1])
-    return tuple(words)
+        found = _ACCOUNT_PART.fullmatch(part)
+        if found and found[1] and len(found[1]) > 1 and found[1].lower() not in GENERIC:
+            yield found[1]
+
+
+def _is_somebody(word: str) -> bool:
+    low = word.lower()
+    return low in GIVEN or (len(low) > 4 and low not in COMMON) or is_name_surrogate(word)
 
 
 def syllable(number: int) -> str:
