@@ -11,6 +11,7 @@ import click
 from evalkit.cli.hashes import fix_hashes
 from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError, ExitCode
+from evalkit.trace.visible import visible
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -103,4 +104,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output went away; nothing is left to say to it
         sys.stderr.close()
         code = 0
+    except OSError as error:  # the disk is full, a folder may not be written
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"error: {visible(f'{where}{error.strerror or error}')}", err=True)
+        code = int(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)
