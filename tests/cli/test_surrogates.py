@@ -265,6 +265,20 @@ def test_forgetting_a_name_forgets_whose_accounts_have_it(project: Project) -> N
     assert not set(told[0].get("account", {}).values()) & {*told[1].get("account", {}).values()}
 
 
+def test_another_project_key_is_noticed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that was lost or differs between machines parts what belongs together: ingesting says so."""
+    left, right = PAIRS["dob"][0]
+    first = ingest(project, "one", "dob", left, 7)
+    project.write("two.trace", about("dob", right, 8))
+    assert "another project key" not in project.run("ingest", "two.trace", "--id", "two", "--new").out
+    monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", "22" * 32)
+    project.write("three.trace", about("dob", left, 9))
+    done = project.run("ingest", "three.trace", "--id", "three", "--new")
+    assert (done.code, "2 of the cases here were made with another project key" in done.out) == (0, True)
+    assert held(project, "three", "dob") != first
+    assert project.run("check").code == 0
+
+
 def test_a_case_without_tags_is_read_and_takes_no_part(project: Project) -> None:
     """Files from before: their digests hold, and a value has the surrogate in them that it always had."""
     from evalkit.case.store import write_case
