@@ -12,7 +12,7 @@ from evalkit.app.parting import clash_words, clashing
 from evalkit.case.header import header_json
 from evalkit.case.lock import LOCK_NAME
 from evalkit.case.model import Case
-from evalkit.case.store import iter_cases, read_with_digest
+from evalkit.case.store import iter_cases, read_with_digest, unfinished
 from evalkit.case.tombstone import TOMBSTONE_NAME, gone_versions, read_tombstones
 from evalkit.case.view import VIEW_NAME, render_view, write_view
 from evalkit.errors import ExitCode, InputError, IntegrityError
@@ -25,6 +25,9 @@ from evalkit.suite.select import list_cases
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
 
 
+_UNFINISHED = "was cut off while it was written, so nobody looked it over for what is personal: delete it"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that does not hold.
@@ -32,10 +35,10 @@ class Problem:
     Attributes:
         kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable;
             ``personal``: the present rules find values that are no surrogates; ``surrogate``: two values share a
-            surrogate, or one value has two.
+            surrogate, or one value has two; ``unfinished``: what a writer that was killed left.
     """
 
-    kind: Literal["integrity", "view", "input", "personal", "surrogate"]
+    kind: Literal["integrity", "view", "input", "personal", "surrogate", "unfinished"]
     where: str
     sentence: str
 
@@ -84,6 +87,7 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
             problems += _view(newest, cases)
             if policy is not None and detector is not None:
                 problems += _personal(newest, policy, detector, versions[-1][1])
+    problems += [Problem("unfinished", str(path), _UNFINISHED) for path in unfinished(cases)]
     problems += [Problem("integrity", str(cases / LOCK_NAME), f"{i} {s}") for i, s in _lock(cases, problems)]
     if not any(problem.kind == "input" for problem in problems):
         problems += _surrogates(cases)

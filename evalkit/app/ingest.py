@@ -46,6 +46,7 @@ class Ingested:
         failing: the checks' results on the incident.
         found: the healthy runs that were looked for and taken, and how many were not.
         kept: the raw traces that were kept as evidence.
+        strange: how many of the library's cases were made with another project key.
     """
 
     case: Case
@@ -53,6 +54,7 @@ class Ingested:
     failing: tuple[CheckResult, ...]
     found: Search | None = None
     kept: tuple[Kept, ...] = ()
+    strange: int = 0
 
 
 def load_one(source: str, *, format: str | None = None, trace_id: str | None = None) -> Trace:
@@ -177,11 +179,12 @@ def ingest_trace(
         trace=made.trace.knowing(*own, sanitizer.surrogates),
     )
     harvested = sanitizer.harvested
+    strange = sum(case.key_id != incident.record.key_id for case in library)
     prepared = prepare_case(made, beside=sanitizer.written)
     view = render_view(made)
     verify_strings([*(prepared.texts() if dry_run else ()), made.id, view], harvested, f"case {made.id}")
     if dry_run or not agree(made):
-        return Ingested(made, None, results, search)
+        return Ingested(made, None, results, search, strange=strange)
     records = [one.record for one in (incident, *healthy)]
     raws = (trace, *passing, *(one.trace for one in taken))
     kept = () if keep is None else keep_raw(raws, records, keep, settings)
@@ -189,7 +192,7 @@ def ingest_trace(
     write_view(made, settings.cases, text=view)
     if made.permanent:
         refresh_lock(settings.cases)
-    return Ingested(made, path, results, search, kept)
+    return Ingested(made, path, results, search, kept, strange)
 
 
 def _search(raw: Trace, among: Iterable[Trace], expect: Json, given: Sequence[Trace]) -> Search:

@@ -52,7 +52,7 @@ _FILES = {
     "evalkit.toml": _SETTINGS,
     "suites/release.toml": _RELEASE,
     "suites/nightly.toml": _NIGHTLY,
-    "cases/.gitkeep": "",
+    "cases/.gitignore": "# what an ingest that was killed left: nobody looked it over\n.writing-*\n",
     "reports/.gitignore": "*\n!.gitignore\n",
 }
 

@@ -38,6 +38,9 @@ _SURE = 0.8
 """Proposals below this confidence are pointed out: a healthy run may break them."""
 
 
+_OTHER_KEY = "equal values have other surrogates there; EVALKIT_PSEUDONYM_KEY is where the key of a project goes"
+
+
 def read_json(path: Path) -> Any:
     """The JSON in a file that a person wrote.
 
@@ -71,6 +74,8 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items()))
     yield f"  signature {case.signature}; evidence {case.evidence:.2f}; sanitized: {hidden or 'nothing left to hide'}"
     yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; pruning {visible(pruning_words(case))}"
+    if done.strange:
+        yield f"  {done.strange} of the cases here were made with another project key: {_OTHER_KEY}"
     yield from _search_lines(done)
     yield from _volatile_lines(case)
     for check in case.checks:

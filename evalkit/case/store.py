@@ -34,11 +34,13 @@ __all__ = [
     "iter_cases",
     "prepare_case",
     "read_case",
+    "unfinished",
     "write_case",
     "write_prepared",
 ]
 
 METADATA_KEY = b"evalkit.case"
+_WRITING = ".writing-"
 _FILE = re.compile(r"v(\d{4,})\.parquet")
 _MAX_ROWS = 1_000_000
 _MAX_BYTES = 1024**3
@@ -88,7 +90,8 @@ def write_case(case: Case, root: str | Path, *, look: Look | None = None) -> Pat
         look: is shown the finished file under its temporary name; what it raises leaves nothing behind.
 
     Raises:
-        InputError: this version exists already, a value is no JSON, or the case's folder is a symbolic link.
+        InputError: this version exists already, a value is no JSON, the case's folder is a symbolic link, or the system
+            can't write the file.
     """
     return write_prepared(prepare_case(case), root, look=look)
 
@@ -102,7 +105,7 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
     target = folder / f"v{case.version:04d}.parquet"
     fresh = [one for one in (folder, folder.parent) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True)
-    name = folder / f".writing-{secrets.token_hex(8)}.parquet"
+    name = folder / f"{_WRITING}{secrets.token_hex(8)}.parquet"
     try:
         with open(name, "xb") as sink:
             _write_parquet(prepared, sink)
@@ -115,6 +118,8 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
         raise InputError(
             f"version {case.version} exists already", str(target), "read the newest version again"
         ) from None
+    except OSError as error:
+        raise InputError(f"can't be written: {error.strerror or error}", str(target), "make room for it") from None
     finally:
         name.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # folders that were made for nothing; others aren't empty
@@ -168,6 +173,11 @@ def iter_cases(root: str | Path) -> Iterator[tuple[str, list[tuple[int, Path]]]]
             versions = case_versions(Path(root, name))
             if versions:
                 yield name, versions
+
+
+def unfinished(root: str | Path) -> list[Path]:
+    """Files that a writer which was killed left under its temporary names."""
+    return sorted(Path(root).glob(f"*/{_WRITING}*"))
 
 
 def find_case(reference: str, root: str | Path) -> Path:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.ranges import is_name_surrogate, words_of_account
-from evalkit.sanitize.rules.words import COMMON, GENERIC, PLACEHOLDERS, TITLES
+from evalkit.sanitize.rules.words import COMMON, GENERIC, PLACEHOLDERS, ROLES, TITLES
 
 __all__ = ["named_by"]
 
-_ROLES = frozenset(
-    "info desk sales billing help contact team office hr jobs press news orders order shop web mail post master reply "
-    "noreply hello hi it ops dev data api app bot svc srv node worker runner build ci cd cron job task queue db sql "
-    "log logs cluster region east west prod staging stage main backup sync batch pipeline agent assistant model".split()
-)
-_NOBODY = GENERIC | PLACEHOLDERS | TITLES | _ROLES
+_NOBODY = GENERIC | PLACEHOLDERS | TITLES | ROLES
 _SIGNS = "._-"
 
 
@@ -28,7 +23,7 @@ def named_by(claim: Claim) -> str:
     if not any(sign in text for sign in _SIGNS):
         return ""
     words = [word for word in words_of_account(text) if word]
-    whole = [part for part in text.replace("-", "_").replace(".", "_").split("_") if not part.isdigit()]
+    whole = [part for part in text.replace("-", "_").replace(".", "_").split("_") if not part[:1].isdigit()]
     if not 2 <= len(words) <= 3 or len(words) != len(whole):
         return ""
     low = [word.lower() for word in words]

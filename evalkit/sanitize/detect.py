@@ -36,6 +36,7 @@ _SHORT = 64
 _PLAIN = re.compile(r"[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
 """Texts that are too short and too plain for any built-in rule: most keys, labels and numbers."""
 _DIGIT = re.compile(rb"[0-9]")
+_BEHIND_SIGN = re.compile(r"[._+-](u[0-9a-f]{12}(?:@|%40)example\.com)$")
 _WIDE = re.compile("[０-９Ａ-Ｚａ-ｚ＠]")
 _NARROW = {
     code: code - 0xFEE0 for code in (*range(0xFF10, 0xFF1A), 0xFF20, *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))
@@ -246,7 +247,7 @@ class Detector:
             candidates += self._recognised(text)
         if not candidates:
             return candidates
-        if len(candidates) == 1 and "某" not in text:
+        if len(candidates) == 1 and "某" not in text and not _surrogate_behind(candidates[0][2]):
             claim = candidates[0][2]
             stays = is_surrogate(claim.kind, claim.text) or claim.text in self._policy.allow
             return [] if stays else candidates
@@ -259,6 +260,9 @@ class Detector:
         real: list[_Found] = []
         for found in candidates:
             start, end, claim = found[:3]
+            behind = _surrogate_behind(claim)
+            if behind:
+                surrogate[end - behind : end] = b"\1" * behind
             if is_surrogate(claim.kind, claim.text):
                 surrogate[start:end] = b"\1" * (end - start)
                 covered[start:end] = b"\1" * (end - start)
@@ -267,12 +271,28 @@ class Detector:
             covered[start:end] = b"\1" * (end - start)
             if not inside or claim.kind == "secret":
                 real.append(found)
+        real = [found for found in real if found[2].text not in self._policy.allow]
+        mixed = [found for found in real if any(surrogate[found[0] : found[1]])]
+        if mixed:
+            real = [found for found in real if found not in mixed] + [*self._beside(data, surrogate, mixed)]
         taken: dict[tuple[int, int], _Found] = {}
         for found in real:
-            start, end, claim = found[:3]
-            if claim.text not in self._policy.allow and not any(surrogate[start:end]):
-                taken.setdefault((start, end), found)
+            taken.setdefault(found[:2], found)
         return list(taken.values())
+
+    def _beside(self, data: bytes, surrogate: bytearray, mixed: Sequence[_Found]) -> Iterator[_Found]:
+        """What matches that hold a surrogate are values of beside it: those that are found without it, too.
+
+        One that runs into the surrogate without any sign between them is taken with it.
+        """
+        blank = bytes(32 if hidden else byte for byte, hidden in zip(data, surrogate, strict=True))
+        for found in self._candidates(blank, None):
+            start, end, claim = found[:3]
+            around = next((one for one in mixed if one[0] <= start and end <= one[1]), None)
+            if around is None or claim.text in self._policy.allow or is_surrogate(claim.kind, claim.text):
+                continue
+            runs_on = _run_together(data, surrogate, start - 1) or _run_together(data, surrogate, end)
+            yield around if runs_on else found
 
     def _candidates(self, data: bytes, among: Sequence[int] | None) -> list[_Found]:
         found: list[_Found] = []
@@ -346,6 +366,19 @@ def _is_own_secret(rule: str, value: str, data: bytes, start: int) -> bool:
     if value.endswith("...") or _COUNTED.fullmatch(value) or is_made_up(value):
         return False
     return not _NO_SECRET_KEY.search(data[max(0, start - 60) : start].decode("utf-8", "ignore"))
+
+
+def _surrogate_behind(claim: Claim) -> int:
+    """How long the e-mail surrogate is that a match ends in; what a sign parts from it is no part of it."""
+    if claim.kind != "email":
+        return 0
+    found = _BEHIND_SIGN.search(claim.text)
+    return len(found[1]) if found and is_surrogate("email", found[1]) else 0
+
+
+def _run_together(data: bytes, surrogate: bytearray, at: int) -> bool:
+    """Whether a surrogate stands at a place beside a value, and begins there with a letter or digit."""
+    return 0 <= at < len(data) and bool(surrogate[at]) and chr(data[at]).isalnum()
 
 
 def _cookie_values(data: bytes, start: int, end: int) -> Iterator[_Found]:

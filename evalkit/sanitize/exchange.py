@@ -89,11 +89,19 @@ class Exchange:
 
 
 def told_by(trace: Trace) -> Iterator[tuple[Kind, str, str]]:
-    """Kind, surrogate and tag of what a recorder says of a trace, where it can be true: anybody may have written it."""
-    for name, tags in trace.surrogates.items():
+    """Kind, surrogate and tag of what a recorder says of a trace, where it can be true: anybody may have written it.
+
+    One recorder gives a value one surrogate, and two values never the same: of what contradicts that, the first.
+    """
+    cores: set[str] = set()
+    tags: set[tuple[str, str]] = set()
+    for name, told in trace.surrogates.items():
         kind = cast("Kind", name)
-        for core, tag in tags.items() if name in KINDS else ():
-            if _TAG.fullmatch(tag) and is_core(kind, core):
+        for core, tag in told.items() if name in KINDS else ():
+            known = core in cores or (kind, tag) in tags
+            if not known and _TAG.fullmatch(tag) and is_core(kind, core):
+                cores.add(core)
+                tags.add((kind, tag))
                 yield kind, core, tag
 
 
@@ -116,7 +124,7 @@ def _spots(kind: Kind, old: str, new: str) -> Iterator[Spot[None]]:
         unit = kind == "address" and old.isdecimal()
         yield from (spot._replace(alone=True) if unit else spot for spot in core_spots(kind, old, _always(new)))
         yield from escaped_spots("", old, _always(new))
-        if kind == "postcode" and "-" in old:  # as a JSON number, without leading zeros
+        if kind == "postcode" and "-" in old and "-" in new:  # as a JSON number, without leading zeros
             yield _alone(str(int(old.replace("-", ""))), str(int(new.replace("-", ""))), old)
 
 

@@ -6,12 +6,10 @@ import re
 
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.derived import named_by
-from evalkit.sanitize.rules.given import GIVEN_NAMES
+from evalkit.sanitize.rules.given import GIVEN
 from evalkit.sanitize.rules.issued import TOP_DOMAINS
 
 __all__ = ["claim_of_email", "judge_account", "judge_account_named", "judge_email"]
-
-_GIVEN = frozenset(name.lower() for name in GIVEN_NAMES)
 
 
 def claim_of_email(value: str, *, strict: bool) -> Claim | None:
@@ -41,6 +39,6 @@ def judge_account(rule: str, value: str, before: str, after: str) -> Claim | Non
 def judge_account_named(rule: str, value: str, before: str, after: str) -> Claim | None:
     """The claim for an account name that is somebody's given name and more; None when it is none."""
     claim = Claim("account", value, value)
-    if re.split(r"[._-]", value)[0].lower() not in _GIVEN:
+    if re.split(r"[._-]", value)[0].lower() not in GIVEN:
         return None
     return claim if named_by(claim) and not re.match(r"[._-]\w", after) else None

@@ -7,6 +7,7 @@ import re
 
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.made_up import is_made_up
+from evalkit.sanitize.ranges import without_surrogates
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.secrets import entropy, gitleaks_rules
 
@@ -27,7 +28,12 @@ _PLACEHOLDER = re.compile(
 
 
 def _is_secret(rule: str, value: str) -> bool:
-    if "EXAMPLE" in value or value.lower() in PLACEHOLDERS or _PLACEHOLDER.search(value) or is_made_up(value):
+    if (
+        "EXAMPLE" in without_surrogates(value)
+        or value.lower() in PLACEHOLDERS
+        or _PLACEHOLDER.search(value)
+        or is_made_up(value)
+    ):
         return False
     if rule == "api_key" and value.startswith("sk-"):
         if _IN_ORDER.search(value):

@@ -15,7 +15,6 @@ from evalkit.sanitize.folding import fold
 from evalkit.sanitize.origins import Origins
 from evalkit.sanitize.pieces import pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
-from evalkit.sanitize.ranges import is_surrogate
 from evalkit.sanitize.rules.hints import bare_key
 from evalkit.sanitize.signs import PLAIN, Signs, signs_of
 from evalkit.trace.prefixes import Prefixes
@@ -254,8 +253,8 @@ class Harvester:
     def _found(self, text: str, among: Sequence[int] | None = None) -> None:
         for span in self._detector.spans(text, among):
             claim = span.claim
-            if claim.kind == "email" and ("%40" in claim.text or is_surrogate("email", claim.text.rpartition("+")[2])):
-                continue  # found decoded: here ``%20`` or ``ask+`` before it would be taken for a part of it
+            if claim.kind == "email" and "%40" in claim.text:
+                continue  # found decoded: here ``%20`` before it would be taken for a part of it
             self._take(claim, span.rule, sure=span.sure)
 
     def _take(self, claim: Claim, rule: str, *, sure: bool = True) -> None:

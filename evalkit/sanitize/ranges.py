@@ -26,16 +26,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable, Iterator
+from datetime import date
 from functools import lru_cache
 
 from evalkit.sanitize.normal import EXTENSION, digits_of, find_date, phone_norm
 from evalkit.sanitize.policy import Kind
-from evalkit.sanitize.rules.words import GENERIC
+from evalkit.sanitize.rules.given import GIVEN
+from evalkit.sanitize.rules.words import COMMON, GENERIC, ROLES
 
 __all__ = [
     "CN_PREFIXES",
     "HAN",
     "NUMBER_DIGITS",
+    "SECRET_PREFIX",
     "UUID",
     "begins_unit_surrogate",
     "check_number",
@@ -46,6 +50,7 @@ __all__ = [
     "is_surrogate_int",
     "syllable",
     "unit_number",
+    "without_surrogates",
     "words_of_account",
 ]
 
@@ -73,7 +78,17 @@ _ANY_KIND = re.compile(
     r"|京I[·• -]?[0-9A-Z]{5,6}"
     r"|\[[a-z_]+ (?:removed|[0-9a-f]{16})\]"
 )
+SECRET_PREFIX = re.compile(
+    r"sk-(?:proj-|ant-)?|sk_(?:live|test)_|rk_live_|gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|AIza|ya29\.|xox[abprs]-|"
+    r"xapp-|hf_|npm_|pypi-|SG\.|dop_v1_|eyJ"
+)
+"""What a secret begins with that tells whose it is: its surrogate begins so too."""
 _SECRET = re.compile(r"[0-9a-f]{12}EXAMPLE")
+_SECRET_SPELLED = re.compile(
+    f"(?:{SECRET_PREFIX.pattern})?{_SECRET.pattern}|:{_SECRET.pattern}@"
+    f"|-----BEGIN [^-]+-----\\s*{_SECRET.pattern}(?:\\s*-----END [^-]+-----)?"
+)
+_SIGNS = re.compile(r"[\W_]+")
 _BETWEEN_PARTS, _ACCOUNT_PART = re.compile(r"[._\s-]+"), re.compile(r"([^\W\d_]+)\d*|\d+")
 _NUMBER = re.compile(r"[\d\s()+./-]{7,30}")
 _ID = re.compile(r"(\D{0,24}9\d{7,19})(\d{4})")
@@ -86,6 +101,8 @@ _CORE: dict[str, re.Pattern[str]] = {
     "secret": _SECRET,
     "email": re.compile(r"u[0-9a-f]{12}@example\.com"),
     "phone": re.compile(r"[0-9]{7,18}"),
+    "national_id": re.compile(r"110000(?:18|19|20)[0-9]{9}[0-9X]"),
+    "plate": re.compile(r"京I[0-9A-Z]{5,6}"),
     "card": re.compile(r"400000[0-9]{6,13}"),
     "iban": re.compile(r"[A-Z]{2}[0-9]{2}(?:0|X){4}[A-Z0-9]{7,26}"),
     "ssn": re.compile(r"9[0-9]{8}"),
@@ -96,17 +113,20 @@ _CORE: dict[str, re.Pattern[str]] = {
     "address": re.compile(f"0[0-9]{{6}}|[0-9]{{3}} [A-Z][a-z]{{11}} Street|某[{HAN}]{{4}}路[0-9]{{1,3}}号"),
     "postcode": re.compile(r"99[0-9]{4}|00[1-4][0-9]{2}-[0-9]{4}|ZZ99 [0-9A-F]{6}"),
 }
+_OR_ID = frozenset({"national_id", "plate"})
+_PREFIX = re.compile(r"(?:[^\s@\d]{0,24}|[^\s@\d]{1,5}\s)\d")
+_UUID_SURROGATE = re.compile(r"ffffffff-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}")
 _STREET = re.compile(r"\d{3} ([a-z]{12}) street", re.IGNORECASE)
 
 
 @lru_cache(maxsize=65536)
 def is_surrogate(kind: Kind, text: str) -> bool:
     """Whether `text`, taken for a value of `kind`, is a surrogate of that kind or of one that is never mistaken."""
-    if ("EXAMPLE" in text and _SECRET.search(text)) or _ANY_KIND.fullmatch(text):
+    if ("EXAMPLE" in text and _SECRET_SPELLED.fullmatch(text)) or _ANY_KIND.fullmatch(text):
         return True
     if is_name_surrogate(text) or _is_id(text) or (kind != "ip" and _is_number(text)):
         return True
-    if kind == "account":
+    if kind in ("account", "payment"):
         words = words_of_account(text)
         return bool(words) and all(is_name_surrogate(word) for word in words)
     if kind == "address":
@@ -124,13 +144,35 @@ def is_surrogate(kind: Kind, text: str) -> bool:
 
 def is_core(kind: Kind, text: str) -> bool:
     """Whether `text` may be the surrogate of a value in its normal form, as `Mint.core` gives it."""
+    if len(text) > _LONGEST:
+        return False
     pattern = _CORE.get(kind)
-    if len(text) > _LONGEST or (pattern is not None and not pattern.fullmatch(text)):
+    if pattern is None or (kind in _OR_ID and not pattern.fullmatch(text)):
+        return _is_id_core(kind, text)
+    if not pattern.fullmatch(text):
         return False
     if kind == "ip":  # what lies in a range that is nobody's needs no further sign
         return True
+    if kind == "birth_date":
+        return _is_day(text)
     written = f"Unit {text}" if kind == "address" and text.isdecimal() else text
     return is_surrogate(kind, written) or (kind == "phone" and is_surrogate(kind, f"+{text}"))
+
+
+def _is_id_core(kind: Kind, text: str) -> bool:
+    """Whether a text is an id's surrogate, and holds nothing but a short prefix besides."""
+    words = words_of_account(text) if kind == "account" else ()
+    if words:
+        return all(map(is_name_surrogate, words)) and any(map(str.isdigit, text))
+    return (_is_id(text) and _PREFIX.match(text) is not None) or _UUID_SURROGATE.fullmatch(text) is not None
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_surrogate_int(digits: str) -> bool:
@@ -151,6 +193,11 @@ def _is_number(text: str) -> bool:
     if family == "cn":
         return rest[:3] in CN_PREFIXES
     return rest.rpartition(":")[2].startswith("000")
+
+
+def without_surrogates(secret: str) -> str:
+    """A secret without the surrogates of secrets in it; they hold the word that tells examples."""
+    return _SECRET.sub("", secret) if "EXAMPLE" in secret else secret
 
 
 def han_surrogates(text: str) -> list[tuple[int, int]]:
@@ -179,17 +226,30 @@ def begins_unit_surrogate(text: str, start: int) -> bool:
 
 
 def words_of_account(text: str) -> tuple[str, ...]:
-    """The words of an account name that may name a person; none when it is a mere id."""
-    parts = [_ACCOUNT_PART.fullmatch(part) for part in _BETWEEN_PARTS.split(text.strip("._- "))]
+    """The words of an account name that may name a person; none when it is a mere id.
+
+    Where other things than words and numbers stand in it (`lena-vogt-7f3a9c`, `github:lenavogt7`), only if one of its
+    words plainly is somebody's: an id's own prefix is nobody's name.
+    """
     if UUID.fullmatch(text):
         return ()
-    words: list[str] = []
+    plain = _BETWEEN_PARTS.split(text.strip("._- "))
+    if all(map(_ACCOUNT_PART.fullmatch, plain)):
+        return tuple(_telling_words(plain))
+    words = [word for word in _telling_words(_SIGNS.split(text)) if word.lower() not in ROLES]
+    return tuple(words) if any(map(_is_somebody, words)) else ()
+
+
+def _telling_words(parts: Iterable[str]) -> Iterator[str]:
     for part in parts:
-        if part is None:
-            return ()
-        if part[1] and len(part[1]) > 1 and part[1].lower() not in GENERIC:
-            words.append(part[1])
-    return tuple(words)
+        found = _ACCOUNT_PART.fullmatch(part)
+        if found and found[1] and len(found[1]) > 1 and found[1].lower() not in GENERIC:
+            yield found[1]
+
+
+def _is_somebody(word: str) -> bool:
+    low = word.lower()
+    return low in GIVEN or (len(low) > 4 and low not in COMMON) or is_name_surrogate(word)
 
 
 def syllable(number: int) -> str:

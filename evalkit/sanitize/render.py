@@ -8,14 +8,10 @@ from datetime import date
 
 from evalkit.sanitize.normal import EXTENSION, date_spellings, find_date, is_cjk
 from evalkit.sanitize.policy import Kind
-from evalkit.sanitize.ranges import unit_number
+from evalkit.sanitize.ranges import SECRET_PREFIX, unit_number
 
 __all__ = ["cased", "render"]
 
-_SECRET_PREFIX = re.compile(
-    r"sk-(?:proj-|ant-)?|sk_(?:live|test)_|rk_live_|gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|AIza|ya29\.|xox[abprs]-|"
-    r"xapp-|hf_|npm_|pypi-|SG\.|dop_v1_|eyJ"
-)
 _PEM = re.compile(r"(-----BEGIN [^-]+-----)[\s\S]*?(-----END [^-]+-----)?$")
 
 
@@ -72,7 +68,7 @@ def _secret(core: str, like: str) -> str:
     pem = _PEM.match(like)
     if pem is not None:
         return "\n".join(part for part in (pem[1], core, pem[2]) if part)
-    prefix = _SECRET_PREFIX.match(like)
+    prefix = SECRET_PREFIX.match(like)
     return (prefix[0] if prefix else "") + core
 
 

@@ -177,7 +177,7 @@ class Sanitizer:
         """A trace that a recorder sanitized, with the surrogates that its values have here; any other as it is."""
         if not trace.surrogates:
             return trace
-        told = [*told_by(trace)]
+        told = [one for one in told_by(trace) if not self._detector.spans(one[1])]  # no value in a surrogate's prefix
         moves = self._moves(one for one in told if one[0] != "account")
         names = Exchange(moves)  # which the names of accounts are made of
         accounts = [(kind, core, names.text(core), tag) for kind, core, tag in told if kind == "account"]

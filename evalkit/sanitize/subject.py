@@ -124,11 +124,12 @@ class Subject:
 
         One that the subject would have had, but for another value that had it first, is not the subject's there.
         """
-        others = {core for tags in surrogates.values() for core, tag in tags.items() if tag not in self._tags}
-        left = [spot for spot in self._spots.all if spot.core not in others]
+        told = (one for tags in surrogates.values() for one in tags.items())
+        others = {core.casefold() for core, tag in told if tag not in self._tags}
+        left = [spot for spot in self._spots.all if spot.core.casefold() not in others]
         if len(left) == len(self._spots.all):
             return self
-        tokens = tuple(token for token in self._tokens if token.core not in others)
+        tokens = tuple(token for token in self._tokens if token.core.casefold() not in others)
         return self._of(self.claims, left, tokens, self._tags, self._register)
 
     def presence(self, texts: Iterable[str], surrogates: Surrogates = NO_SURROGATES) -> Presence:
@@ -184,10 +185,17 @@ class Eraser:
         return replaced_in(node, self.text)
 
     def surrogates(self, surrogates: Surrogates) -> Surrogates:
-        """What a record says of surrogates, the stand-ins in place of the subject's."""
+        """What a record says of surrogates, the stand-ins in place of the subject's.
+
+        An account that has the subject's name in it is told no more: it has other words now, in this case alone.
+        """
         gone = self.subject._tags
         left = {
-            kind: {self.text(one) if kind == "account" else one: tag for one, tag in tags.items() if tag not in gone}
+            kind: {
+                one: tag
+                for one, tag in tags.items()
+                if tag not in gone and (kind != "account" or self.text(one) == one)
+            }
             for kind, tags in surrogates.items()
         }
         return merged({kind: tags for kind, tags in left.items() if tags}, self.mint.made())

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
 from itertools import islice
 from typing import NoReturn
@@ -37,7 +37,8 @@ __all__ = ["Draw", "Mint"]
 _EPOCH, _DAYS = date(1800, 1, 1), 36_524
 _DRAWS = 10_000
 """A range in which so many draws hit only what is taken is used up."""
-_LETTERS, _DIGITS = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\d+")
+_DIGITS, _PART = re.compile(r"\d+"), re.compile(r"[^\W_]+")
+_WORD_AND_NUMBER, _HEX = re.compile(r"([^\W\d_]*)(\d*)"), re.compile(r"[0-9A-Fa-f]+")
 _CN_ID = re.compile(r"\d{6}((?:18|19|20)\d{2})\d{4}\d{3}[\dX]")
 
 
@@ -187,15 +188,20 @@ class Mint:
         known = self._cores.get(("account", text))
         if known is not None:
             return known
-        named = _LETTERS.sub(lambda match: self._name_word(match[0]) if match[0] in words else match[0], text)
+        parts = {part: self._named_part(part, words) for part in _PART.findall(text)}
+        named = _PART.sub(lambda match: parts[match[0]], text)
         if _DIGITS.search(named) is None:
             return named  # its words alone tell it from others
         return self._drawn(
             "account",
             text,
             "account digits",
-            lambda _, draw: _DIGITS.sub(lambda match: draw.digits(len(match[0])), named),
+            lambda _, draw: _PART.sub(lambda match: _drawn_part(match[0], draw), named),
         )
+
+    def _named_part(self, part: str, words: Sequence[str]) -> str:
+        found = _WORD_AND_NUMBER.fullmatch(part)
+        return self._name_word(found[1]) + found[2] if found is not None and found[1] in words else part
 
 
 def _used_up(kind: str) -> NoReturn:
@@ -203,6 +209,16 @@ def _used_up(kind: str) -> NoReturn:
         f"no surrogate of kind {kind} is left for a new value",
         cure=f'take {kind} = "drop" or "hash" up into [sanitize.actions]',
     )
+
+
+def _drawn_part(part: str, draw: Draw) -> str:
+    """New digits for a part of an account's name; new letters too where digits stand between them."""
+    plain = _WORD_AND_NUMBER.fullmatch(part)
+    if plain is not None:
+        return plain[1] + draw.digits(len(plain[2]))
+    letters = "abcdef" if _HEX.fullmatch(part) else "abcdefghijklmnopqrstuvwxyz"
+    drawn = (draw.digits(1) if char.isdigit() else letters[draw.below(len(letters))] for char in part)
+    return "".join(new.upper() if char.isupper() else new for new, char in zip(drawn, part, strict=True))
 
 
 def _core_like(kind: str, core: str, draw: Draw) -> str | None:

@@ -32,6 +32,7 @@ class CaseRef:
         digest: as the header says; checked against the rows when the case is read.
         replayed: digest of what a replay is given: the recorded steps, the input, and how calls are matched. Another
             state or title leaves it as it is.
+        key_id: names the project key that it was sanitized with.
         earlier: the incidents of the versions before, each with ``raw_hash`` and ``fingerprint``.
     """
 
@@ -52,6 +53,7 @@ class CaseRef:
     check_text: str = "[]"
     replayed: str = ""
     surrogate_text: str = "{}"
+    key_id: str = ""
 
     @property
     def surrogates(self) -> Surrogates:
@@ -128,7 +130,7 @@ def reference(path: Path) -> CaseRef:
             header["link"],
             header["sanitization"]["raw_hash"], str(header.get("fingerprint", "")),
             tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
-            exact_text(header["sanitization"].get("surrogates", {})).decode(),
+            exact_text(header["sanitization"].get("surrogates", {})).decode(), intern(header["sanitization"]["key_id"]),
         )  # fmt: skip
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None

@@ -243,6 +243,42 @@ def test_forgetting_finds_a_further_surrogate_and_leaves_the_other_value(project
     assert project.run("check").code == 0
 
 
+def test_forgetting_an_account_leaves_all_others(project: Project) -> None:
+    """Of ten accounts with one digit each has a surrogate that another spelling of another one might have had."""
+    for number in range(10):
+        ingest(project, f"case-{number}", "user_id", f"lena_vogt_{number}", number)
+    before = {number: held(project, f"case-{number}", "user_id") for number in range(10)}
+    done = project.run("forget", "lena_vogt_6", "--reason", "asked")
+    assert (done.code, done.out.count("rewritten")) == (0, 1), done.out
+    assert {number for number in range(10) if held(project, f"case-{number}", "user_id") != before[number]} == {6}
+    assert project.run("check").code == 0
+
+
+def test_forgetting_a_name_forgets_whose_accounts_have_it(project: Project) -> None:
+    """In each case its words are others now; that is no disagreement, and no tag leads from one to the other."""
+    for number in (7, 8):
+        ingest(project, f"case-{number}", "user_id", "lena_vogt_4711", number)
+    assert project.run("forget", "Lena Vogt", "--reason", "asked").code == 0
+    assert held(project, "case-7", "user_id") != held(project, "case-8", "user_id")
+    assert project.run("check").code == 0
+    told = [read_case(project.root / "cases" / f"case-{number}").trace.record.surrogates for number in (7, 8)]
+    assert not set(told[0].get("account", {}).values()) & {*told[1].get("account", {}).values()}
+
+
+def test_another_project_key_is_noticed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that was lost or differs between machines parts what belongs together: ingesting says so."""
+    left, right = PAIRS["dob"][0]
+    first = ingest(project, "one", "dob", left, 7)
+    project.write("two.trace", about("dob", right, 8))
+    assert "another project key" not in project.run("ingest", "two.trace", "--id", "two", "--new").out
+    monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", "22" * 32)
+    project.write("three.trace", about("dob", left, 9))
+    done = project.run("ingest", "three.trace", "--id", "three", "--new")
+    assert (done.code, "2 of the cases here were made with another project key" in done.out) == (0, True)
+    assert held(project, "three", "dob") != first
+    assert project.run("check").code == 0
+
+
 def test_a_case_without_tags_is_read_and_takes_no_part(project: Project) -> None:
     """Files from before: their digests hold, and a value has the surrogate in them that it always had."""
     from evalkit.case.store import write_case

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -11,7 +13,8 @@ from hypothesis import given, settings
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.harvest import Harvester
-from evalkit.sanitize.policy import Policy
+from evalkit.sanitize.policy import KINDS, Policy
+from evalkit.sanitize.ranges import check_number
 from evalkit.sanitize.register import Register, clashes
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.sanitize.surrogate import Mint
@@ -111,3 +114,63 @@ def test_spellings_stay_in_step(value: dict[str, Any]) -> None:
     made = exchange.value(clean)
     assert made != clean
     assert made == Sanitizer(Policy(), KEY, register=Register([told])).value(value)
+
+
+TAG, OTHER = "a" * 16, "b" * 16
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "nickname"])
+@pytest.mark.parametrize(
+    "forged",
+    [
+        "lena.vogt@posteo.de",
+        "4111 1111 1111 1111",
+        "Lena Vogt 0123456789abEXAMPLE",
+        "lena.vogt@posteo.de 0123456789abEXAMPLE",
+        f"lena.vogt@posteo.de 91234567{check_number('lena.vogt@posteo.de 91234567', 10_000):04}",
+        f"lena.vogt@posteo.de91234567{check_number('lena.vogt@posteo.de91234567', 10_000):04}",
+        f"Lena Vogt 91234567{check_number('Lena Vogt 91234567', 10_000):04}",
+    ],
+)
+def test_no_value_is_kept_for_a_surrogate(kind: str, forged: str) -> None:
+    """Whoever forges a recorder's lines gets nothing but surrogates into the record, and hides nothing in the trace."""
+    reader = Sanitizer(Policy(), KEY)
+    trace = Trace("t", "a", "evalkit", (Step(0, "tool", "get", {"said": forged}, None),))
+    (plain,) = Sanitizer(Policy(), KEY).sanitize([trace])
+    (made,) = reader.sanitize([replace(trace, surrogates={kind: {forged: TAG}})])
+    assert forged not in str(reader.surrogates)
+    assert made.trace == plain.trace
+
+
+CORES = {
+    "birth_date": ["1850-13-05", "1850-02-30", "1850-01-02"],
+    "postcode": ["ZZ99 ABCDEF", "00100-0000", "991234"],
+    "address": ["0123456", "418 Lipilisapazi Street", "某天地玄黄路12号"],
+    "ip": ["198.18.999.999", "2001:db8:::::", "198.18.1.2"],
+    "phone": ["4000001234567890", "0001234567", "490001234567", "16012345678"],
+    "account": ["某天地玄黄", "lipilisapazi", "lipilisapazi_12", "id912345675818"],
+    "card": ["4000000000000", "4000001234567890"],
+    "name": ["某天地玄黄", "lipilisapazi"],
+}
+
+
+@pytest.mark.parametrize("kind", CORES)
+def test_forged_lines_break_nothing(kind: str) -> None:
+    """Days that are none, one value with surrogates of several forms, one surrogate for two values."""
+    said = " ".join(core for cores in CORES.values() for core in cores)
+    for one, other in permutations(CORES[kind], 2):
+        for told in ({kind: {one: TAG, other: TAG}}, {kind: {one: TAG}, "custom": {one: OTHER, other: TAG}}):
+            trace = Trace("t", "a", "evalkit", (Step(0, "tool", "get", {"said": said}, None),), surrogates=told)
+            reader = Sanitizer(Policy(), KEY)
+            (made,) = reader.sanitize([trace])
+            assert Sanitizer(Policy(), KEY).sanitize([made.trace])[0].trace == made.trace
+
+
+def test_a_recorder_gives_a_value_one_surrogate() -> None:
+    """Whoever tells many for one value moves none of them: to exchange them all would take minutes."""
+    mails = [f"u{number:012x}@example.com" for number in range(3000)]
+    step = Step(0, "tool", "get", {}, list(mails))
+    reader = Sanitizer(Policy(), KEY)
+    (made,) = reader.sanitize([Trace("t", "a", "evalkit", (step,), surrogates={"email": dict.fromkeys(mails, TAG)})])
+    assert made.trace.steps == (step,)
+    assert reader.surrogates == {"email": {mails[0]: TAG}}

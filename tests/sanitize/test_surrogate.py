@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,9 @@ from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.normal import luhn_digit
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.ranges import is_name_surrogate, is_surrogate
+from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.sanitize.surrogate import Mint
+from evalkit.sanitize.verify import verify_strings
 
 KEY = b"surrogate test key, 32 bytes...."
 DETECTOR = Detector(Policy())
@@ -142,3 +145,26 @@ def fill(mint: Mint) -> None:
     """Ask for one surrogate more than the range of six-digit postcodes holds."""
     for number in range(100_000, 110_001):
         mint.core("postcode", str(number))
+
+
+@pytest.mark.parametrize("user", ["lena-vogt-7f3a9c", "lena.vogt.4a7", "lena_7f3a9c", "u:lena:vogt:77", "vogt+lena-77"])
+@pytest.mark.parametrize("key", ["user_id", "payment_id"])
+def test_an_id_names_nobody_however_it_goes_on(key: str, user: str) -> None:
+    """Hex behind a name, other signs between: the words in it are names and go as names do, in the id's own shape."""
+    sanitizer = Sanitizer(Policy(), KEY)
+    made: Any = sanitizer.value({"user_id": user, key: user, "name": "Lena Vogt"})
+    given, family = made["name"].lower().split()
+    assert made["user_id"] == made[key]
+    assert re.sub("[^\\W_]", "", made[key]) == re.sub("[^\\W_]", "", user)
+    assert given in made[key]
+    assert "vogt" not in user or family in made[key]
+    assert not re.search("lena|vogt", made[key])
+    verify_strings([str(made)], sanitizer.harvested)
+    assert Sanitizer(Policy(), KEY).value(made) == made
+
+
+@pytest.mark.parametrize("user", ["cus_9f8a7b6c", "acct_1A2b3C4d", "usr_01HZX3", "emp-00123"])
+def test_an_ids_prefix_is_nobodys_name(user: str) -> None:
+    """It says what kind of id it is, and agents look at it."""
+    made = surrogate_of("account", user)
+    assert re.fullmatch(re.split("[_-]", user)[0] + r"[_-]9\d{11}", made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["GIVEN_NAMES", "NO_FAMILY"]
+__all__ = ["GIVEN", "GIVEN_NAMES", "NO_FAMILY"]
 
 GIVEN_NAMES: tuple[str, ...] = tuple(
     """
@@ -43,6 +43,9 @@ GIVEN_NAMES: tuple[str, ...] = tuple(
     """.split()
 )
 """As they are written; words, places and things of the same spelling (Grace, Paris, Jordan) are left out on purpose."""
+
+GIVEN: frozenset[str] = frozenset(map(str.lower, GIVEN_NAMES))
+"""The same, lower case."""
 
 NO_FAMILY: frozenset[str] = frozenset(
     """

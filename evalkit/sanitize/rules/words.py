@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COMMON", "GENERIC", "LAST_FOUR_FRAMES", "NAME_FRAMES", "NO_NAMES", "PLACEHOLDERS", "TITLES"]
+__all__ = ["COMMON", "GENERIC", "LAST_FOUR_FRAMES", "NAME_FRAMES", "NO_NAMES", "PLACEHOLDERS", "ROLES", "TITLES"]
 
 COMMON: frozenset[str] = frozenset(
     """
@@ -54,6 +54,14 @@ GENERIC: frozenset[str] = frozenset(
     "employee emp staff profile name owner anon anonymous system default service bot unknown".split()
 )
 """Lower case. Parts of account names that say nothing about the person."""
+
+ROLES: frozenset[str] = frozenset(
+    "info desk sales billing help contact team office hr jobs press news orders order shop web mail post master reply "
+    "noreply hello hi it ops dev data api app bot svc srv node worker runner build ci cd cron job task queue db sql "
+    "log logs cluster region east west prod staging stage main backup sync batch pipeline agent assistant model "
+    "github gitlab google facebook apple twitter auth oauth saml ldap wechat weixin session device token tenant".split()
+)
+"""Lower case. Parts of account names that tell what an account is for, or who keeps it."""
 
 PLACEHOLDERS: frozenset[str] = frozenset(
     "string str text none null nil undefined unknown n/a na tbd todo true false yes no required optional redacted "
