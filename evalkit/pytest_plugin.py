@@ -185,12 +185,14 @@ def _properties(run: CaseRun) -> Iterator[tuple[str, str]]:
 
 
 def _is_suite(path: Path, config: pytest.Config) -> bool:
-    named = _named(config)
-    if path.resolve() in named:
-        return _looks_like_suite(path)
-    if path.parent.resolve() not in named or not _looks_like_suite(path):
+    """Whether a file is a suite that was named: itself, or by the folder of suites, in which every TOML file is one."""
+    named, folder = _named(config), path.parent.resolve()
+    alone = path.resolve() in named
+    if not alone and folder not in named:
         return False
-    return path.parent.resolve() == _settings(config).suites.resolve()
+    if folder == config.invocation_params.dir.resolve():  # the files of other programs: nothing is loaded for them
+        return _looks_like_suite(path) and (alone or folder == _settings(config).suites.resolve())
+    return folder == _settings(config).suites.resolve() or (alone and _looks_like_suite(path))
 
 
 def _looks_like_suite(path: Path) -> bool:

@@ -89,6 +89,8 @@ class Loaded:
             pytest.skip("processes are forked on Linux only")
         channel = self._started()
         said = Path(tempfile.mkdtemp())
+        for name in ("out", "err"):  # there even if it is killed at once
+            (said / name).touch()
         order = {"module": module, "arguments": arguments, "cwd": str(cwd), "env": dict(env), "said": str(said)}
         channel.send(json.dumps(order).encode())
         channel.settimeout(None)

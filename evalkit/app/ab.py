@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from evalkit.app.ab_arms import ArmSpec, arm_overrides
 from evalkit.app.ab_model import ABRun
-from evalkit.app.ab_plan import ABPlan, read_plan, write_plan
+from evalkit.app.ab_plan import ARMS_NAME, ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
@@ -26,6 +27,7 @@ from evalkit.app.show_ab import write_ab
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
+from evalkit.suite.begun import beginning, starting
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.disk import DiskFault
@@ -88,25 +90,29 @@ def ab_suite(
     name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-ab-{suites[0].name}-{secrets.token_hex(2)}"
     folder = folder or settings.reports / name
     if folder.exists():
-        raise InputError("there is a folder of this name already", str(folder), "pass --resume, or another name")
+        begun = (folder / ARMS_NAME).exists()
+        cure = "pass --resume, or another name" if begun else "pass another name, or remove it"
+        raise InputError("there is a folder of this name already", str(folder), cure)
     found = environment(settings.root)
-    for arm, (suite, held, compared) in zip(_ARMS, facts, strict=True):
-        manifest = Manifest(
-            run_id=f"{name}-{arm}",
-            suite=suite_json(suite),
-            cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
-            started_at=began,
-            actor=actor or settings.actor,
-            reason=reason,
-            environment=found,
-            layers=held,
-            world=settings.world.json(),
-            measures=compared,
-        )
-        start_run(folder / arm, manifest)
     plan = ABPlan((a.name, b.name), suites[0].samples or _SAMPLES, blocks, primary, alpha, suites[0].budget)
-    write_plan(folder, plan)
-    return _do(folder, plan, settings, suites, cases, workers, executor, on_progress)
+    with starting(folder):
+        for arm, (suite, held, compared) in zip(_ARMS, facts, strict=True):
+            manifest = Manifest(
+                run_id=f"{name}-{arm}",
+                suite=suite_json(suite),
+                cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
+                started_at=began,
+                actor=actor or settings.actor,
+                reason=reason,
+                environment=found,
+                layers=held,
+                world=settings.world.json(),
+                measures=compared,
+            )
+            start_run(folder / arm, manifest)
+        write_plan(folder, plan)
+    with beginning(folder, *(folder / arm for arm in _ARMS)):
+        return _do(folder, plan, settings, suites, cases, workers, executor, on_progress)
 
 
 def ab_resume(
@@ -130,7 +136,8 @@ def ab_resume(
     plan = read_plan(folder)
     if budget.json():
         plan = replace(plan, budget=plan.budget.with_limits(budget))
-        write_plan(folder, plan)
+        with _resumable(folder):
+            write_plan(folder, plan)
     manifests = [read_manifest(folder / arm) for arm in _ARMS]
     known = [suite_from_json(manifest.suite, str(folder)) for manifest in manifests]
     suites = [replace(suite, budget=plan.budget, prices=settings.prices or suite.prices) for suite in known]
@@ -239,13 +246,20 @@ def _do(
     chosen = [choose(suite, cases, plan.samples * len(cases), executor, workers) for suite in suites]
     by_arm, executors = dict(zip(_ARMS, suites, strict=True)), dict(zip(_ARMS, chosen, strict=True))
     work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors)
-    resume = f"evalkit ab --resume {folder}"
-    try:
+    with _resumable(folder):
         stopped = take_turns(work, plan.blocks, settings, on_progress)
         return _compared(folder, plan, settings, suites, cases, stopped)
+
+
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """What is to be resumed is the whole, not an arm's run."""
+    resume = f"evalkit ab --resume {folder}"
+    try:
+        yield
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), resume) from None
-    except DiskFault as error:  # what is to be resumed is the whole, not an arm's run
+    except DiskFault as error:
         raise DiskFault(error.what, error.where, f"make room, then {resume}") from None
 
 

@@ -12,7 +12,7 @@ from evalkit.playback.endpoint.budget import Budget
 from evalkit.suite.disk import write_whole
 from evalkit.verdict.ab import METRICS, Metric
 
-__all__ = ["ABPlan", "read_plan", "write_plan"]
+__all__ = ["ARMS_NAME", "ABPlan", "read_plan", "write_plan"]
 
 ARMS_NAME = "arms.json"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.nights import suite_file
 from evalkit.app.run_end import judged, load_run
-from evalkit.app.run_plan import baseline_path
+from evalkit.app.run_plan import baseline_path, read_suite
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
 from evalkit.suite.account import read_account
@@ -123,7 +123,7 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
         info = BaselineInfo(other.run_id, suite.name, "", "", "", measured_at=other.started_at)
         measure = make_baseline(info, other_samples, other_cases, frozen=other_suite.mode == "exact")
     else:
-        measure = read_baseline(_file_of(baseline or suite.baseline or suite.name, settings))
+        measure = read_baseline(_file_of(baseline or suite.baseline or manifest.baseline or suite.name, settings))
     verdicts = judged(manifest, suite, cases, samples, read_account(folder), baseline=measure)
     return _compared(Comparison(manifest.run_id, measure.info, tuple(verdicts)))
 
@@ -175,7 +175,8 @@ def _made(
                 f"little too extreme, and rest on few samples; a run with --fixed measures better"
             )
     made = make_baseline(info, pooled, cases, frozen=suite.mode == "exact")
-    return made, out or baseline_path(settings.suites / f"{suite.name}.toml")
+    known = Path(manifest.baseline) if manifest.baseline else baseline_path(settings.suites / f"{suite.name}.toml")
+    return made, out or known
 
 
 Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]
@@ -226,4 +227,8 @@ def _must_be_of_one_kind(loaded: Sequence[Loaded], folders: Sequence[Path]) -> N
 
 def _file_of(suite_or_file: str, settings: Settings) -> Path:
     path = Path(suite_or_file)
-    return path if path.suffix == ".parquet" else baseline_path(suite_file(suite_or_file, settings))
+    if path.suffix == ".parquet":
+        return path
+    suite = suite_file(suite_or_file, settings)
+    named = read_suite(suite, settings).baseline if suite.exists() else ""
+    return Path(named) if named else baseline_path(suite)

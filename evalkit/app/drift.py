@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.keys import output_sanitizer
 from evalkit.app.live_tools import OtherArguments, live_tools, named_tool
+from evalkit.app.nights import suite_file
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json, canonical
 from evalkit.case.model import Case
@@ -126,11 +127,11 @@ def find_drift(
 
 
 def _cases(reference: str, settings: Settings) -> list[Case]:
-    if reference.endswith(".toml"):
-        return [
-            read_case(case.path)
-            for case in select_cases(settings.cases, load_suite(reference, model=settings.model).select)
-        ]
+    """Of a case, or of a suite, by its file or its name; a case of that name goes first."""
+    path = suite_file(reference, settings)
+    if reference.endswith(".toml") or (path.exists() and not (settings.cases / reference).exists()):
+        suite = load_suite(path, model=settings.model)
+        return [read_case(case.path) for case in select_cases(settings.cases, suite.select)]
     return [read_case(find_case(reference, settings.cases))]
 
 

@@ -10,8 +10,9 @@ from typing import Any
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import base_lock_problems
 from evalkit.app.locks import current_lock_problems
-from evalkit.app.run_end import judged, load_run, write_run
+from evalkit.app.run_end import cases_left, judged, write_run
 from evalkit.app.run_model import Run
+from evalkit.app.run_plan import runs_twice
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
 from evalkit.case.store import read_case
@@ -19,12 +20,15 @@ from evalkit.errors import ExitCode
 from evalkit.playback.model import UNSAFE
 from evalkit.suite.account import Account, read_account
 from evalkit.suite.config import suite_from_json
+from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
+from evalkit.suite.results import read_samples
 from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
+from evalkit.verdict.plans import make_plans
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -49,15 +53,21 @@ def gate_run(
         report: whether the run's reports are written again, with this decision.
 
     Raises:
-        InputError: the run is not finished, or a case of it is gone.
+        InputError: the run is not finished.
         ConfigError: the policy is none.
         IntegrityError: run, case or lock was changed after writing.
     """
-    manifest, suite, cases, samples = load_run(folder, settings)
+    manifest, samples = read_manifest(folder), read_samples(folder)
+    suite = suite_from_json(manifest.suite, str(folder))
+    cases, gone = cases_left(manifest, settings.cases)
     account = read_account(folder)
+    plans, frozen = make_plans(suite, cases, manifest.measures), runs_twice(suite)
     if policy is not None:
         suite = _with_policy(manifest, policy)
-    verdicts = judged(manifest, suite, cases, samples, account, planned=policy is None)
+    if policy is None:
+        verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
+    else:
+        verdicts = judged(manifest, suite, cases, samples, account, planned=False)
     verdicts, retired = _without_retired(verdicts, settings)
     problems = current_lock_problems(settings.cases)
     if against:
@@ -66,6 +76,7 @@ def gate_run(
     holds = [
         *_unsafe(manifest, verdicts),
         *_skipped(verdicts, samples, account),
+        *_gone(gone),
         *holding(permanent, suite.affected.with_more(settings.affected), settings),
     ]
     left_out = _left_out(suite.select, manifest)
@@ -79,7 +90,12 @@ def gate_run(
         decision=decision,
         account=account,
         effect=suite_effect(verdicts),
-        notices=(*_another_policy(manifest, policy), *retired, *run_notices(samples, verdicts)),
+        notices=(
+            *_another_policy(manifest, policy),
+            *retired,
+            *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
+            *run_notices(samples, verdicts, plans, frozen=frozen),
+        ),
     )
     if report:
         write_run(run, suite, settings)
@@ -150,6 +166,14 @@ def _skipped(
     for verdict in verdicts:
         if verdict.permanent and not samples.get(verdict.case_id) and not account.stopped:
             yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"
+
+
+def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:
+    """Cases that were run and that nobody can judge any more: they may have been deleted to be rid of a gate."""
+    for case_id, version, state in gone:
+        if (state == "permanent") is permanent:
+            what = "is a permanent gate, and" if permanent else "was run, and"
+            yield case_id, f"{what} version {version} of it is gone: restore it, or run the suite again"
 
 
 def _left_out(select: Selection, manifest: Manifest) -> str:

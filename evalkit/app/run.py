@@ -16,6 +16,7 @@ from evalkit.app.nights import chosen_history, keep_night
 from evalkit.app.run_end import cases_of, finish, load_reporting
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import (
+    baseline_path,
     check_cost_budget,
     layers_of,
     measures_of,
@@ -28,6 +29,7 @@ from evalkit.app.settings import Settings
 from evalkit.errors import ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
+from evalkit.suite.begun import beginning, starting
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import JOURNAL_NAME
@@ -79,6 +81,7 @@ def run_suite(
         Interrupted: stopped; the message says how to continue.
     """
     suite = read_suite(path, settings, overrides)
+    own_baseline = suite.baseline or str(baseline_path(Path(path)))
     suite = replace(suite, baseline=baseline or suite.baseline)
     cases, part = narrowed(select_cases(settings.cases, suite.select), filter_text, only_failing)
     check_cost_budget(suite, cases)
@@ -100,13 +103,16 @@ def run_suite(
         underpowered=underpowered,
         part=part,
         history=chosen_history(Path(path), suite.history, overrides or {}, history, whole=not part),
+        baseline=own_baseline,
         world=settings.world.json(),
     )
     folder = folder or settings.reports / manifest.run_id
-    start_run(folder, manifest)
+    with starting(folder):
+        start_run(folder, manifest)
     for line in underpowered_lines(underpowered, frozen=suite.mode == "exact"):
         on_warning(line)
-    return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+    with beginning(folder):
+        return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 
 
 def resume_suite(
@@ -198,7 +204,8 @@ def _kept(run: Run) -> Run:
     if not run.manifest.history or run.account.stopped:
         return run
     fault = keep_night(run.manifest, night_of(run.manifest, run.samples, run.verdicts, run.decision))
-    return replace(run, notices=(*run.notices, fault)) if fault else run
+    unkept = replace(run.manifest, history="")  # what is shown of it; the file stays as it was written
+    return replace(run, manifest=unkept, notices=(*run.notices, fault)) if fault else run
 
 
 def _check_raised(manifest: Manifest, samples: int, settings: Settings, folder: Path) -> None:

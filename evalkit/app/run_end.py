@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_model import Run
-from evalkit.app.run_plan import suite_baseline
+from evalkit.app.run_plan import runs_twice, suite_baseline
 from evalkit.app.settings import Settings
 from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
@@ -34,7 +34,7 @@ from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 if TYPE_CHECKING:
     from evalkit.report.model import Background
 
-__all__ = ["cases_of", "finish", "judged", "load_reporting", "load_run", "write_run"]
+__all__ = ["cases_left", "cases_of", "finish", "judged", "load_reporting", "load_run", "write_run"]
 
 _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
@@ -43,11 +43,12 @@ _MOST_COVERED = 200
 def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
     """Judges a whole run's samples, decides, and writes verdicts and report."""
     samples, account = read_samples(folder), read_account(folder)
-    verdicts = judged(manifest, suite, cases, samples, account)
+    plans = make_plans(suite, cases, manifest.measures)
+    verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = run_notices(samples, verdicts)
+    notices = run_notices(samples, verdicts, plans, frozen=runs_twice(suite))
     run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
@@ -130,18 +131,30 @@ def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[Ca
 
 def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
     """The run's cases as they were run; a version that is gone or is another one now is refused."""
+    found, gone = cases_left(manifest, root)
+    for case_id, version, _ in gone:
+        raise InputError(f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again")
+    return found
+
+
+def cases_left(manifest: Manifest, root: Path) -> tuple[list[CaseRef], list[tuple[str, int, str]]]:
+    """The run's cases as they were run, and those that are gone: id, version and state.
+
+    Raises:
+        IntegrityError: a version is another one now.
+    """
     found: list[CaseRef] = []
-    for case_id, version, digest, _ in manifest.cases:
+    gone: list[tuple[str, int, str]] = []
+    for case_id, version, digest, state in manifest.cases:
         path = dict(case_versions(root / case_id)).get(version)
         if path is None:
-            raise InputError(
-                f"case {case_id} version {version} is gone", str(folder), "restore it, or run the suite again"
-            )
+            gone.append((case_id, version, state))
+            continue
         case = reference(path).brief()
         if case.digest != digest:
             raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
         found.append(case)
-    return found
+    return found, gone
 
 
 def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], settings: Settings) -> Background:

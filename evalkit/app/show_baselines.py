@@ -12,6 +12,7 @@ from evalkit.report.text import interval_text, p_text, percent
 from evalkit.stats.interval import midp
 from evalkit.trace.visible import visible
 from evalkit.verdict.baseline import Baseline, BaselineInfo
+from evalkit.verdict.effect import OPPOSED, opposed
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.ruling import points
 
@@ -26,6 +27,9 @@ __all__ = [
     "comparison_lines",
     "comparison_rows",
 ]
+
+_ALPHA = 0.05
+"""The level at which a suite as a whole is said to be worse."""
 
 BASELINE_HEAD = ("case", "version", "passed", "rate", "95 %", "answered by")
 COMPARISON_HEAD = ("case", "then", "now", "change", "p", "adjusted")
@@ -89,12 +93,27 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
     )
     if found.p is not None:
         low, high = (f"{100 * bound:+.1f}" for bound in (found.low, found.high))
-        word = f"{'worse' if found.difference < 0 else 'better'} by {points(abs(found.difference))}"
-        told = word if found.difference else "as good as it was"
-        yield f'this suite is {told} (95 %: {low} to {high} points), exact p of "worse" {p_text(found.p)}'
+        yield f'{_suite_told(found)} (95 %: {low} to {high} points), exact p of "worse" {p_text(found.p)}'
     for verdict in found.verdicts:
         if verdict.stale:
             yield visible(f"{verdict.case_id}: {verdict.stale}")
+
+
+def _suite_told(found: Comparison) -> str:
+    """What is shown of the suite: by the exact test or the interval, or by a case of it."""
+    if found.p is not None and opposed(found.difference, found.p):
+        return f"this suite: {OPPOSED}; {_signed(found.difference)}"
+    size, changes = points(abs(found.difference)), {verdict.change for verdict in found.verdicts}
+    worse = "regressed" in changes or (found.p is not None and found.p <= _ALPHA)
+    if found.difference < 0 and worse:
+        return f"this suite is worse by {size}"
+    if found.difference > 0 and ("improved" in changes or found.low > 0):
+        return f"this suite is better by {size}"
+    return f"this suite: no change shown, {_signed(found.difference)}"
+
+
+def _signed(difference: float) -> str:
+    return ("+" if difference > 0 else "") + points(difference)
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:

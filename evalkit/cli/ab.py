@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import SUITE, as_json, echo_json, project, say, terminal_width
+from evalkit.cli.agent_output import agents_to_stderr
+from evalkit.cli.common import SUITE, as_json, echo_json, not_empty, project, refuse_ignored, say, terminal_width
 from evalkit.cli.model_options import BUDGET
 from evalkit.cli.progress import ProgressLine
 from evalkit.cli.runs import worker_count
@@ -17,6 +18,8 @@ __all__ = ["ab"]
 _ARM = "What an arm has otherwise than the suite: prompt=FILE, model, temperature, base-url, target, extra_body, mode."
 _PRIMARY = ["pass_rate", "cost", "latency", "steps", "tokens"]
 _FOLDER = click.Path(path_type=Path)
+_OWN = {"runs", "resume", "fail_if_worse", "as_json"}
+"""Options that mean something in each of the three ways."""
 
 
 @click.command()
@@ -30,7 +33,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
 @click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
 @click.option("--seed", type=int)
-@click.option("--budget", default="", metavar="LIMITS", help=f"{BUDGET} Of both arms together.")
+@click.option("--budget", default="", metavar="LIMITS", callback=not_empty, help=f"{BUDGET} Of both arms together.")
 @click.option("--executor", default="", help="serial, fork or xdist; chosen by the amount of work otherwise.")
 @click.option("--out", type=_FOLDER, help="The folder; a new one under reports/ by default.")
 @click.option("--resume", type=_FOLDER, help="Finish this A/B run instead of starting one.")
@@ -59,7 +62,8 @@ def ab(
 
     if sum(bool(given) for given in (suite, runs, resume)) != 1:
         raise click.UsageError("name one of: a suite file, two runs with --from, an A/B run with --resume")
-    done = _compared(context, runs, wanted) if runs else _run(context, suite, resume, wanted)
+    with agents_to_stderr(wanted=as_json):
+        done = _compared(context, runs, wanted) if runs else _run(context, suite, resume, wanted)
     if as_json:
         echo_json(ab_run_json(done))
     for line in ab_lines(done, terminal_width()):
@@ -71,7 +75,7 @@ def _compared(context: click.Context, runs: tuple[Path, Path], wanted: dict[str,
     from evalkit.app.ab import ab_of_runs
     from evalkit.app.show_ab import write_ab
 
-    _refuse(context, {"primary", "alpha", "out"}, "--from compares what there is")
+    refuse_ignored(context, {*_OWN, "primary", "alpha", "out"}, "--from compares what there is")
     done = ab_of_runs(*runs, project(), primary=wanted["primary"], alpha=wanted["alpha"])
     if wanted["out"] is not None:
         write_ab(done, wanted["out"])
@@ -87,7 +91,7 @@ def _run(context: click.Context, suite: Path | None, resume: Path | None, wanted
     working = {"workers": worker_count(wanted["workers"]), "executor": wanted["executor"], "budget": limits}
     with ProgressLine() as progress:
         if resume is not None:
-            _refuse(context, {"workers", "executor", "budget"}, "--resume goes on with what was begun")
+            refuse_ignored(context, {*_OWN, "workers", "executor", "budget"}, "--resume goes on with what was begun")
             return ab_resume(resume, project(), **working, on_progress=progress.show)
         assert suite is not None
         named = {name: wanted[name] for name in ("samples", "blocks", "primary", "alpha", "actor", "reason")}
@@ -95,12 +99,3 @@ def _run(context: click.Context, suite: Path | None, resume: Path | None, wanted
             suite, project(), parse_arm(wanted["a"], "--a"), parse_arm(wanted["b"], "--b"), **named, **working,
             folder=wanted["out"], overrides={"seed": wanted["seed"]}, on_progress=progress.show,
         )  # fmt: skip
-
-
-def _refuse(context: click.Context, allowed: set[str], why: str) -> None:
-    """Refuses options that would be ignored."""
-    own = {"runs", "resume", "fail_if_worse", "as_json"}
-    for name in context.params:
-        given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        if given and name not in allowed | own:
-            raise click.UsageError(f"--{name.replace('_', '-')} means nothing here: {why}")

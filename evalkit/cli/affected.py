@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from evalkit.cli.agent_output import agents_to_stderr
 from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.errors import ExitCode
 
@@ -51,7 +52,8 @@ def affected(
     from evalkit.app.show_affected import affected_json, affected_lines
 
     settings = project()
-    found = affected_cases(settings, _said(settings, prompt, tools, target), cases=cases, target=target)
+    with agents_to_stderr(wanted=as_json):
+        found = affected_cases(settings, _said(settings, prompt, tools, target), cases=cases, target=target)
     if as_json:
         echo_json(affected_json(found))
     for line in affected_lines(found):

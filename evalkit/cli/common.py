@@ -22,8 +22,10 @@ __all__ = [
     "as_json",
     "coloured",
     "echo_json",
+    "not_empty",
     "print_table",
     "project",
+    "refuse_ignored",
     "say",
     "say_line",
     "step_range",
@@ -67,6 +69,30 @@ SUITE = _Suite()
 def as_json(command: F) -> F:
     """The ``--json`` flag of every command that prints a table."""
     return click.option("--json", "as_json", is_flag=True, help="JSON on stdout, people's text on stderr.")(command)
+
+
+def not_empty(context: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuses an option that is given and empty, as a variable is that nobody set: it would be taken as not given."""
+    if value == "" and _is_given(context, str(param.name)):
+        raise click.BadParameter("is empty: say what, or leave the option out", context, param)
+    return value
+
+
+def refuse_ignored(context: click.Context, allowed: set[str], why: str) -> None:
+    """Refuses options that are given and would be ignored.
+
+    Args:
+        allowed: parameters that mean something here.
+        why: ends the sentence.
+    """
+    names = {param.name: param.opts[0] for param in context.command.params if isinstance(param, click.Option)}
+    for name in context.params:
+        if name in names and name not in allowed and _is_given(context, name):
+            raise click.UsageError(f"{names[name]} means nothing here: {why}")
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    return context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
 
 
 def echo_json(value: Any) -> None:

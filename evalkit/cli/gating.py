@@ -7,15 +7,20 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.cli.common import as_json, echo_json, not_empty, project, say
 
 __all__ = ["gate"]
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--against", default="", help="Compare the gate lock with a git reference, such as origin/main.")
-@click.option("--policy", default="", metavar="POLICY", help="Another policy: its kind, or kind=min_rate,min_rate=0.9.")
+@click.option(
+    "--against", default="", callback=not_empty, help="Compare the gate lock with a git reference, such as origin/main."
+)
+@click.option(
+    "--policy", default="", metavar="POLICY", callback=not_empty,
+    help="Another policy: its kind, or kind=min_rate,min_rate=0.9.",
+)  # fmt: skip
 @click.option("--policy-file", type=click.Path(path_type=Path), help="A suite or TOML file with another [policy].")
 @click.option(
     "--format", "wanted", type=click.Choice(["text", "json", "markdown", "github"]), default="text", show_default=True,

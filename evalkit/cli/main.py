@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import os
 import sys
 from importlib import import_module
 
@@ -10,8 +12,7 @@ import click
 
 from evalkit.cli.hashes import fix_hashes
 from evalkit.cli.message import error_text
-from evalkit.errors import EvalkitError, ExitCode
-from evalkit.trace.visible import visible
+from evalkit.errors import EvalkitError, ExitCode, InputError
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -85,6 +86,19 @@ def cli() -> None:
     """
 
 
+_OF_FILES = frozenset(
+    getattr(errno, f"E{name}")
+    for name in "ACCES DQUOT EXIST FBIG IO ISDIR LOOP MFILE NAMETOOLONG NOENT NOSPC NOTDIR PERM ROFS".split()
+    if hasattr(errno, f"E{name}")
+)
+"""What the system says of folders that can't be written and disks that are full: no fault of ours, and no verdict."""
+
+
+def _fault(error: OSError) -> EvalkitError:
+    where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(error.strerror)
+    return InputError(os.strerror(error.errno or 0), where, "mend that, then the same command again")
+
+
 def main() -> None:
     """The console script."""
     if sys.argv[1:2] in (["replay"], ["run"], ["ab"]):
@@ -101,11 +115,9 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         code = int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output went away; nothing is left to say to it
-        sys.stderr.close()
-        code = 0
-    except OSError as error:  # the disk is full, a folder may not be written
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"error: {visible(f'{where}{error.strerror or error}')}", err=True)
+    except OSError as error:
+        if error.errno not in _OF_FILES:
+            raise
+        click.echo(f"error: {error_text(_fault(error))}", err=True)
         code = int(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import SUITE, as_json, echo_json, project, say
+from evalkit.cli.agent_output import agents_to_stderr
+from evalkit.cli.common import SUITE, as_json, echo_json, not_empty, project, refuse_ignored, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
@@ -15,6 +16,7 @@ __all__ = ["replay", "report", "run", "worker_count"]
 
 _MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
 _FILTER = "Only these cases: ID*, tag:NAME, state:STATE, signature:NAME*, gate; words: and, commas: or, !: not."
+_RESUMING = {"workers", "executor", "budget", "resume", "raise_samples", "actor", "as_json"}
 _SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
 
 
@@ -71,7 +73,8 @@ def replay(
         for line in dry_lines(plan):
             say(visible(line))
         return
-    done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
+    with agents_to_stderr(wanted=as_json):
+        done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
     replays = done.replays
     shown = [compared(plan, one) for one in replays]
     if as_json:
@@ -98,19 +101,21 @@ def replay(
 @click.option("-n", "workers", default="auto", show_default=True, help="Replays at once: a number, or auto.")
 @click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
 @click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
-@click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
+@click.option("--target", callback=not_empty, help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--what-if", multiple=True, metavar="NAME=THEN", help="As in replay; wins over the suite's.")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)
-@click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
+@click.option("--base-url", callback=not_empty, help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
 @click.option("--sandbox/--no-sandbox", default=None, help="Replay in forks that the kernel confines (Linux).")
 @click.option("--unsafe-replay", is_flag=True, default=None, help="In a sandbox even where layers are missing.")
-@click.option("--budget", default="", metavar="LIMITS", help=BUDGET)
-@click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
-@click.option("--executor", default="", help="serial, fork or xdist; chosen by the amount of work otherwise.")
-@click.option("--filter", "filter_text", default="", metavar="EXPR", help=_FILTER)
+@click.option("--budget", default="", metavar="LIMITS", callback=not_empty, help=BUDGET)
+@click.option("--baseline", default="", callback=not_empty, help="Baseline file; the suite's own by default.")
+@click.option(
+    "--executor", default="", callback=not_empty, help="serial, fork or xdist; chosen by the amount of work otherwise."
+)
+@click.option("--filter", "filter_text", default="", metavar="EXPR", callback=not_empty, help=_FILTER)
 @click.option(
     "--only-failing",
     type=click.Path(path_type=Path),
@@ -162,11 +167,13 @@ def run(
 
     if resume is None and raise_samples is not None:
         raise click.UsageError("--raise-samples needs --resume RUN")
-    if resume is not None and (filter_text or only_failing or overrides["samples"] is not None):
-        raise click.UsageError("a run is finished as it was begun; for more samples pass --raise-samples N")
+    if resume is not None and suite is not None:
+        raise click.UsageError("name a suite, or a run with --resume: the run knows its suite")
+    if resume is not None:
+        refuse_ignored(context, _RESUMING, "a run is finished as it was begun; for more samples pass --raise-samples N")
     count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
-    with ProgressLine() as progress:
+    with agents_to_stderr(wanted=as_json), ProgressLine() as progress:
         if resume is not None:
             done = resume_suite(
                 resume, project(), workers=count, executor=executor, budget=limits, samples=raise_samples,

@@ -213,7 +213,11 @@ class Day:
                     timeout_s=prepared.timeout_s, seed=seed,
                 )  # fmt: skip
             else:
-                done.output = self._inside(target, given, session)  # type: ignore[arg-type]  # one that runs in here
+                output = self._inside(target, given, session)  # type: ignore[arg-type]  # one that runs in here
+                exact_text(
+                    output
+                )  # an answer that no JSON can hold, as half of a surrogate pair, is the agent's failure
+                done.output = output
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # whatever the agent raises is its outcome

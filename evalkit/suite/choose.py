@@ -16,7 +16,7 @@ from evalkit.suite.select import CaseRef
 __all__ = ["choose", "memory_at_hand"]
 
 _SMALL_RUN = 400
-"""Exact replays below which starting worker processes costs more than it saves."""
+"""Exact replays up to which one worker is enough."""
 
 _WORKER_BYTES = 48 << 20
 """What a forked worker needs of its own, a client library's share included; see docs/measured.md."""
@@ -39,20 +39,24 @@ def choose(
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
     count = workers or _at_once(suite, samples)
     asked = workers is not None or suite.concurrency > 0
-    chosen = executor or _executor(suite, cases, samples, count, asked=asked)
-    return chosen, 1 if chosen == "serial" else count
-
-
-def _executor(suite: Suite, cases: Sequence[CaseRef], samples: int, count: int, *, asked: bool) -> str:
+    if executor:
+        return executor, 1 if executor == "serial" else count
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
-        return "sandbox"
+        return "sandbox", count
     targets = [suite.target or case.target for case in cases]
-    if count == 1 or (not asked and any(is_alone(target) for target in targets)):
-        return "serial"
-    small = samples <= _SMALL_RUN and suite.mode == "exact"
-    if small and not asked and not any(is_outside(target) for target in targets):
-        return "serial"
-    return "fork" if can_fork() else "xdist"
+    if count == 1 or (not asked and (_is_small(suite, targets, samples) or any(map(is_alone, targets)))):
+        return _one_at_once(targets), 1
+    return "fork" if can_fork() else "xdist", count
+
+
+def _is_small(suite: Suite, targets: Sequence[str], samples: int) -> bool:
+    """Whether a second worker costs more than it saves; a program takes long to start."""
+    return samples <= _SMALL_RUN and suite.mode == "exact" and not any(map(is_outside, targets))
+
+
+def _one_at_once(targets: Sequence[str]) -> str:
+    """A fork where it can be: an agent that ends its process, or crashes it, would end the run as well."""
+    return "fork" if can_fork() and not all(map(is_outside, targets)) else "serial"
 
 
 def _at_once(suite: Suite, samples: int) -> int:

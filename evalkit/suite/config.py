@@ -44,10 +44,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.budget import Budget
@@ -69,11 +70,11 @@ from evalkit.suite.model import (
 )
 from evalkit.suite.sources_file import SourcesFile
 
-__all__ = ["load_suite", "suite_from_json"]
+__all__ = ["check_policy_keys", "load_suite", "suite_from_json"]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class _SelectFile(_Strict):
@@ -190,7 +191,7 @@ class _SuiteFile(_Strict):
     concurrency: int = Field(default=0, ge=0, le=10_000)
     seed: int = 0
     strict: bool = False
-    baseline: str | _BaselineFile = ""
+    baseline: _BaselineFile = _BaselineFile()
     baseline_rules: _BaselineRulesFile | None = None  # as a manifest has them
     sandbox: bool = False
     unsafe_replay: bool = False
@@ -205,6 +206,18 @@ class _SuiteFile(_Strict):
     on_miss: dict[str, Any] | list[dict[str, Any]] = {}
     budget: _BudgetFile = _BudgetFile()
     prices: list[_PriceFile] = []  # the settings', as a manifest holds them
+
+    @field_validator("baseline", mode="before")
+    @classmethod
+    def _file_alone(cls, value: Any) -> Any:
+        return {"file": value} if isinstance(value, str) else value
+
+    @field_validator("name")
+    @classmethod
+    def _names_a_folder(cls, name: str) -> str:
+        if not name.isprintable() or "/" in name or "\\" in name:
+            raise ValueError(f"{name!r} becomes a part of folders' names: no slashes, no control characters")
+        return name
 
 
 _LIVE = ("live-model", "model-swap", "prompt-swap")
@@ -228,8 +241,9 @@ def load_suite(
         raise ConfigError("there is no such suite", where, "evalkit init, or pass the path of a suite") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", where, "correct the file") from None
-    _check_policy_keys(body, where)
-    body.setdefault("name", Path(path).stem)
+    check_policy_keys(body, where)
+    if body.get("name", "") == "":
+        body["name"] = Path(path).stem
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     asked = {**body, **given}
     if model and (asked.get("mode") in _LIVE or isinstance(asked.get("model"), dict)):
@@ -243,7 +257,9 @@ def load_suite(
         table = body.get("on_miss", {})
         own = rules_of_table(table, "suite", where) if isinstance(table, dict) else ()
         given["on_miss"] = [*given["on_miss"], *(asdict(rule) for rule in own)]
-    return suite_from_json({**body, **given}, where)
+    asked = {**body, **given}
+    _check_numbers(asked, "", where)
+    return suite_from_json(asked, where)
 
 
 def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
@@ -277,7 +293,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         seed=file.seed,
         strict=file.strict,
         model=None if file.model is None else ModelEndpoint(**dict(file.model)),
-        baseline=file.baseline if isinstance(file.baseline, str) else file.baseline.file,
+        baseline=file.baseline.file,
         baseline_rules=_baseline_rules(file),
         faults=declared,
         what_if=_supposed(file.what_if, where),
@@ -293,8 +309,8 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
 
 def _baseline_rules(file: _SuiteFile) -> BaselineRules:
     """Of the file's table, or as a manifest has them; what a mode swaps is what the comparison is about."""
-    given = file.baseline if isinstance(file.baseline, _BaselineFile) else file.baseline_rules
-    rules = BaselineRules() if given is None else BaselineRules(given.max_age_days, tuple(given.across))
+    given = file.baseline_rules or file.baseline
+    rules = BaselineRules(given.max_age_days, tuple(given.across))
     swapped: dict[str, tuple[Across, ...]] = {"model-swap": ("model", "provider"), "prompt-swap": ("prompt",)}
     new = [kind for kind in swapped.get(file.mode, ()) if kind not in rules.across]
     return replace(rules, across=(*rules.across, *new))
@@ -304,15 +320,15 @@ def _selection(file: _SelectFile) -> Selection:
     return Selection(tuple(file.ids), tuple(file.tags), file.gate, tuple(file.signatures))
 
 
-def _check_policy_keys(body: Mapping[str, Any], where: str) -> None:
+def check_policy_keys(body: Mapping[str, Any], where: str) -> None:
     """Refuses what a policy of that kind would not look at, and a policy that would mean no case or every one."""
     tables = [("policy", body.get("policy", {}))]
     several = body.get("policies", [])
     tables += [(f"policies.{at}", table) for at, table in enumerate(several if isinstance(several, list) else [])]
     for name, table in tables:
-        if not isinstance(table, dict) or table.get("kind", "acceptance") not in _KEYS_OF_KIND:
+        kind = table.get("kind", "acceptance") if isinstance(table, dict) else None
+        if not isinstance(kind, str) or kind not in _KEYS_OF_KIND:
             continue  # said with the other faults of the file
-        kind = table.get("kind", "acceptance")
         for key in sorted(set(table) - _KEYS_OF_KIND[kind] - _KEYS_OF_ALL):
             kinds = [one for one, keys in _KEYS_OF_KIND.items() if key in keys]
             if kinds:
@@ -332,6 +348,20 @@ def _rules(given: dict[str, Any] | list[dict[str, Any]], where: str) -> tuple[Mi
 def _supposed(given: dict[str, Any] | list[str], where: str) -> tuple[str, ...]:
     """Of a file's table, or as flags and manifests list them; checked, but for functions, which workers load."""
     return tuple(map(settled, texts_of_table(given, where) if isinstance(given, dict) else given))
+
+
+def _check_numbers(value: Any, place: str, where: str) -> None:
+    """Refuses numbers that no manifest can hold, however deep they stand: it is JSON, read by any reader."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            _check_numbers(one, f"{place}.{key}" if place else str(key), where)
+    elif isinstance(value, list | tuple):
+        for at, one in enumerate(value):
+            _check_numbers(one, f"{place}.{at}", where)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ConfigError(f"{place}: {value} is beyond 64 bits", where, "take a smaller number")
+    elif isinstance(value, float) and not isfinite(value):
+        raise ConfigError(f"{place}: {value} is no number", where, "leave it out, or give a number")
 
 
 def _check_mode(file: _SuiteFile, where: str) -> None:

@@ -313,6 +313,7 @@ class Manifest:
             empty for all that the suite selects.
         raised: each later change of the number of samples: from, to, at, actor.
         history: the file in which the run is kept as one night once it is whole; empty for none.
+        baseline: the file that is, or would be, its suite's baseline; empty where that is not known.
         world: the choices about the frozen world that were in force, see `playback.options`.
         measures: by case id, passes and samples of the baseline that the run's plans were made for.
         underpowered: by case id, what so few samples can't tell; said before the run.
@@ -329,6 +330,7 @@ class Manifest:
     part: Mapping[str, Json] = field(default_factory=dict)
     raised: tuple[Mapping[str, Json], ...] = ()
     history: str = ""
+    baseline: str = ""
     world: Mapping[str, Json] = field(default_factory=dict)
     measures: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     underpowered: Mapping[str, str] = field(default_factory=dict)

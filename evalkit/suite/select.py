@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.store import METADATA_KEY, iter_cases
 from evalkit.check.model import Check, check_from_json
-from evalkit.errors import ConfigError, InputError
+from evalkit.errors import ConfigError, InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
 from evalkit.suite.model import Selection
 
@@ -91,8 +92,13 @@ def select_cases(root: str | Path, selection: Selection) -> list[CaseRef]:
 
     Raises:
         ConfigError: an exact id names no case, or nothing is selected.
+        IntegrityError: a file holds another case or version than its place says: one of two would be run for both.
     """
     every = [case.brief() for case in list_cases(root)]
+    for case in every:
+        folder, name = os.path.split(case.path)
+        if (os.path.basename(folder), name) != (case.id, f"v{case.version:04d}.parquet"):
+            raise IntegrityError(f"the file holds case {case.id} version {case.version}", case.path, "git checkout it")
     known = {case.id for case in every}
     for wanted in selection.ids:
         if not any(c in wanted for c in "*?[") and wanted not in known:

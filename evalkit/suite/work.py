@@ -17,7 +17,7 @@ from evalkit.case.model import Case
 from evalkit.case.store import read_case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
-from evalkit.errors import ConfigError, ReplayRefused
+from evalkit.errors import ConfigError, InputError, ReplayRefused
 from evalkit.playback.endpoint.calls import LiveModel, check_headers
 from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.ledger import Ledger
@@ -182,7 +182,11 @@ class Worker:
             for index in portion.samples:
                 if self._stopped():
                     return False
-                replay = day.replay(target, index)
+                try:
+                    replay = day.replay(target, index)
+                except InputError as unfit:  # half of a surrogate pair in an argument: this one replay can't be kept
+                    found.add(_unfit(case, index, unfit, portion.attempt))
+                    continue
                 if replay.stopped:
                     return False
                 passed = replay.status == "passed"
@@ -316,6 +320,18 @@ class _Reading:
                 for check_id, result in zip(self._ids, results, strict=False)  # no results without a verdict
             )
         return self._checks
+
+
+def _unfit(case: Case, index: int, unfit: InputError, attempt: int) -> Sample:
+    """A sample of a replay that no file can hold."""
+    return Sample(
+        case_id=case.id,
+        case_version=case.version,
+        index=index,
+        outcome="errored",
+        reason=f"the replay can't be recorded: {unfit.what}",
+        attempt=attempt,
+    )
 
 
 def _refused(case: Case, index: int, refused: ReplayRefused, attempt: int) -> Sample:

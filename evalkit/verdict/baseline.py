@@ -189,7 +189,8 @@ def read_baseline(path: Path) -> Baseline:
         table = pq.read_table(path)
         return _baseline(_info(orjson.loads((table.schema.metadata or {})[_KEY])), table.to_pylist())
     except FileNotFoundError:
-        raise InputError("there is no baseline", str(path), "evalkit baseline set RUN") from None
+        cure = f"evalkit baseline set RUN --reason WHY --out {path}, with a run of the suite before it names that file"
+        raise InputError("there is no baseline", str(path), cure) from None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a baseline: {error}", str(path), "evalkit baseline set RUN") from None
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from evalkit.verdict.model import CaseVerdict, SuiteEffect
 from evalkit.verdict.ruling import points
 
-__all__ = ["effect_sentence", "suite_effect"]
+__all__ = ["OPPOSED", "effect_sentence", "opposed", "suite_effect"]
+
+OPPOSED = "the cases with most samples are worse, the mean of all is not: neither is shown for the suite"
+_ALPHA = 0.05
 
 
 def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
@@ -43,7 +46,16 @@ def effect_sentence(effect: SuiteEffect) -> str:
     return (
         f"{cases} against the baseline: {_signed(effect.difference)}, {_signed(low)} to {_signed(high)} in this suite, "
         f"{_signed(wide_low)} to {_signed(wide_high)} for cases like these; p(worse) {effect.p_worse:.2g}"
+        + (f"; {OPPOSED}" if opposed(effect.difference, effect.p_worse) else "")
     )
+
+
+def opposed(difference: float, p_worse: float) -> bool:
+    """Whether the exact test, which weighs cases by their samples, says worse, and the plain mean does not.
+
+    It is so where bad cases have more samples than the others: those that a screening suspected.
+    """
+    return p_worse <= _ALPHA and difference >= 0
 
 
 def _signed(share: float) -> str:

@@ -50,7 +50,8 @@ def decide(
         return Decision("INCONCLUSIVE", _unmeasured(inconclusive, permanent), (), tuple(inconclusive))
     if not permanent:
         return Decision("INCONCLUSIVE", "no permanent case was run: nothing guards this release")
-    return Decision("PASS", f"{_cases(permanent)} passed" if permanent == 1 else f"all {_cases(permanent)} passed")
+    degraded = sum(one.permanent and one.verdict == "DEGRADED_WITHIN_MARGIN" for one in verdicts)
+    return Decision("PASS", _passed(permanent, degraded))
 
 
 def _blocked(blocking: Sequence[tuple[str, str]]) -> str:
@@ -62,6 +63,14 @@ def _blocked(blocking: Sequence[tuple[str, str]]) -> str:
 def _unmeasured(inconclusive: Sequence[tuple[str, str]], permanent: int) -> str:
     first, sentence = inconclusive[0]
     return f"{len(inconclusive)} of {_cases(permanent)} could not be measured; {first}: {sentence}"
+
+
+def _passed(permanent: int, degraded: int) -> str:
+    if degraded:
+        are = "is" if degraded == 1 else "are"
+        told = f"{degraded} of {_cases(permanent)} {are} degraded within the margin, which the policy lets pass"
+        return told if degraded == permanent else f"{told}; {permanent - degraded} passed"
+    return f"{_cases(permanent)} passed" if permanent == 1 else f"all {_cases(permanent)} passed"
 
 
 def _cases(count: int) -> str:

@@ -6,28 +6,47 @@ cache that answered, an order that mattered: none of it shows in a pass rate. A 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, permutations
+from operator import itemgetter
 
 from evalkit.suite.model import Sample, Served
 from evalkit.suite.samples import column, live_samples
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.plans import CasePlan, Plans
+from evalkit.verdict.schedule import blocks
 
 __all__ = ["run_notices"]
 
 _ALPHA = 0.01
 """An order that doesn't matter is noticed in one run of a hundred."""
 _NAMED = 4
+_MANY, _CROSSED = 5, 0.05
+"""So few crossing pairs of five and five come about by chance in 1.6 % of all orders, either way round."""
+_COMPARED = 8
+"""Names of which any two are compared; what has more of them changes all the time."""
 
 
-def run_notices(samples: Mapping[str, Sequence[Sample]], verdicts: Sequence[CaseVerdict] = ()) -> tuple[str, ...]:
-    """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them."""
+def run_notices(
+    samples: Mapping[str, Sequence[Sample]],
+    verdicts: Sequence[CaseVerdict] = (),
+    plans: Plans | None = None,
+    *,
+    frozen: bool = False,
+) -> tuple[str, ...]:
+    """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them.
+
+    Args:
+        plans: what the run took its samples by; None where their numbers were fixed.
+        frozen: see `verdict.schedule.wanted`.
+    """
     live = sorted(chain.from_iterable(map(live_samples, samples.values())), key=lambda sample: sample.order)
     served = [(sample, sample.served) for sample in live if sample.served is not None]
     found = chain(
         _stale(verdicts),
-        _order_mattered(samples.values()),
+        _order_mattered(samples, plans or {}, frozen=frozen),
         _models_changed(served),
         _fingerprints_changed(served),
         _prompts_changed(served),
@@ -45,10 +64,15 @@ def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
         yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
 
 
-def _order_mattered(cases: Iterable[Sequence[Sample]]) -> Iterator[str]:
-    """The later half of each case's samples against the earlier one, exactly."""
-    mixed = [ordered for case in cases if (ordered := _in_order(case))]
-    if not mixed:  # no case had both outcomes: its halves can't differ
+def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, frozen: bool) -> Iterator[str]:
+    """The later half of each case's samples against the earlier one, exactly; between the looks, if there were any."""
+    mixed = [
+        block
+        for case_id, case in samples.items()
+        for block in _blocks(case, plans.get(case_id), frozen=frozen)
+        if 0 < sum(block) < len(block)
+    ]
+    if not mixed:  # none had both outcomes: its halves can't differ
         return
     from evalkit.stats.exchangeability import halves_p
 
@@ -62,13 +86,19 @@ def _order_mattered(cases: Iterable[Sequence[Sample]]) -> Iterator[str]:
     )
 
 
-def _in_order(case: Sequence[Sample]) -> list[bool]:
-    """Whether each sample that came to a result passed, as they were finished; empty where all or none did."""
+def _blocks(case: Sequence[Sample], plan: CasePlan | None, *, frozen: bool) -> Iterator[list[bool]]:
+    """Whether each sample that came to a result passed, as they were finished, those between two looks for themselves.
+
+    Nothing where all or none did.
+    """
     outcomes = column(case, "outcome")
     if not {"passed", "failed"} <= {*outcomes}:
-        return []
-    finished = sorted(zip(column(case, "order"), outcomes, strict=True))
-    return [outcome == "passed" for _, outcome in finished if outcome in ("passed", "failed")]
+        return
+    rows = sorted(zip(column(case, "index"), column(case, "order"), outcomes, strict=True))
+    told = [(order, outcome == "passed") for _, order, outcome in rows if outcome in ("passed", "failed")]
+    parts = [slice(None)] if plan is None else blocks(plan, [passed for _, passed in told], frozen=frozen)
+    for part in parts:
+        yield [passed for _, passed in sorted(told[part], key=itemgetter(0))]
 
 
 def _models_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
@@ -144,18 +174,27 @@ def _grouped(
 
 
 def _change(names: Sequence[tuple[str, ...]]) -> tuple[str, str] | None:
-    """Two names of which one was last seen before the other was first seen, each in two samples or more."""
-    first: dict[str, int] = {}
-    last: dict[str, int] = {}
-    often = Counter(chain.from_iterable(names))
-    for at, one in enumerate(names):
-        for name in one:
-            if often[name] > 1:
-                first.setdefault(name, at)
-                last[name] = at
-    gone = min(last, key=lambda name: last[name], default="")
-    new = max(first, key=lambda name: first[name], default="")
-    return (gone, new) if gone != new and gone and last[gone] < first[new] else None
+    """Two names of which one was last seen alone before the other first was, each in two samples or more.
+
+    Samples that have both tell nothing: they were under way while one took the other's place, or always have both.
+    """
+    often = [name for name, times in Counter(chain.from_iterable(names)).most_common(_COMPARED) if times > 1]
+    for gone, new in permutations(often, 2):
+        before = [at for at, one in enumerate(names) if gone in one and new not in one]
+        after = [at for at, one in enumerate(names) if new in one and gone not in one]
+        if _follows(after, before):
+            return gone, new
+    return None
+
+
+def _follows(after: Sequence[int], before: Sequence[int]) -> bool:
+    """Whether some places lie behind others: two or more of each, or, with five of each, all but a few.
+
+    Replays that are under way at once end in another order than they began.
+    """
+    fewer = min(len(before), len(after))
+    crossed = sum(bisect_left(after, at) for at in before)
+    return fewer > 1 and (crossed == 0 or (fewer >= _MANY and crossed <= _CROSSED * len(before) * len(after)))
 
 
 def _prompts(found: Served) -> tuple[str, ...]:

@@ -33,5 +33,5 @@ class Ruling:
 
 def points(share: float) -> str:
     """A difference of rates in words: ``12.5 points``."""
-    value = round(100 * share, 1)
+    value = round(100 * share, 1) + 0.0  # no -0
     return f"{value:g} point" + ("" if value == 1 else "s")

@@ -17,7 +17,7 @@ from evalkit.suite.samples import column
 from evalkit.suite.seen import CaseSeen
 from evalkit.verdict.plans import CasePlan, Plans
 
-__all__ = ["TWICE", "Standing", "deterministic", "equal_replays", "lost_too_many", "standing", "wanted"]
+__all__ = ["TWICE", "Standing", "blocks", "deterministic", "equal_replays", "lost_too_many", "standing", "wanted"]
 
 TWICE = 2
 """Equal replays of a frozen case that show that its target is deterministic."""
@@ -83,6 +83,20 @@ def equal_replays(samples: Sequence[Sample]) -> bool:
 def deterministic(now: Standing, equal: bool, *, frozen: bool) -> bool:
     """Whether replays that came to a result, all of them equal, show a target without variance."""
     return frozen and equal and len(now.passed) >= TWICE
+
+
+def blocks(plan: CasePlan, passed: Sequence[bool], *, frozen: bool) -> list[slice]:
+    """The samples between two looks of a case, in which alone their order says nothing of what they came to.
+
+    Whether there are more samples hangs on what came before: a run that goes on until one fails has its failures late.
+    """
+    found, start = [], 0
+    while start < len(passed):
+        look = plan.next_look(passed[:start])
+        end = len(passed) if look is None else min(TWICE, look) if frozen and start < TWICE else look
+        found.append(slice(start, end))
+        start = end
+    return found
 
 
 def _wanted(plan: CasePlan, seen: CaseSeen | None, frozen: bool) -> int | None:

@@ -140,6 +140,43 @@ def test_a_suite_says_how_old_its_baseline_may_be(ready: Project) -> None:
     assert ready.run("run", suite).code == 2
 
 
+@pytest.mark.parametrize(
+    ("file", "more", "baseline"),
+    [
+        ("suites/release.toml", 'name = "other"', "suites/release.baseline.parquet"),
+        ("deep/s.toml", "", "deep/s.baseline.parquet"),
+        ("suites/release.toml", 'baseline = "kept/b.parquet"', "kept/b.parquet"),
+    ],
+)
+def test_a_baseline_is_written_where_its_suite_looks_for_it(
+    ready: Project, file: str, more: str, baseline: str
+) -> None:
+    """Whatever the suite is called, and wherever its file stands or says that its baseline is."""
+    text = 'target = "tests.suite.agents:once"\n'
+    if more.startswith("baseline"):  # it must be there before a suite may name it
+        first = ran(ready, "first")
+        assert ready.run("baseline", "set", first, "--reason", "x", "--out", baseline).code == 0
+    ready.write(file, f"{more}\n{text}")
+    assert ready.run("run", file, "--out", "reports/a").code == 0
+    word = "bless" if more.startswith("baseline") else "set"
+    done = ready.run("baseline", word, "reports/a", "--reason", "x")
+    assert done.out.strip() == f"wrote {baseline}"
+    assert "measured" in ready.run("baseline", "show", file).out
+    again = ready.run("run", file, "--out", "reports/b", "--json").json()
+    assert again["cases"][0]["change"] == "no change shown"
+    assert ready.run("baseline", "compare", "reports/b").code == 0
+
+
+def test_a_difference_that_is_not_shown_is_not_called_one(ready: Project) -> None:
+    """Of two short runs of an agent that draws lots, neither is better."""
+    for name, seed in (("a", "1"), ("b", "2")):
+        suite = ready.suite("unsteady", samples=3, sequential="false", seed=seed)
+        assert ready.run("run", suite, "--out", f"reports/{name}").code in (0, 1, 3)
+    done = ready.run("baseline", "compare", "reports/a", "--with", "reports/b")
+    assert "this suite: no change shown" in done.out
+    assert "suite is" not in done.out
+
+
 def test_a_comparison_shows_what_got_worse(ready: Project) -> None:
     """Exit code 1, the case, and the suite with its interval; also against another run directly."""
     good, bad = ran(ready, "a"), ran(ready, "b", target="twice")

@@ -37,6 +37,15 @@ def test_an_answer_as_recorded_is_none(project: Project) -> None:
     assert (line["action"], line["actor"], line["reason"], line["tools"]) == ("drift", "ann", "nightly", ["lookup"])
 
 
+@pytest.mark.parametrize("suite", ["nightly", "suites/nightly.toml"])
+def test_a_suite_is_named_as_elsewhere(project: Project, suite: str) -> None:
+    """By its name or its file: its cases' calls are made."""
+    project.ingested()
+    project.write("suites/nightly.toml", 'name = "nightly"\n')
+    assert drift(project, case=suite).code == 0
+    assert drifting.CALLS == [("lookup", 7)]
+
+
 @pytest.mark.parametrize(
     ("answer", "status", "told"),
     [

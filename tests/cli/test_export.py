@@ -61,6 +61,12 @@ def run_test(project: Project, path: str, *more: str) -> Outcome:
     return project.python("pytest", "-q", path, *more, env=environment)
 
 
+def test_one_form_at_a_time(project: Project, case_id: str) -> None:
+    """The second one would be left out."""
+    assert project.run("export", case_id, "--pytest", "--yaml").code == 2
+    assert project.run("export", case_id).code == 2
+
+
 def test_the_exported_test_fails_on_the_incident_and_passes_when_it_is_mended(project: Project, case_id: str) -> None:
     """The demo's agent with its model's calls: offline, without a key."""
     done = project.run("export", case_id, "--pytest", "--out", "tests/test_twice.py")

@@ -353,3 +353,28 @@ def test_hostile_text_gives_no_commands(gated: Project) -> None:
     page = "\n".join(gate_lines(done, "markdown", settings))
     assert "\n::" not in page
     assert "<!-- -->" in page
+
+
+def test_a_gate_whose_case_was_deleted_after_the_run_holds_the_release(gated: Project) -> None:
+    """Nobody gets rid of a gate by deleting its case and its line of the lock, not even of all of them."""
+    run = ran(gated)
+    assert gated.run("gate", run).code == 0
+    removed(gated, "another")
+    done = gated.run("gate", run)
+    assert done.code == 1
+    assert "BLOCKED: another: is a permanent gate, and version 3 of it is gone" in done.out, done.out
+    removed(gated, "refund-twice")
+    done = gated.run("gate", run, "--json")
+    assert done.code == 1
+    assert {"another", "refund-twice"} <= {one["case"] for one in done.json()["blocking"]}
+
+
+def test_a_case_that_guards_nothing_and_was_deleted_is_told_of(gated: Project) -> None:
+    """The others decide."""
+    gated.ingested("third", "--new", order=9)
+    gated.write("suites/all.toml", 'target = "tests.suite.agents:once"\nsamples = 3\n')
+    assert gated.run("run", "suites/all.toml", "--out", "all").code == 0
+    removed(gated, "third")
+    done = gated.run("gate", "all")
+    assert done.code == 0
+    assert "third was run, and version 1 of it is gone" in done.out, done.out

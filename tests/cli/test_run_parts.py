@@ -128,3 +128,17 @@ def test_a_run_in_ci_logs_plain_lines(capsys: pytest.CaptureFixture[str], monkey
     assert "\x1b" not in said
     assert said.splitlines()[-1].startswith("[########################] 5 of 5")
     assert len(said.splitlines()) == 2  # the first, and the last: not each
+
+
+@pytest.mark.parametrize("place", ["order-2/v0001.parquet", "copy/v0001.parquet", "order-1/v0002.parquet"])
+def test_a_case_in_anothers_place_is_not_run_for_it(project: Project, place: str) -> None:
+    """One case would be replayed for two, and the other one never."""
+    library(project.root, [1, 2])
+    project.write("suites/s.toml", SUITE.format(target="once"))
+    there = project.root / "cases" / place
+    there.parent.mkdir(exist_ok=True)
+    there.write_bytes((project.root / "cases/order-1/v0001.parquet").read_bytes())
+    done = project.run("run", "suites/s.toml", "--out", "r")
+    assert done.code == 4
+    assert "the file holds case order-1 version 1" in done.err
+    assert not Path("r").exists()

@@ -174,6 +174,16 @@ def test_a_bare_pytest_collects_and_loads_nothing_of_evalkit(project: Project) -
     assert "5 passed" in run(project).out
 
 
+@pytest.mark.parametrize("named", ["suites", "suites/nightly.toml"])
+def test_a_suite_that_says_only_its_name_is_one(project: Project, named: str) -> None:
+    """As `evalkit init` writes it; and one that can't be read is an error, never passed over."""
+    project.promoted()
+    project.write("suites/nightly.toml", '# Watches every case.\nname = "nightly"\n')
+    assert "1 passed" in run(project, named, "--evalkit-target", f"{AGENTS}:once").out
+    project.write("suites/nightly.toml", 'name = "nightly\n')
+    assert "not TOML" in run(project, named).out
+
+
 def test_other_files_are_left_alone(project: Project) -> None:
     """TOML and Parquet files of other programs are no suites and no cases, even where they are named."""
     suite(project)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import secrets
 import signal
+import subprocess
 import tempfile
 import time
 import uuid
@@ -61,6 +63,40 @@ def dies(order: int) -> dict[str, Any]:
     if order == 13:
         os._exit(7)
     return once(order)
+
+
+def talks(order: int) -> dict[str, Any]:
+    """Prints, itself and by a program."""
+    print(f"working on {order}")
+    subprocess.run(["echo", "and so is a program"], check=True)
+    return once(order)
+
+
+def half_a_sign(order: int) -> str:
+    """Answers what no JSON can hold, as a model does that is cut off within an emoji."""
+    return "done \ud83d"
+
+
+def asks_half_a_sign(order: int) -> dict[str, Any]:
+    """Healthy, after it asked for something with it."""
+    with contextlib.suppress(Exception):
+        lookup("\ud83d")  # type: ignore[arg-type]  # as a model may call it
+    return once(order)
+
+
+def raises_half_a_sign(order: int) -> None:
+    """Breaks, and says so with it."""
+    raise ValueError("order \ud83d")
+
+
+def leaves(order: int) -> None:
+    """Ends its process as if all were well."""
+    os._exit(0)
+
+
+def interrupts(order: int) -> None:
+    """Ends itself as ctrl-C does."""
+    raise KeyboardInterrupt
 
 
 def _marked(name: str) -> int:

@@ -33,7 +33,7 @@ def live(**fields: object) -> Suite:
 @pytest.mark.parametrize(
     ("suite", "samples", "workers", "chosen"),
     [
-        (Suite("s", "agent:run"), 10, None, ("serial", 1)),  # not worth starting anything
+        (Suite("s", "agent:run"), 10, None, ("fork", 1)),  # a second one is not worth starting
         (Suite("s", "agent:run"), 10_000, None, ("fork", 2)),
         (Suite("s", "agent:run"), 10, 50, ("fork", 50)),  # beyond the cores: the agent is slow
         (Suite("s", "agent:run", concurrency=30), 10, None, ("fork", 30)),
@@ -42,7 +42,9 @@ def live(**fields: object) -> Suite:
         (live(), 1000, None, ("fork", 20)),  # as many as the endpoint may be asked at once
         (live(), 7, None, ("fork", 7)),
         (live(), 1000, 3, ("fork", 3)),
-        (live(), 1, None, ("serial", 1)),
+        (live(), 1, None, ("fork", 1)),
+        (Suite("s", "agent:run"), 10_000, 1, ("fork", 1)),  # an agent that ends its process does not end the run
+        (Suite("s", "command: node agent.mjs"), 10, 1, ("serial", 1)),  # nor does one that has its own
     ],
 )
 def test_what_is_chosen(suite: Suite, samples: int, workers: int | None, chosen: tuple[str, int]) -> None:
@@ -62,6 +64,7 @@ def test_a_process_with_threads_is_not_forked(monkeypatch: pytest.MonkeyPatch) -
     """xdist starts interpreters of its own."""
     monkeypatch.setattr(choosing, "can_fork", lambda: False)
     assert choose(live(), CASES, 1000) == ("xdist", 20)
+    assert choose(Suite("s", "agent:run"), CASES, 10) == ("serial", 1)
 
 
 def test_a_sandboxed_suite_has_its_own_executor() -> None:

@@ -27,6 +27,19 @@ def test_all_permanent_cases_passing_opens_the_gate() -> None:
     assert (found.outcome, found.blocking) == ("PASS", ())
 
 
+def test_a_case_that_may_be_degraded_has_not_passed() -> None:
+    """The policy lets it pass; the sentence does not say that all is as it was."""
+    degraded = replace(verdict("b", "DEGRADED_WITHIN_MARGIN"), on_degraded="pass")
+    lock = [line("a"), line("b")]
+    found = decide([verdict("a", "PASS"), degraded], lock, [])
+    assert found.outcome == "PASS"
+    assert found.reason == (
+        "1 of 2 permanent cases is degraded within the margin, which the policy lets pass; 1 passed"
+    )
+    blocked = decide([verdict("a", "PASS"), replace(degraded, on_degraded="block")], lock, [])
+    assert blocked.outcome == "BLOCKED"
+
+
 def test_one_failing_permanent_case_blocks() -> None:
     """The reason names it."""
     found = decide([verdict("a", "PASS"), verdict("b", "FAIL")], [line("a"), line("b")], [])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from evalkit.suite.model import Outcome, Sample, Served
+from evalkit.suite.model import Outcome, Policy, Sample, Served, Suite
+from evalkit.suite.select import CaseRef
 from evalkit.verdict.notices import run_notices
+from evalkit.verdict.plans import make_plans
 
 LETTERS: dict[str, Outcome] = {"p": "passed", "f": "failed", "m": "missed"}
 
@@ -43,6 +46,18 @@ def test_the_order_is_that_of_the_run_not_of_the_index() -> None:
     assert "earlier half passed 0 of 5, the later half 5 of 5" in notice
 
 
+def test_a_run_that_goes_on_until_one_fails_is_no_sign_of_an_order() -> None:
+    """Where failures end a case's samples they are always late; between two looks they are not."""
+    refs = [CaseRef("", f"c{at:02}", 1, "", "reviewed", "t", "", "", ()) for at in range(12)]
+    suite = Suite("s", samples=10, policy=Policy("zero_failures"))
+    letters = ("pppppfpppp", "ppppppppfp")  # where in the last five it is does not matter
+    samples = {ref.id: case(letters[at % 2], start=10 * at, case_id=ref.id) for at, ref in enumerate(refs)}
+    assert run_notices(samples, plans=make_plans(suite, refs, {})) == ()
+    fixed = make_plans(replace(suite, sequential=False), refs, {})
+    (notice,) = run_notices(samples, plans=fixed)
+    assert notice.startswith("the order of the samples mattered")
+
+
 def test_a_providers_new_configuration_is_noticed() -> None:
     """With where it changed, or how the configurations were mixed."""
     old, new = Served(("m",), ("fp_1",)), Served(("m",), ("fp_2",))
@@ -57,6 +72,17 @@ def test_two_models_have_two_configurations() -> None:
     one, other = Served(("m",), ("fp_1",)), Served(("n",), ("fp_2",))
     samples = {"a": case("ppp", [one] * 3), "b": case("ppp", [other] * 3, start=3, case_id="b")}
     assert run_notices(samples) == ()
+
+
+def test_a_change_is_noticed_while_many_replays_are_under_way() -> None:
+    """Those in the middle asked both models; those before and after asked one each."""
+    old, both, new = (Served(models) for models in (("m-0301",), ("m-0301", "m-0401"), ("m-0401",)))
+    (notice,) = run_notices({"a": case("pppppp", [old, old, both, both, new, new])})
+    assert notice == "the model changed during the run: m-0301, then m-0401 (case a)"
+    assert run_notices({"a": case("pppppp", [both, old, both, both, new, both])}) == ()
+    overtaken = [old] * 5 + [new, old] + [both] * 3 + [new] * 5
+    assert len(run_notices({"a": case("p" * len(overtaken), overtaken)})) == 1
+    assert run_notices({"a": case("p" * 12, [old, new] * 6)}) == ()
 
 
 def test_another_model_behind_the_name_is_noticed() -> None:

@@ -192,5 +192,5 @@ def _done(worker: Worker, item: Item, pipe: Connection) -> bytes:
         return _DONE + worker.do(item, between=lambda line: pipe.send_bytes(_SOME + line))
     except EvalkitError as error:
         return _RAISED + error_text(error)
-    except Exception as error:  # noqa: BLE001  # no replay's outcome: memory, disk, or a fault of ours
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # memory, disk, a fault of ours, or an agent that means itself
         return _BROKEN + f"{type(error).__name__}: {error}".encode("utf-8", "replace")

@@ -1,0 +1,112 @@
+"""Runs that end before they begin, and agents that end more than themselves."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from tests.project import REPOSITORY, Project
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="forks, and limits of files' sizes")
+
+
+@pytest.mark.parametrize("command", [["run"], ["ab", "--b", "target=tests.suite.agents:twice"]])
+def test_a_target_that_is_not_there_leaves_nothing(project: Project, command: list[str]) -> None:
+    """There is nothing to resume, so the corrected command may take the same folder."""
+    project.promoted()
+    name, *arms = command
+    wrong = project.run(name, project.suite("nobody"), *arms, "--out", "reports/r")
+    assert wrong.code == 2
+    assert not (project.root / "reports/r").exists()
+    assert project.run(name, project.suite("once"), *arms, "--out", "reports/r").code == 0
+
+
+@LINUX
+@pytest.mark.parametrize("command", [["run"], ["ab", "--b", "target=tests.suite.agents:twice"]])
+def test_a_disk_that_is_full_from_the_start(project: Project, command: list[str]) -> None:
+    """Nothing can be resumed of what could not even be begun: the command itself is to be repeated."""
+    project.promoted()
+    name, *arms = command
+    line = [sys.executable, "-m", "evalkit", name, project.suite("once"), *arms, "--out", "reports/r"]
+    full = subprocess.run(
+        line, cwd=project.root, capture_output=True, text=True, check=False, env=_environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)),
+    )  # fmt: skip
+    assert full.returncode == 2
+    assert "the disk is full; nothing was done" in full.stderr
+    assert "then the same command again" in full.stderr
+    assert not (project.root / "reports/r").exists()
+    assert project.run(*line[3:]).code == 0
+
+
+@LINUX
+@pytest.mark.parametrize("agent", ["dies", "leaves", "interrupts"])
+def test_an_agent_ends_its_replay_and_not_the_run(project: Project, agent: str) -> None:
+    """However few samples there are: an exit code 0 of the agent's must not be the run's."""
+    project.promoted(order=13)
+    done = project.spawn("run", project.suite(agent), "--out", "r")
+    assert done.code == 3, done.err
+    assert "the worker's process died during this replay" in done.out
+    assert "Traceback" not in done.err
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.mark.parametrize(("agent", "code"), [("half_a_sign", 1), ("asks_half_a_sign", 3), ("raises_half_a_sign", 3)])
+def test_what_is_no_json_ends_its_replay_and_not_the_run(project: Project, agent: str, code: int) -> None:
+    """An answer is the agent's failure, anything else can't be recorded; the reason says what was wrong."""
+    project.promoted()
+    done = project.run("run", project.suite(agent), "--out", "r")
+    assert done.code == code
+    assert "not JSON" in done.out
+
+
+def test_a_run_that_was_killed_at_its_very_start_may_be_begun_anew(project: Project) -> None:
+    """There is a folder, and nothing in it to resume; one with anything else in it is left alone."""
+    project.promoted()
+    project.write("r/.run.json.writing", "{")
+    assert project.run("run", project.suite("once"), "--out", "r").code == 0
+    assert "there is a run of this name" in project.run("run", project.suite("once"), "--out", "r").err
+    project.write("mine/notes.txt", "mine")
+    taken = project.run("run", project.suite("once"), "--out", "mine")
+    assert (taken.code, "holds other things" in taken.err) == (2, True)
+    assert (project.root / "mine/notes.txt").read_text() == "mine"
+
+
+@LINUX
+def test_a_reader_that_goes_away_makes_no_gate_green(project: Project) -> None:
+    """With `pipefail`, `evalkit gate RUN | head -1` is never a gate that opened."""
+    project.promoted()
+    assert project.run("run", project.suite("once"), "--out", "r").code == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    line = [sys.executable, "-m", "evalkit", "gate", "r"]
+    try:
+        done = subprocess.run(line, cwd=project.root, stdout=writing, check=False, env=_environment())
+    finally:
+        os.close(writing)
+    assert done.returncode == 1
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "command", [["baseline", "set", "r", "--reason", "why", "--out", "/proc/x.parquet"], ["init", "--force"]]
+)
+def test_what_can_not_be_written_is_said_and_is_no_verdict(project: Project, command: list[str]) -> None:
+    """Exit code 2 and the place: 1 would be a blocked gate's."""
+    project.promoted()
+    assert project.run("run", project.suite("once"), "--out", "r").code == 0
+    (project.root / "evalkit.toml").unlink(missing_ok=True)
+    (project.root / "evalkit.toml").mkdir()
+    if command[0] == "baseline":
+        (project.root / "evalkit.toml").rmdir()
+    done = project.started(*command)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert "mend that" in done.err
