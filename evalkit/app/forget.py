@@ -102,12 +102,15 @@ def forget_subject(
             index.
 
     Raises:
+        ConfigError: there is no project key.
         InputError: a subject is none, actor or reason is missing or names the subject, or evidence is on legal hold.
         IntegrityError: a case or a piece of evidence is broken; nothing was changed.
         SanitizationFailed: the subject would still be in a new version; nothing was changed.
     """
     who = named_actor(actor, reason, settings)
-    subject = Subject.named(subjects, policy_of(settings), project_key(settings), library_register(settings))
+    subject = Subject.named(
+        subjects, policy_of(settings), project_key(settings, make=False), library_register(settings)
+    )
     _refuse_named(subject, subjects, who, reason)
     event_reason = _SAID + reason
     found = _find(subject, subjects, settings, who, event_reason, identities)

@@ -91,13 +91,16 @@ def as_believed(cases: Iterable[CaseRef]) -> list[CaseRef]:
     return sorted(cases, key=lambda case: (case.state != "permanent", case.id))
 
 
-def project_key(settings: Settings) -> bytes:
+def project_key(settings: Settings, *, make: bool = True) -> bytes:
     """The key that the project's pseudonyms are made with.
 
+    Args:
+        make: whether one is made where there is none.
+
     Raises:
-        ConfigError: it is unreadable or too short.
+        ConfigError: it is unreadable or too short, or missing.
     """
-    return load_key(settings.key_file, settings.pseudonym_key)
+    return load_key(settings.key_file, settings.pseudonym_key, make=make)
 
 
 def output_sanitizer(settings: Settings) -> Sanitizer:

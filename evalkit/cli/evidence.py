@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalkit.cli.common import as_json, echo_json, print_table, project, say
-from evalkit.errors import InputError
+from evalkit.errors import ExitCode, InputError
 from evalkit.trace.visible import visible
 
 __all__ = ["evidence", "forget", "retention"]
@@ -131,6 +131,7 @@ def forget(
 
     Raw evidence is destroyed, cases get a new version without the subject and lose the old ones, runs that hold the
     subject are removed. A tombstone stays each time. With --identity the raw traces are read too, not only their index.
+    Exit code 3: something was made with another project key, and was not searched.
     """
     from evalkit.app.evidence import read_identities
     from evalkit.app.forget import forget_subject
@@ -144,3 +145,4 @@ def forget(
         echo_json(forgetting_json(found))
     for line in forgetting_lines(found):
         say(line, err=as_json)
+    click.get_current_context().exit(ExitCode.INCONCLUSIVE if found.strange else ExitCode.DONE)

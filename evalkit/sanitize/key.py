@@ -20,10 +20,11 @@ KEY_BYTES = 32
 _MIN_BYTES = 16
 
 
-def load_key(path: Path | None = None, given: str | None = None) -> bytes:
+def load_key(path: Path | None = None, given: str | None = None, *, make: bool = True) -> bytes:
     """The project key: `given` if there is one, else the content of a file, which is made when it is missing.
 
     Args:
+        make: whether a missing one is made; by another one nothing is found in what was sanitized.
         path: the key file; None for ``~/.config/evalkit/pseudonym.key``. A new one holds 32 random bytes as hex and
             is readable by its owner only.
         given: the key as hex or base64, such as the value of ``EVALKIT_PSEUDONYM_KEY``; empty for none.
@@ -36,6 +37,12 @@ def load_key(path: Path | None = None, given: str | None = None) -> bytes:
     path = path or Path.home() / ".config" / "evalkit" / "pseudonym.key"
     try:
         if not path.exists():
+            if not make:
+                raise ConfigError(
+                    "there is no project key, and without it nothing is found in what was sanitized",
+                    str(path),
+                    "set EVALKIT_PSEUDONYM_KEY or key_file to the key that the cases were made with",
+                )
             _create(path)
         if os.name == "posix" and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise ConfigError("others may read the pseudonym key", str(path), f"chmod 600 {path}")

@@ -354,9 +354,21 @@ def test_cases_of_another_key_are_told(vaulted: Vaulted, monkeypatch: pytest.Mon
     """Their surrogates can't be computed: nobody may believe that they were searched."""
     vaulted.project.ingested("first", "--keep-raw")
     monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", "22" * 32)
-    done = vaulted.forget("--dry-run")
-    assert isinstance(done, dict)
-    assert done["other_key"] == ["case first", f"evidence {vaulted.ids()[0]}"]
+    done = vaulted.project.run("forget", EMAIL, "--reason", "ticket 12", "--dry-run", "--json")
+    assert done.code == 3
+    assert done.json()["other_key"] == ["case first", f"evidence {vaulted.ids()[0]}"]
+
+
+def test_nobody_is_forgotten_without_the_project_key(
+    vaulted: Vaulted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that is made for the moment would find nothing, and say so as if there were nothing."""
+    vaulted.project.ingested("first")
+    monkeypatch.delenv("EVALKIT_PSEUDONYM_KEY")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    done = vaulted.project.run("forget", EMAIL, "--reason", "ticket 12")
+    assert (done.code, "there is no project key" in done.err) == (2, True)
+    assert not [*tmp_path.rglob("pseudonym.key")]
 
 
 def test_retention_destroys_what_is_past_its_class(vaulted: Vaulted) -> None:
