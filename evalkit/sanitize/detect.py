@@ -21,9 +21,18 @@ from evalkit.sanitize.forms import by_hint, judged
 from evalkit.sanitize.keywords import keywords_of
 from evalkit.sanitize.made_up import is_made_up
 from evalkit.sanitize.ner import Recogniser, recognised
+from evalkit.sanitize.normal import has_cjk
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import han_surrogates, is_surrogate, is_surrogate_int
-from evalkit.sanitize.rules.hints import PAYMENT_PARENTS, PERSON_KEYS, PERSON_PARENTS, PERSON_ROLES, bare_key, hint_of
+from evalkit.sanitize.rules.hints import (
+    PAYMENT_PARENTS,
+    PERSON_IDS,
+    PERSON_KEYS,
+    PERSON_PARENTS,
+    PERSON_ROLES,
+    bare_key,
+    hint_of,
+)
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.ruleset import compiled
@@ -105,7 +114,7 @@ class Detector:
         if known is None:
             if len(self._hints_of) > 10_000:
                 self._hints_of.clear()
-            person = scope == "person" or any(bare_key(key) in PERSON_KEYS for key in keys)
+            person = scope == "person" or any(bare_key(key) in PERSON_KEYS | PERSON_IDS for key in keys)
             known = self._hints_of[keys, scope] = tuple(self._plain_hint(key, scope, person) for key in keys)
         return known
 
@@ -153,6 +162,9 @@ class Detector:
             found = "name" if isinstance(value, str) and looks_like_a_name(value) else None
         elif scope == "person" or any(isinstance(node[k], str) and bare_key(k) in PERSON_KEYS for k in node):
             found = None if "role" in node else "name"
+        elif any(bare_key(k) in PERSON_IDS for k in node):
+            value = node.get(key)  # "Blue Shirt" would look like one as well
+            found = "name" if isinstance(value, str) and has_cjk(value) and looks_like_a_name(value) else None
         else:
             found = None
         return None if found is None or self._policy.action(found) == "keep" else found

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from evalkit.canonical import Json
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.policy import Kind, Policy
+from evalkit.sanitize.sanitizer import Sanitizer
 
 DETECTOR = Detector(Policy())
 
@@ -174,6 +176,28 @@ def test_a_name_is_a_persons_only_beside_personal_things() -> None:
     assert DETECTOR.hint("name", {"name": "Mia"}, "person") == "name"
     assert DETECTOR.hint("name", {"name": "Water Bottle", "price": 3}, "") is None
     assert DETECTOR.hint("name", {"name": "find", "role": "tool", "email": "m@x.io"}, "") is None
+
+
+@pytest.mark.parametrize("key", ["user_id", "customerId", "patient-id", "用户编号", "客户ID"])
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("张伟", "name"),
+        ("欧阳娜娜", "name"),
+        ("白菜", None),
+        ("黄金会员", None),
+        ("Road Trip", None),
+        ("get_user", None),
+    ],
+)
+def test_beside_a_persons_id_a_name_is_theirs_where_it_looks_like_a_chinese_one(
+    key: str, value: str, kind: str | None
+) -> None:
+    """Goods and lists of a person have names, too."""
+    node: dict[str, Json] = {key: 7, "name": value}
+    assert DETECTOR.hint("name", node, "") == kind
+    clean = Sanitizer(Policy(), bytes(32)).value(node)
+    assert (clean == node) is (kind is None)
 
 
 def test_a_models_token_is_no_secret() -> None:

@@ -11,6 +11,7 @@ from evalkit.sanitize.policy import Kind
 
 __all__ = [
     "HINTS",
+    "PERSON_IDS",
     "PERSON_KEYS",
     "PERSON_PARENTS",
     "PERSON_ROLES",
@@ -101,6 +102,9 @@ PERSON_PARENTS: frozenset[str] = frozenset(
     "客户 用户 乘客 患者 联系人 收件人".split()
 )
 """``name`` in the object under one of these keys is a person's."""
+
+PERSON_IDS: frozenset[str] = frozenset(f"{one}{ending}" for one in PERSON_PARENTS for ending in ("id", "编号"))
+"""``name`` beside one of these keys is a person's where it looks like a Chinese name; it may be a thing's of theirs."""
 
 PERSON_ROLES: frozenset[str] = PERSON_PARENTS | frozenset(
     "owner holder author assignee reporter requester requestor manager supervisor doctor nurse physician provider reviewer "
