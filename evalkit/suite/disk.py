@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evalkit.errors import EvalkitError
 
-__all__ = ["DiskFault", "disk_fault", "on_disk", "to_disk", "write_whole"]
+__all__ = ["DiskFault", "disk_fault", "half_written", "on_disk", "to_disk", "write_whole"]
 
 
 class DiskFault(EvalkitError):
@@ -48,6 +48,11 @@ def to_disk(path: Path) -> None:
         os.close(file)
 
 
+def half_written(name: str) -> str:
+    """What a file is called while it is written."""
+    return f".{name}.writing"
+
+
 def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = False) -> None:
     """Writes a file, over an older one; it appears whole or not at all.
 
@@ -58,7 +63,7 @@ def write_whole(path: Path, data: bytes | Iterable[bytes], *, durable: bool = Fa
     Raises:
         DiskFault: the disk is full or gone.
     """
-    temporary = path.with_name(f".{path.name}.writing")
+    temporary = path.with_name(half_written(path.name))
     try:
         with on_disk(path):
             with open(temporary, "wb") as file:

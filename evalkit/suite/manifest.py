@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError, IntegrityError
-from evalkit.suite.disk import write_whole
+from evalkit.suite.disk import half_written, write_whole
 from evalkit.suite.model import Manifest, Suite
-from evalkit.suite.writer import sole_writer
+from evalkit.suite.writer import LOCK_NAME, sole_writer
 
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
 
@@ -35,7 +35,7 @@ def start_run(folder: Path, manifest: Manifest) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with sole_writer(folder):
-            there = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+            there = sorted({*os.listdir(folder)} - {LOCK_NAME, half_written(MANIFEST_NAME)})
             if MANIFEST_NAME in there:
                 cure = "pass --resume, or another name"
                 raise InputError("there is a run of this name already", str(folder), cure)

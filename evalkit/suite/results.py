@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
-from evalkit.suite.disk import on_disk, to_disk
+from evalkit.suite.disk import half_written, on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
 from evalkit.suite.model import Sample
 from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
@@ -139,7 +139,7 @@ class Tables:
 
     def _table(self, name: str) -> _Grouped:
         if name not in self._writing:
-            opened = _Grouped(self._folder / f".{name}.writing", _SCHEMAS[name])
+            opened = _Grouped(self._folder / half_written(name), _SCHEMAS[name])
             self._writing[name] = self._open.enter_context(opened)
         return self._writing[name]
 

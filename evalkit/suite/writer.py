@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalkit.errors import InputError
 
-__all__ = ["sole_writer"]
+__all__ = ["LOCK_NAME", "sole_writer"]
 
 LOCK_NAME = ".writing.lock"
 

@@ -106,5 +106,9 @@ def test_a_run_begins_in_an_empty_folder_and_in_no_other(tmp_path: Path) -> None
     with pytest.raises(InputError, match=r"holds other things \(notes.txt\)"):
         start_run(other, MANIFEST)
     assert [one.name for one in other.iterdir()] == ["notes.txt"]
+    hidden = tmp_path / "hidden"
+    (hidden / ".git").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"holds other things \(.git\)"):  # a run that fails takes its folder away
+        start_run(hidden, MANIFEST)
     with pytest.raises(InputError, match="can't be made"):
         start_run(other / "notes.txt", MANIFEST)
