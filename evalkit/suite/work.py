@@ -35,7 +35,7 @@ from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.journal import KeptTrace, encode_batch
-from evalkit.suite.model import Sample, SampleCheck
+from evalkit.suite.model import Outcome, Sample, SampleCheck
 from evalkit.suite.plan import Item, Portion
 from evalkit.suite.served import served
 
@@ -172,9 +172,9 @@ class Worker:
                 options=self._options,
                 sanitizer=None if self._sanitizing is None else self._made,
             )
-        except ReplayRefused as refused:  # one case that can't be replayed doesn't stop the others
+        except ReplayRefused as refused:  # a miss, known before the replay; the other cases go on
             for index in portion.samples:
-                found.add(_refused(case, index, refused, portion.attempt))
+                found.add(_lost(case, index, portion.attempt, "missed", refused.what))
             return True
         read = _Reading(case, portion.attempt)
         passing = 0
@@ -185,7 +185,9 @@ class Worker:
                 try:
                     replay = day.replay(target, index)
                 except InputError as unfit:  # half of a surrogate pair in an argument: this one replay can't be kept
-                    found.add(_unfit(case, index, unfit, portion.attempt))
+                    found.add(
+                        _lost(case, index, portion.attempt, "errored", f"the replay can't be recorded: {unfit.what}")
+                    )
                     continue
                 if replay.stopped:
                     return False
@@ -322,25 +324,6 @@ class _Reading:
         return self._checks
 
 
-def _unfit(case: Case, index: int, unfit: InputError, attempt: int) -> Sample:
-    """A sample of a replay that no file can hold."""
-    return Sample(
-        case_id=case.id,
-        case_version=case.version,
-        index=index,
-        outcome="errored",
-        reason=f"the replay can't be recorded: {unfit.what}",
-        attempt=attempt,
-    )
-
-
-def _refused(case: Case, index: int, refused: ReplayRefused, attempt: int) -> Sample:
-    """A sample of a case that lacks what the suite's mode needs: a miss, known before the replay."""
-    return Sample(
-        case_id=case.id,
-        case_version=case.version,
-        index=index,
-        outcome="missed",
-        reason=refused.what,
-        attempt=attempt,
-    )
+def _lost(case: Case, index: int, attempt: int, outcome: Outcome, reason: str) -> Sample:
+    """A sample of which there is no replay to tell."""
+    return Sample(case.id, case.version, index, outcome, reason=reason, attempt=attempt)
