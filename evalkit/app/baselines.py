@@ -9,11 +9,12 @@ from pathlib import Path
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.nights import suite_file
 from evalkit.app.run_end import judged, load_run
-from evalkit.app.run_plan import baseline_path, read_suite
+from evalkit.app.run_plan import baseline_path, read_suite, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
 from evalkit.suite.account import read_account
 from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.samples import column
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import (
     Baseline,
@@ -23,7 +24,9 @@ from evalkit.verdict.baseline import (
     read_baseline,
     write_baseline,
 )
-from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.effect import suite_effect
+from evalkit.verdict.estimate import estimates_of, pooled
+from evalkit.verdict.model import CaseVerdict, Estimate
 from evalkit.verdict.plans import make_plans
 from evalkit.verdict.schedule import equal_replays
 from evalkit.verdict.staleness import differences_of_facts
@@ -121,7 +124,10 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
     if baseline and Path(baseline).is_dir():
         other, other_suite, other_cases, other_samples = load_run(Path(baseline), settings)
         info = BaselineInfo(other.run_id, suite.name, "", "", "", measured_at=other.started_at)
-        measure = make_baseline(info, other_samples, other_cases, frozen=other_suite.mode == "exact")
+        estimates = _estimates([(other, other_suite, other_cases, other_samples)])
+        measure = make_baseline(
+            info, other_samples, other_cases, frozen=other_suite.mode == "exact", estimates=estimates
+        )
     else:
         measure = read_baseline(_file_of(baseline or suite.baseline or manifest.baseline or suite.name, settings))
     verdicts = judged(manifest, suite, cases, samples, read_account(folder), baseline=measure)
@@ -130,21 +136,11 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
 
 def _compared(found: Comparison) -> Comparison:
     """With what the cases say together, as far as they have results on both sides."""
-    both = [(one.baseline, one) for one in found.verdicts if one.baseline is not None and one.baseline.n and one.n]
-    if not both:
+    effect = suite_effect(found.verdicts)
+    if effect is None:
         return found
-    from evalkit.stats.suite import cmh_p, differences, this_suite_interval
-
-    arms = (
-        [base.passed for base, _ in both],
-        [base.n for base, _ in both],
-        [one.passed for _, one in both],
-        [one.n for _, one in both],
-    )
-    low, high = this_suite_interval(*arms)
-    return replace(
-        found, p=float(cmh_p(*arms)), difference=float(differences(*arms).mean()), low=float(low), high=float(high)
-    )
+    low, high = effect.this_suite
+    return replace(found, p=effect.p_worse, difference=effect.difference, low=low, high=high)
 
 
 def _made(
@@ -167,14 +163,14 @@ def _made(
     info = BaselineInfo(
         manifest.run_id, suite.name, actor, reason, now_utc(), runs, measured_at, tuple(sorted(commits))
     )
-    pooled = {case.id: [one for *_, samples in loaded for one in samples.get(case.id, ())] for case in cases}
+    together = {case.id: [one for *_, samples in loaded for one in samples.get(case.id, ())] for case in cases}
     for one in loaded:
         if early := _stopped_early(one):
             on_warning(
                 f"{early} of {len(cases)} cases stopped early in run {one[0].run_id}: rates at which a run stops are a "
                 f"little too extreme, and rest on few samples; a run with --fixed measures better"
             )
-    made = make_baseline(info, pooled, cases, frozen=suite.mode == "exact")
+    made = make_baseline(info, together, cases, frozen=suite.mode == "exact", estimates=_estimates(loaded))
     known = Path(manifest.baseline) if manifest.baseline else baseline_path(settings.suites / f"{suite.name}.toml")
     return made, out or known
 
@@ -193,6 +189,23 @@ def _loaded(folder: Path, settings: Settings) -> Loaded:
     if stopped := read_account(folder).stopped:
         raise InputError(f"the run is not whole: {stopped}", str(folder), f"evalkit run --resume {folder} --budget ...")
     return loaded
+
+
+def _estimates(runs: Sequence[Loaded]) -> dict[str, Estimate]:
+    """By case id, the rates of those that have as many samples as they have because of what they came to."""
+    each = []
+    for manifest, suite, cases, samples in runs:
+        estimates = estimates_of(make_plans(suite, cases, manifest.measures), samples, twice=runs_twice(suite))
+        each.append({case.id: (*_counts(samples.get(case.id, ())), estimates.get(case.id)) for case in cases})
+    found = {case.id: pooled([one[case.id] for one in each]) for case in runs[0][2]}
+    return {case_id: estimate for case_id, estimate in found.items() if estimate is not None}
+
+
+def _counts(samples: Sequence[Sample]) -> tuple[int, int]:
+    """Passes, and samples that came to a result."""
+    outcomes = column(samples, "outcome")
+    passed = outcomes.count("passed")
+    return passed, passed + outcomes.count("failed")
 
 
 def _stopped_early(loaded: Loaded) -> int:

@@ -67,7 +67,7 @@ def gate_run(
     if policy is None:
         verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     else:
-        verdicts = judged(manifest, suite, cases, samples, account, planned=False)
+        verdicts = judged(manifest, suite, cases, samples, account, planned=False, sampled=plans)
     verdicts, retired = _without_retired(verdicts, settings)
     problems = current_lock_problems(settings.cases)
     if against:

@@ -92,6 +92,7 @@ def judged(
     baseline: Baseline | None = None,
     planned: bool = True,
     plans: Plans | None = None,
+    sampled: Plans | None = None,
 ) -> list[CaseVerdict]:
     """The verdicts on a run's samples, by the plans that the run was made for.
 
@@ -99,6 +100,7 @@ def judged(
         planned: whether the suite's policies are the run's; by others all samples are judged that there are.
         baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
         plans: those of the whole suite, where `cases` are only some of it.
+        sampled: those that the run was made by, where they are not what judges.
     """
     if plans is None:
         plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
@@ -114,6 +116,8 @@ def judged(
         stopped=account.stopped,
         pass_k=suite.pass_k,
         underpowered={case_id: plans[case_id].underpowered for case_id in manifest.underpowered if case_id in plans},
+        sampled=sampled,
+        twice=runs_twice(suite),
     )
     return with_staleness(verdicts, stale)
 

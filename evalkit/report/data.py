@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError
-from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, ManyRuns, SuiteEffect
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, Estimate, ManyRuns, SuiteEffect
 
 __all__ = ["SCHEMA", "savings", "verdicts_from_json", "verdicts_json"]
 
@@ -74,11 +74,16 @@ def _fields(verdict: CaseVerdict) -> dict[str, Any]:
 
 def _verdict(body: Mapping[str, Any]) -> CaseVerdict:
     own = {key: value for key, value in body.items() if key not in ("n", "rate", "samples")}
-    own["baseline"] = None if own["baseline"] is None else BaselineRow(**own["baseline"])
+    own["baseline"] = None if own["baseline"] is None else BaselineRow(**_estimated(own["baseline"]))
     own["failing_checks"] = tuple((check, sentence, count) for check, sentence, count in own["failing_checks"])
     own["tags"] = tuple(own["tags"])
     own["many_runs"] = tuple(ManyRuns(**one) for one in own["many_runs"])
-    return CaseVerdict(**own)
+    return CaseVerdict(**_estimated(own))
+
+
+def _estimated(body: Mapping[str, Any]) -> dict[str, Any]:
+    found = body.get("estimate")  # files from before it was told lack it
+    return {**body, "estimate": None if found is None else Estimate(**found)}
 
 
 def _decision(body: Mapping[str, Any]) -> Decision:

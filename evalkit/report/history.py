@@ -117,11 +117,12 @@ def build_history(
 
 
 def _told(trend: Trend) -> Iterator[str]:
-    now, before = trend.nights[-1], trend.nights[:-1]
-    n = sum(night.n for night in before)
-    earlier = f"{percent(sum(night.passed for night in before) / n)} passed" if n else "none came to a result"
-    tonight = f"{percent(now.passed / now.n)} of this run's samples passed" if now.n else "This run came to no result"
-    yield f"{tonight}; of the samples of the {counted(len(before), 'run')} before {earlier}."
+    here, before = trend.rates[-1], trend.nights[:-1]
+    rates = [rate.rate for rate in trend.rates[:-1] if rate is not None]
+    runs = counted(len(before), "run")
+    earlier = f"that of the {runs} before was {percent(sum(rates) / len(rates))}" if rates else f"the {runs} before none"
+    now = "This run has no pass rate" if here is None else f"This run's mean pass rate is {percent(here.rate)}"
+    yield f"{now}; {earlier}."
     if not trend.shared:
         yield "No case ran every night: from the mix of cases no change can be told."
         return

@@ -12,7 +12,7 @@ from evalkit.report import ab_data, data
 from evalkit.report.ab_data import ABOrigin
 from evalkit.report.described import add_properties, object_of, schema_of
 from evalkit.verdict.ab import METRICS, ABVerdict, ArmOfCase, CasePair, Loss, MetricChange, RateChange
-from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, ManyRuns, SuiteEffect
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, Estimate, ManyRuns, SuiteEffect
 
 __all__ = ["ab_schema", "verdicts_schema"]
 
@@ -33,7 +33,7 @@ _SAVINGS = {
 def verdicts_schema() -> dict[str, Any]:
     """What a run came to."""
     decision, definitions = schema_of(Decision)
-    case, more = schema_of(CaseVerdict, BaselineRow, ManyRuns)
+    case, more = schema_of(CaseVerdict, BaselineRow, ManyRuns, Estimate)
     add_properties(case, {**_RATED, "samples": {**_COUNT, "description": "all of them, lost ones too"}})
     effect, _ = schema_of(SuiteEffect)
     # An infinite bound is written as null.

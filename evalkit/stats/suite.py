@@ -9,6 +9,7 @@ entry a case; arm 1 is the baseline, arm 2 the candidate.
 from __future__ import annotations
 
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +20,7 @@ from evalkit.stats.distinct import distinct_rows
 from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.interval import wilson
 from evalkit.stats.lattice import lower_tail
-from evalkit.stats.mean_rate import counts_of_arms, effective_runs
+from evalkit.stats.mean_rate import NONE_ESTIMATED, Estimated, counts_of_arms, effective_runs, rates_of
 from evalkit.stats.mover import mover
 from evalkit.stats.sign_flip import Alternative
 
@@ -32,17 +33,23 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+BothEstimated: TypeAlias = tuple[Estimated, Estimated]
+_NEITHER: BothEstimated = (NONE_ESTIMATED, NONE_ESTIMATED)
 
 
-def differences(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -> Floats:
+def differences(
+    x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, *, estimated: BothEstimated = _NEITHER
+) -> Floats:
     """The candidate's pass rate less the baseline's, for each case. Their plain mean is the effect to report.
+
+    Args:
+        estimated: of the baseline and of the candidate, see `mean_rate.Estimated`.
 
     Raises:
         InputError: counts can't be, or a case has no runs in one arm.
     """
     (passed1, runs1), (passed2, runs2) = counts_of_arms(x1, n1, x2, n2)
-    rates: Floats = passed2 / runs2 - passed1 / runs1
-    return rates
+    return rates_of(passed2, runs2, estimated[1]) - rates_of(passed1, runs1, estimated[0])
 
 
 def cmh_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, *, alternative: Alternative = "less") -> float:
@@ -76,7 +83,13 @@ def cmh_p(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, *, alterna
 
 
 def this_suite_interval(
-    x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, level: float = 0.95
+    x1: ArrayLike,
+    n1: ArrayLike,
+    x2: ArrayLike,
+    n2: ArrayLike,
+    level: float = 0.95,
+    *,
+    estimated: BothEstimated = _NEITHER,
 ) -> tuple[float, float]:
     """An interval for the mean difference of the cases' rates, the cases being fixed.
 
@@ -84,11 +97,14 @@ def this_suite_interval(
     over repeated runs), which is never below that of equal rates; the two are joined by `mover.mover`. By
     simulation, coverage at 0.95 was 0.943 or better.
 
+    Args:
+        estimated: of the baseline and of the candidate, see `mean_rate.Estimated`.
+
     Raises:
         InputError: counts can't be, there are no cases, or a case has no runs in one arm.
     """
     check_share("level", level)
-    (p1, runs1), (p2, runs2) = effective_runs(x1, n1, x2, n2)
+    (p1, runs1), (p2, runs2) = effective_runs(x1, n1, x2, n2, estimated=estimated)
     return mover(p1, wilson(p1 * runs1, runs1, level), p2, wilson(p2 * runs2, runs2, level))
 
 

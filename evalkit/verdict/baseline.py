@@ -3,14 +3,16 @@
 Columns: ``case_id, case_version, checks`` (digest of what the case demanded), ``replayed`` (of what its replays were
 given), ``deterministic`` (whether these were equal, in a frozen world), ``models, fingerprints, prompts, toolsets``
 (what its live calls were answered by and asked with), ``metric, n, sum``. For metric ``passed`` n counts the samples
-that enter the rate and sum those that passed; for the others sum is the total over n samples. The schema's metadata key
+that enter the rate and sum those that passed; for costs, times and calls sum is the total over n samples. Where a run
+took as many samples as it did because of what they came to, ``first_look`` counts those that it took in any case, and
+``unbiased_rate`` and ``rate_variance`` are as `verdict.model.Estimate` has them. The schema's metadata key
 ``evalkit.baseline`` says which runs they were, who set it, when and why, and which baselines stood there before.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,7 @@ from evalkit.errors import InputError
 from evalkit.suite.model import Sample
 from evalkit.suite.samples import live_samples
 from evalkit.suite.select import CaseRef
+from evalkit.verdict.model import Estimate
 from evalkit.verdict.schedule import TWICE, equal_replays
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
 ]
 
 _KEY = b"evalkit.baseline"
+_FIRST, _RATE, _VARIANCE = "first_look", "unbiased_rate", "rate_variance"
 _LISTS = ("models", "fingerprints", "prompts", "toolsets")
 _SCHEMA = pa.schema(
     [
@@ -124,12 +128,14 @@ class Baseline:
         counts: case id to (passed, n, digest of the checks then).
         rows: the whole table's rows, for display.
         facts: by case id.
+        estimates: by case id, where the share of samples that passed is a biased rate.
     """
 
     info: BaselineInfo
     counts: Mapping[str, tuple[int, int, str]]
     rows: tuple[Mapping[str, object], ...]
     facts: Mapping[str, Facts] = field(default_factory=dict)
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
 
 def checks_digest(checks: Iterable[Check]) -> str:
@@ -146,12 +152,18 @@ def facts_of(case: CaseRef, samples: Sequence[Sample]) -> Facts:
 
 
 def make_baseline(
-    info: BaselineInfo, samples: Mapping[str, Sequence[Sample]], cases: Iterable[CaseRef], *, frozen: bool = False
+    info: BaselineInfo,
+    samples: Mapping[str, Sequence[Sample]],
+    cases: Iterable[CaseRef],
+    *,
+    frozen: bool = False,
+    estimates: Mapping[str, Estimate] | None = None,
 ) -> Baseline:
     """The baseline of a run's samples, or of several runs' together.
 
     Args:
         frozen: whether everything that the target saw was.
+        estimates: by case id, the rates of those whose share of passes is biased.
     """
     rows: list[dict[str, object]] = []
     for case in cases:
@@ -165,7 +177,10 @@ def make_baseline(
             "duration_s": sum(sample.duration_s for sample in counted),
             "live_model": float(sum(sample.live_model for sample in counted)),
         }
+        estimate = (estimates or {}).get(case.id)
         rows += [{**shared, "metric": metric, "sum": total} for metric, total in totals.items()]
+        if estimate is not None:
+            rows += [{**shared, **row} for row in _estimate_rows(estimate)]
     return _baseline(info, rows)
 
 
@@ -202,7 +217,30 @@ def _baseline(info: BaselineInfo, rows: Sequence[Mapping[str, Any]]) -> Baseline
         {row["case_id"]: (round(row["sum"]), row["n"], row["checks"]) for row in passed},
         tuple(rows),
         {row["case_id"]: _facts(row) for row in passed},
+        _estimates(rows),
     )
+
+
+def _estimate_rows(estimate: Estimate) -> Iterator[dict[str, object]]:
+    yield {"metric": _FIRST, "n": estimate.n, "sum": float(estimate.passed)}
+    yield {"metric": _RATE, "sum": estimate.rate}
+    if estimate.variance is not None:
+        yield {"metric": _VARIANCE, "sum": estimate.variance}
+
+
+def _estimates(rows: Sequence[Mapping[str, Any]]) -> dict[str, Estimate]:
+    first, rates, variances = (
+        {row["case_id"]: row for row in rows if row["metric"] == metric} for metric in (_FIRST, _RATE, _VARIANCE)
+    )
+    return {
+        case_id: Estimate(
+            row["sum"],
+            variances[case_id]["sum"] if case_id in variances else None,
+            round(first[case_id]["sum"]),
+            first[case_id]["n"],
+        )
+        for case_id, row in rates.items()
+    }
 
 
 def _facts(row: Mapping[str, Any]) -> Facts:

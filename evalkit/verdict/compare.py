@@ -14,11 +14,19 @@ from evalkit.suite.model import Outcome, Policy, Sample
 from evalkit.suite.samples import column
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, checks_digest
+from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.family import Regression, regressions
-from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, ManyRuns, Word
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Estimate, ManyRuns, Word
 from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.ruling import Ruling
-from evalkit.verdict.schedule import Standing, deterministic, equal_replays, lost_too_many, standing
+from evalkit.verdict.schedule import (
+    Standing,
+    deterministic,
+    equal_replays,
+    lost_too_many,
+    outcomes_by_index,
+    standing,
+)
 
 __all__ = ["baseline_rows", "case_verdicts"]
 
@@ -71,6 +79,8 @@ def case_verdicts(
     stopped: str = "",
     pass_k: Sequence[int] = (),
     underpowered: Mapping[str, str] | None = None,
+    sampled: Plans | None = None,
+    twice: bool = False,
 ) -> list[CaseVerdict]:
     """One verdict a case, in the order of `cases`. A case's policy alone decides; the comparison is shown beside it.
 
@@ -84,6 +94,8 @@ def case_verdicts(
         stopped: why the run stopped before its end: a case that lacks samples passes nothing then.
         pass_k: for which k to estimate pass^k and pass@k.
         underpowered: by case id, what was said before the run.
+        sampled: what the samples were taken by, where others judge them.
+        twice: whether two equal replays were enough of a case.
     """
     rows = baseline_rows(cases, baseline)
     ran = [_ran(case, plans[case.id], samples.get(case.id, ()), frozen) for case in cases]
@@ -94,7 +106,8 @@ def case_verdicts(
         case_id = one.case.id
         ruling = _ruling(one, rows[case_id], judged.get(case_id), stopped)
         said = (underpowered or {}).get(case_id, "")
-        verdicts.append(_verdict(one, ruling, rows[case_id], compared.get(case_id), alpha, pass_k, said))
+        estimate = estimate_of((sampled or plans)[case_id], one.samples, one.now.passed, twice=twice)
+        verdicts.append(_verdict(one, ruling, rows[case_id], compared.get(case_id), alpha, pass_k, said, estimate))
     return verdicts
 
 
@@ -105,15 +118,8 @@ def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[s
 
 def _ran(case: CaseRef, plan: CasePlan, samples: Sequence[Sample], frozen: bool) -> _Ran:
     outcomes: list[Outcome] = column(samples, "outcome")
-    now = standing(_by_index(column(samples, "index"), outcomes))
+    now = standing(outcomes_by_index(samples))
     return _Ran(case, plan, samples, now, Counter(outcomes), frozen and equal_replays(samples))
-
-
-def _by_index(indices: Sequence[int], outcomes: Sequence[Outcome]) -> list[Outcome | None]:
-    found: list[Outcome | None] = [None] * (1 + max(indices, default=-1))
-    for index, outcome in zip(indices, outcomes, strict=True):
-        found[index] = outcome
-    return found
 
 
 def _judged(tables: Mapping[str, Table | None]) -> dict[str, Regression]:
@@ -171,6 +177,7 @@ def _verdict(
     alpha: float,
     pass_k: Sequence[int],
     underpowered: str,
+    estimate: Estimate | None,
 ) -> CaseVerdict:
     case, policy = one.case, one.plan.policy
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
@@ -213,6 +220,7 @@ def _verdict(
         samples_fixed=one.plan.fixed,
         model_calls=sum(column(one.samples, "live_model")),
         screened=ruling.screened,
+        estimate=estimate,
     )
 
 
@@ -266,11 +274,12 @@ def _change(found: Regression | None, alpha: float) -> Change:
 
 def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | None:
     found = None if baseline is None else baseline.counts.get(case.id)
-    if found is None or not found[1] or found[2] != checks_digest(case.checks):
+    if baseline is None or found is None or not found[1] or found[2] != checks_digest(case.checks):
         return None
     low, high = midp(found[0], found[1])
-    facts = baseline.facts.get(case.id) if baseline is not None else None
-    return BaselineRow(found[0], found[1], low, high, facts is not None and facts.deterministic)
+    facts = baseline.facts.get(case.id)
+    equal = facts is not None and facts.deterministic
+    return BaselineRow(found[0], found[1], low, high, equal, baseline.estimates.get(case.id))
 
 
 def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:

@@ -4,38 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalkit.verdict.model import CaseVerdict, SuiteEffect
+from evalkit.verdict.model import CaseVerdict, Estimate, SuiteEffect
 from evalkit.verdict.ruling import points
 
 __all__ = ["OPPOSED", "effect_sentence", "opposed", "suite_effect"]
 
-OPPOSED = "the cases with most samples are worse, the mean of all is not: neither is shown for the suite"
+OPPOSED = "the exact test says worse, the mean of the cases does not: neither is shown for the suite"
 _ALPHA = 0.05
 
 
 def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     """The effect over the cases that have samples and a baseline; None where none has.
 
-    In a sequential run the numbers of samples hang on what they came to, and bad cases have fewer of them: the
-    intervals are then for reading, not for deciding.
+    Difference and intervals are of rates without the bias of stopping early, or of going on with suspects alone; the
+    test is over the samples that nothing could keep from being taken.
     """
-    tables = [(v.baseline.passed, v.baseline.n, v.passed, v.n) for v in verdicts if v.baseline is not None and v.n]
-    if not tables:
+    both = [(one.baseline, one) for one in verdicts if one.baseline is not None and one.baseline.n and one.n]
+    if not both:
         return None
     import numpy as np
 
     from evalkit.stats.suite import cluster_t_interval, cmh_p, differences, this_suite_interval
 
-    columns = np.array(tables, dtype=np.int64).T
-    each = differences(*columns)
+    columns, sure = (
+        np.array([(then.passed, then.n, now.passed, now.n) for then, now in arms], dtype=np.int64).T
+        for arms in (both, [(then.estimate or then, now.estimate or now) for then, now in both])
+    )
+    estimated = _estimated([then.estimate for then, _ in both]), _estimated([now.estimate for _, now in both])
+    each = differences(*columns, estimated=estimated)
     low, high = cluster_t_interval(each)
     return SuiteEffect(
-        cases=len(tables),
+        cases=len(both),
         difference=float(each.mean()),
-        this_suite=this_suite_interval(*columns),
+        this_suite=this_suite_interval(*columns, estimated=estimated),
         cases_like_these=(max(low, -1.0), min(high, 1.0)),
-        p_worse=cmh_p(*columns),
+        p_worse=float(cmh_p(*sure)),
     )
+
+
+def _estimated(estimates: Sequence[Estimate | None]) -> dict[int, tuple[float, float | None]]:
+    return {at: (one.rate, one.variance) for at, one in enumerate(estimates) if one is not None}
 
 
 def effect_sentence(effect: SuiteEffect) -> str:
@@ -51,10 +59,7 @@ def effect_sentence(effect: SuiteEffect) -> str:
 
 
 def opposed(difference: float, p_worse: float) -> bool:
-    """Whether the exact test, which weighs cases by their samples, says worse, and the plain mean does not.
-
-    It is so where bad cases have more samples than the others: those that a screening suspected.
-    """
+    """Whether the exact test, which weighs cases by their samples, says worse, and the mean of the cases does not."""
     return p_worse <= _ALPHA and difference >= 0
 
 

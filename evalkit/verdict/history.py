@@ -2,7 +2,8 @@
 
 A line is ``{"run_id", "started_at", "suite", "policy", "commit", "dirty", "models", "fingerprints", "outcome",
 "passed", "n", "missed", "errored", "cost_usd", "duration_s", "cases"}``. `cases` maps a case's id to ``[passed, n]``;
-where samples were lost, or the verdict is not PASS, to ``[passed, n, missed, errored, verdict]``.
+where samples were lost, or the verdict is not PASS, to ``[passed, n, missed, errored, verdict]``. `estimates`, where
+there are any, maps a case's id to ``[rate, variance]``: see `verdict.model.Estimate`.
 
 Lines are only ever appended, and their order does not matter: a reader sorts by time, takes of a run's lines the one
 with the most samples (a run can be given more), and passes over the marks that git leaves in a file with a conflict, so
@@ -49,6 +50,7 @@ class Night:
         models: names that the live model's answers gave.
         fingerprints: what the provider calls its configurations.
         duration_s: seconds of all samples together; several workers need less.
+        estimates: case id to its rate and the variance of that, where the share of samples that passed is biased.
     """
 
     run_id: str
@@ -69,6 +71,7 @@ class Night:
     models: tuple[str, ...] = ()
     fingerprints: tuple[str, ...] = ()
     duration_s: float = 0.0
+    estimates: Mapping[str, tuple[float, float | None]] = field(default_factory=dict)
 
     @property
     def samples(self) -> int:
@@ -160,6 +163,7 @@ def _line(night: Night) -> bytes:
             "cost_usd": round(night.cost_usd, 9),
             "duration_s": round(night.duration_s, 3),
             "cases": {case_id: _case(night, case_id) for case_id in night.cases},
+            **({"estimates": night.estimates} if night.estimates else {}),
         }
     )
 
@@ -202,6 +206,7 @@ def _night(body: dict[str, Any]) -> Night:
         models=tuple(map(str, body["models"])),
         fingerprints=tuple(map(str, body["fingerprints"])),
         duration_s=float(body["duration_s"]),
+        estimates={case_id: _estimate(*one) for case_id, one in body.get("estimates", {}).items()},
     )
 
 
@@ -209,6 +214,10 @@ def _counts(passed: Any, n: Any) -> tuple[int, int]:
     if not 0 <= int(passed) <= int(n):
         raise ValueError(f"{passed} of {n} passed")
     return int(passed), int(n)
+
+
+def _estimate(rate: Any, variance: Any) -> tuple[float, float | None]:
+    return float(rate), None if variance is None else float(variance)
 
 
 def _end_last_line(file: BinaryIO, data: bytes) -> None:

@@ -13,6 +13,7 @@ __all__ = [
     "CaseVerdict",
     "Change",
     "Decision",
+    "Estimate",
     "GateOutcome",
     "ManyRuns",
     "ReleaseEffect",
@@ -29,11 +30,28 @@ GateOutcome: TypeAlias = Literal["PASS", "BLOCKED", "INCONCLUSIVE"]
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """A case's pass rate without the bias of a number of samples that hung on what they came to.
+
+    Attributes:
+        rate: over many runs of the case its mean is the true rate, whenever they stop.
+        variance: of the rate, likewise; a single one may be below 0. None where the samples tell nothing of it.
+        passed, n: of the first look: samples whose number nothing could change, for tests that take that for granted.
+    """
+
+    rate: float
+    variance: float | None
+    passed: int
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
 class BaselineRow:
     """A case's counts in the baseline run, with the 95 % mid-P interval of the rate.
 
     Attributes:
         deterministic: its replays there were equal, in a frozen world.
+        estimate: see `CaseVerdict`.
     """
 
     passed: int
@@ -41,6 +59,7 @@ class BaselineRow:
     low: float
     high: float
     deterministic: bool = False
+    estimate: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +85,11 @@ class SuiteEffect:
 
     Attributes:
         cases: how many were compared.
-        difference: mean of the cases' pass rates less the baseline's.
+        difference: mean of the cases' pass rates less the baseline's, without bias; see `Estimate`.
         this_suite: 95 % interval of it, these cases being the whole question.
         cases_like_these: the same where they stand for others like them; infinite for a single case.
-        p_worse: exact one-sided test of "this suite is worse" (Cochran-Mantel-Haenszel).
+        p_worse: exact one-sided test of "this suite is worse" (Cochran-Mantel-Haenszel), over samples whose number
+            nothing could change: of a run that may stop early, each case's first look.
     """
 
     cases: int
@@ -104,6 +124,8 @@ class CaseVerdict:
         samples_fixed: samples that its policy takes where none are saved by stopping early.
         model_calls: live model calls of its samples.
         screened: few samples raised no suspicion, and no more were taken: shown to be neither good nor bad.
+        estimate: the pass rate where there are as many samples as there are because of what they came to, which makes
+            the share that passed a biased one; what is told of the suite is made of it. None where it is that share.
     """
 
     case_id: str
@@ -141,6 +163,7 @@ class CaseVerdict:
     samples_fixed: int = 0
     model_calls: int = 0
     screened: bool = False
+    estimate: Estimate | None = None
 
     @property
     def n(self) -> int:

@@ -47,6 +47,11 @@ def night_of(
         models=_sorted(name for one in served for name in one.models),
         fingerprints=_sorted(name for one in served for name in one.fingerprints),
         duration_s=_total(samples, "duration_s"),
+        estimates={
+            one.case_id: (one.estimate.rate, one.estimate.variance)
+            for one in verdicts
+            if one.estimate is not None and one.estimate.rate != one.rate
+        },
     )
 
 

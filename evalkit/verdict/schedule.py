@@ -17,7 +17,17 @@ from evalkit.suite.samples import column
 from evalkit.suite.seen import CaseSeen
 from evalkit.verdict.plans import CasePlan, Plans
 
-__all__ = ["TWICE", "Standing", "blocks", "deterministic", "equal_replays", "lost_too_many", "standing", "wanted"]
+__all__ = [
+    "TWICE",
+    "Standing",
+    "blocks",
+    "deterministic",
+    "equal_replays",
+    "lost_too_many",
+    "outcomes_by_index",
+    "standing",
+    "wanted",
+]
 
 TWICE = 2
 """Equal replays of a frozen case that show that its target is deterministic."""
@@ -63,6 +73,15 @@ def standing(outcomes: Sequence[Outcome | None]) -> Standing:
     whole = outcomes[: outcomes.index(None)] if None in outcomes else outcomes
     passed = tuple(outcome == "passed" for outcome in whole if outcome in ("passed", "failed"))
     return Standing(passed, whole.count("missed"), whole.count("errored"))
+
+
+def outcomes_by_index(samples: Sequence[Sample]) -> list[Outcome | None]:
+    """What samples came to, as `standing` takes it."""
+    indices = column(samples, "index")
+    found: list[Outcome | None] = [None] * (1 + max(indices, default=-1))
+    for index, outcome in zip(indices, column(samples, "outcome"), strict=True):
+        found[index] = outcome
+    return found
 
 
 def lost_too_many(plan: CasePlan, now: Standing) -> bool:

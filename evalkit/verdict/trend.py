@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from evalkit.verdict.history import Night
@@ -107,12 +108,14 @@ def news(before: Night, after: Night) -> tuple[str, ...]:
 
 
 def _rate(night: Night) -> Rate | None:
-    counts = [(passed, n) for passed, n in night.cases.values() if n]
+    counts = [(case_id, passed, n) for case_id, (passed, n) in night.cases.items() if n]
     if not counts:
         return None
     from evalkit.stats.mean_rate import suite_rate  # NumPy: only where there is something to compute
 
-    rate, low, high = suite_rate([passed for passed, _ in counts], [n for _, n in counts])
+    places = {case_id: at for at, (case_id, *_) in enumerate(counts)} if night.estimates else {}
+    estimated = {places[case_id]: one for case_id, one in night.estimates.items() if case_id in places}
+    rate, low, high = suite_rate([x for _, x, _ in counts], [n for *_, n in counts], estimated=estimated)
     return Rate(float(rate), float(low), float(high))
 
 
@@ -120,7 +123,7 @@ def _suite_shifts(nights: Sequence[Night], shared: set[str]) -> tuple[Shift, ...
     series = [
         (sum(night.cases[case][0] for case in shared), sum(night.cases[case][1] for case in shared)) for night in nights
     ]
-    return _shifts("", series, nights, None) if _varies(series) else ()
+    return _shifts(shared, series, nights) if _varies(series) else ()
 
 
 def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]:
@@ -139,30 +142,52 @@ def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]
         shift
         for (case_id, counts), p in zip(series.items(), adjusted, strict=True)
         if p <= _ALPHA
-        for shift in _shifts(case_id, counts, nights, p)
+        for shift in _shifts([case_id], counts, nights, p, case_id)
     )
 
 
 def _shifts(
-    case_id: str, series: Sequence[tuple[int, int]], nights: Sequence[Night], p: float | None
+    cases: Collection[str],
+    series: Sequence[tuple[int, int]],
+    nights: Sequence[Night],
+    p: float | None = None,
+    case_id: str = "",
 ) -> tuple[Shift, ...]:
     """All changes of one series; `p` stands for that of the first look, where it is known better."""
     from evalkit.stats.change_point import change_points
 
     found = change_points(*_columns(series), _rng(), alpha=_ALPHA)
+    ends = [0, *(change.at for change in found), len(nights)]
+    told = [_mean(nights[start:end], cases) for start, end in pairwise(ends)]
     return tuple(
         Shift(
             case_id=case_id,
             night=change.at,
             run_id=nights[change.at].run_id,
             started_at=nights[change.at].started_at,
-            before=change.before,
-            after=change.after,
+            before=change.before if before is None else before,
+            after=change.after if after is None else after,
             p=change.p if p is None else max(change.p, p),
             news=news(nights[change.at - 1], nights[change.at]),
         )
-        for change in found
+        for change, (before, after) in zip(found, pairwise(told), strict=True)
     )
+
+
+def _mean(nights: Sequence[Night], cases: Collection[str]) -> float | None:
+    """Over nights whose numbers of samples hung on what they came to, the mean of their rates; else None."""
+    if not any(case_id in night.estimates for night in nights for case_id in cases):
+        return None
+    rates = []
+    for night in nights:
+        counts = {case_id: night.cases.get(case_id, (0, 0)) for case_id in cases}
+        each = [
+            night.estimates[case_id][0] if case_id in night.estimates else passed / n
+            for case_id, (passed, n) in counts.items()
+            if n
+        ]
+        rates += [sum(each) / len(each)] if each else []
+    return sum(rates) / len(rates)
 
 
 def _varies(series: Sequence[tuple[int, int]]) -> bool:

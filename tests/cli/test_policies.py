@@ -187,6 +187,10 @@ def test_a_large_suite_is_screened(project: Project) -> None:
     done, case = ran(project, "unsteady", f"screening = true\nseed = 6\n{everything}")
     assert (done.code, case["verdict"], case["samples"], case["screened"]) == (1, "FAIL", 35, False)
     assert case["reason"].startswith("suspected, then ")
+    assert done.json()["effect"]["difference"] == pytest.approx(case["estimate"]["rate"] - 1)
+    assert case["estimate"]["n"] == 5
+    compared = project.run("baseline", "compare", done.json()["run"], "--json").json()["suite"]
+    assert compared["difference"] == done.json()["effect"]["difference"]
     assert ran(project, "never_alike", f"screening = true\n{everything}", "--fixed")[1]["samples"] == 61
 
 

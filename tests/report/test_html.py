@@ -291,4 +291,4 @@ def test_a_run_without_results_says_so_in_its_history() -> None:
     """No rate is no dash at the beginning of a sentence."""
     parts = RunParts().add("a", "mm", permanent=True)
     parts.background = background(parts)
-    assert "This run came to no result; of the samples of the 9 runs before " in Page(render_html(parts.model())).text
+    assert "This run has no pass rate; that of the 9 runs before was " in Page(render_html(parts.model())).text

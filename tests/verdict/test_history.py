@@ -30,6 +30,7 @@ WHOLE = Night(
     models=("gpt-next-2026",),
     fingerprints=("fp_1",),
     duration_s=12.5,
+    estimates={"other": (0.8, 0.01)},
 )
 
 
