@@ -11,6 +11,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.store import read_case
 from evalkit.distil.branches import Branch
 from evalkit.distil.coverage import Coverage, ToolCoverage, coverage
+from evalkit.percent import percent
 from evalkit.suite.config import load_suite
 from evalkit.suite.model import Selection
 from evalkit.suite.select import select_cases
@@ -85,7 +86,7 @@ def coverage_lines(found: Coverage) -> Iterator[str]:
     unmeasured = found.cases - mutations.measured
     if mutations.score is not None:
         yield (
-            f"mutation score {mutations.score:.1%}: {mutations.caught} of {mutations.faults} faults caught; "
+            f"mutation score {percent(mutations.score)}: {mutations.caught} of {mutations.faults} faults caught; "
             f"{mutations.passed} of {mutations.variations} harmless changes passed"
         )
     if unmeasured:

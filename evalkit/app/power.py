@@ -12,6 +12,7 @@ from evalkit.app.environment import now_utc
 from evalkit.app.run_plan import measures_of, read_suite, underpowered_lines
 from evalkit.app.settings import Settings
 from evalkit.errors import ConfigError, InputError
+from evalkit.percent import percent, points
 from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.stats.power import detectable_drop, n_for_drop, zero_failure_bound
@@ -20,7 +21,6 @@ from evalkit.stats.stopping import characteristics
 from evalkit.suite.model import Suite
 from evalkit.suite.select import CaseRef, select_cases
 from evalkit.verdict.plans import Plans, make_plans
-from evalkit.verdict.ruling import points
 
 __all__ = ["PowerPlan", "PowerQuestion", "SuitePlan", "foresee_suite", "plan_power", "power_json", "power_lines"]
 
@@ -162,11 +162,12 @@ def power_lines(plan: PowerPlan) -> Iterator[str]:
     asked = plan.question
     if plan.suite is not None:
         yield from _suite_lines(plan.suite)
-    yield f"Against a baseline (alpha {asked.alpha:g}, power {asked.power:.0%}), a case that passed {asked.rate:.1%}:"
+    errors = f"alpha {asked.alpha:g}, power {percent(asked.power)}"
+    yield f"Against a baseline ({errors}), a case that passed {percent(asked.rate)}:"
     yield f"  a drop of {points(asked.drop)} takes {_needed(plan)}"
     yield f"  {_versus(asked)} {_seen(plan)}"
     shared = "" if asked.gates == 1 else f", alpha shared over {asked.gates} gates"
-    yield f"Without a baseline, {asked.p_good:.1%} must pass and {asked.p_bad:.1%} must fail{shared}:"
+    yield f"Without a baseline, {percent(asked.p_good)} must pass and {percent(asked.p_bad)} must fail{shared}:"
     yield f"  at once: {plan.fixed[0]} samples, of which up to {plan.fixed[1]} may fail"
     yield (
         f"  in batches of {asked.batch}: on average {plan.expected_good:.0f} samples for a good case, "
@@ -174,9 +175,9 @@ def power_lines(plan: PowerPlan) -> Iterator[str]:
     )
     gates = "a gate" if asked.gates == 1 else f"at least one of {asked.gates} gates"
     yield f"No failure allowed in {asked.samples} samples:"
-    yield f"  rules out failure rates of {plan.ruled_out:.1%} and more"
-    often = f"in {plan.false_block:.1%} of the runs"
-    yield f"  blocks {gates} by chance {often}, where cases pass {asked.p_good:.1%} of the time"
+    yield f"  rules out failure rates of {percent(plan.ruled_out)} and more"
+    often = f"in {percent(plan.false_block)} of the runs"
+    yield f"  blocks {gates} by chance {often}, where cases pass {percent(asked.p_good)} of the time"
 
 
 def power_json(plan: PowerPlan) -> dict[str, Any]:

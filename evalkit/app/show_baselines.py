@@ -8,13 +8,13 @@ from typing import Any
 
 from evalkit.app.baselines import Comparison
 from evalkit.errors import ExitCode
-from evalkit.report.text import interval_text, p_text, percent
+from evalkit.percent import percent, points, points_between, signed_points
+from evalkit.report.text import interval_text, p_text
 from evalkit.stats.interval import midp
 from evalkit.trace.visible import visible
 from evalkit.verdict.baseline import Baseline, BaselineInfo
 from evalkit.verdict.effect import OPPOSED, opposed
 from evalkit.verdict.model import CaseVerdict
-from evalkit.verdict.ruling import points
 
 __all__ = [
     "BASELINE_HEAD",
@@ -92,8 +92,8 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
         f"run {found.run_id} against run {found.info.run_id}: {compared} of {len(found.verdicts)} cases compared"
     )
     if found.p is not None:
-        low, high = (f"{100 * bound:+.1f}" for bound in (found.low, found.high))
-        yield f'{_suite_told(found)} (95 %: {low} to {high} points), exact p of "worse" {p_text(found.p)}'
+        between = points_between(found.low, found.high)
+        yield f'{_suite_told(found)} (95 %: {between} points), exact p of "worse" {p_text(found.p)}'
     for verdict in found.verdicts:
         if verdict.stale:
             yield visible(f"{verdict.case_id}: {verdict.stale}")
@@ -102,18 +102,14 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
 def _suite_told(found: Comparison) -> str:
     """What is shown of the suite: by the exact test or the interval, or by a case of it."""
     if found.p is not None and opposed(found.difference, found.p):
-        return f"this suite: {OPPOSED}; {_signed(found.difference)}"
+        return f"this suite: {OPPOSED}; {signed_points(found.difference)}"
     size, changes = points(abs(found.difference)), {verdict.change for verdict in found.verdicts}
     worse = "regressed" in changes or (found.p is not None and found.p <= _ALPHA)
     if found.difference < 0 and worse:
         return f"this suite is worse by {size}"
     if found.difference > 0 and ("improved" in changes or found.low > 0):
         return f"this suite is better by {size}"
-    return f"this suite: no change shown, {_signed(found.difference)}"
-
-
-def _signed(difference: float) -> str:
-    return ("+" if difference > 0 else "") + points(difference)
+    return f"this suite: no change shown, {signed_points(found.difference)}"
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from evalkit.case.view import pruning_words, render_view, volatile_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
+from evalkit.percent import whole_percent
 from evalkit.trace.diff import compare
 from evalkit.trace.file import step_json
 from evalkit.trace.json_input import parse_json
@@ -80,7 +81,7 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     yield from _volatile_lines(case)
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
-        sure = "" if check.confidence >= _SURE else f", {check.confidence:.0%} sure: review it"
+        sure = "" if check.confidence >= _SURE else f", {whole_percent(check.confidence)} sure: review it"
         yield f"  {mark}: {visible(sentence_of(check))} [{check.rule}{sure}]"
     yield from _strength_lines(case)
     for result in done.failing:
@@ -117,7 +118,7 @@ def check_lines(case: Case, result: CheckResult) -> Iterator[str]:
     check = result.check
     mark = "must hold" if check.gating else "observe"
     yield f"{mark}: {visible(sentence_of(check))}"
-    yield f"  {check.id}, from {visible(check.rule)}, {check.confidence:.0%} sure"
+    yield f"  {check.id}, from {visible(check.rule)}, {whole_percent(check.confidence)} sure"
     names = {step.seq: step.name for step in case.incident.steps}
     steps = ", ".join(f"{seq} {visible(names.get(seq, '(dropped)'))}" for seq in check.evidence)
     if steps:
@@ -177,7 +178,7 @@ def diff_lines(left: str, right: str, settings: Settings) -> Iterator[str]:
             yield f"{visible(found['right'])}:"
         for key in ("same_outcome", "same_tools", "same_effects"):
             yield f"{key.replace('_', ' ')}: {found[key]}"
-        yield f"answers alike: {found['similarity']:.0%}"
+        yield f"answers alike: {whole_percent(found['similarity'])}"
         yield f"took: {_spent_words(found['spent'][0])} against {_spent_words(found['spent'][1])}"
         for entry in found["differences"]:
             steps = [f"step {entry[side]}" for side in ("left", "right") if entry[side] is not None]

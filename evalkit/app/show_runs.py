@@ -10,6 +10,7 @@ from typing import Any
 from evalkit.app.run_model import Run
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult
+from evalkit.percent import whole_percent
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, UNSAFE, Replay
 from evalkit.report.data import savings
 from evalkit.suite.account import Account
@@ -120,7 +121,7 @@ def comparison_line(found: Comparison) -> str:
         )
     ]
     first = f"; first: {found.first.kind}: {visible(found.first.sentence)}" if found.first else ""
-    return f"  against the incident: {', '.join(same)}, answers {found.similarity:.0%} alike{first}"
+    return f"  against the incident: {', '.join(same)}, answers {whole_percent(found.similarity)} alike{first}"
 
 
 def repeat_lines(replays: Sequence[Replay], found: Sequence[Comparison]) -> Iterator[str]:
@@ -193,7 +194,7 @@ def _repeated(verdict: CaseVerdict) -> str:
     """What the samples say of the case's steadiness, where that is not in the word already."""
     if verdict.stability == "UNKNOWN" or (verdict.stability == "STABLE_PASS" and verdict.verdict == "PASS"):
         return ""
-    many = [f"pass^{one.k} {one.all_pass:.0%}" for one in verdict.many_runs if one.all_pass is not None]
+    many = [f"pass^{one.k} {whole_percent(one.all_pass)}" for one in verdict.many_runs if one.all_pass is not None]
     return f" ({', '.join([verdict.stability, *many])})"
 
 
@@ -216,8 +217,8 @@ def saving_lines(run: Run) -> Iterator[str]:
     saved = run.samples_fixed - run.samples_taken
     if saved > 0:
         calls = f"; {run.calls_saved:,} model calls saved" if run.calls_saved > 0 else ""
-        share = -saved / run.samples_fixed
-        yield f"{run.samples_taken:,} samples instead of {run.samples_fixed:,} ({share:.0%}){calls}"
+        share = whole_percent(saved / run.samples_fixed)
+        yield f"{run.samples_taken:,} samples instead of {run.samples_fixed:,} (-{share}){calls}"
 
 
 def notice_lines(run: Run) -> Iterator[str]:

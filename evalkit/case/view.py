@@ -14,6 +14,7 @@ from pathlib import Path
 from evalkit.canonical import Json, exact_text
 from evalkit.case.model import Case
 from evalkit.check.judge import sentence_of
+from evalkit.percent import whole_percent
 from evalkit.trace.model import Step
 from evalkit.trace.visible import visible
 
@@ -122,7 +123,7 @@ def _checks(case: Case) -> Iterator[str]:
         sentence = sentence_of(check)
         kind = "" if check.gating else " (observation)"
         yield f"- {_text(sentence)}{kind}"
-        sure = "" if check.confidence == 1.0 else f", {check.confidence:.0%} sure"
+        sure = "" if check.confidence == 1.0 else f", {whole_percent(check.confidence)} sure"
         note = f", {_text(check.note)}" if check.note else ""
         yield f"  - {_code(check.id)}, from {_code(check.rule)}{sure}{note}"
     yield ""

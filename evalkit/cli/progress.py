@@ -8,6 +8,7 @@ import sys
 import time
 from types import TracebackType
 
+from evalkit.percent import percent
 from evalkit.suite.progress import Progress
 
 __all__ = ["ProgressLine", "progress_text"]
@@ -74,7 +75,7 @@ def progress_text(progress: Progress, elapsed_s: float, fresh: int) -> str:
     ]
     if progress.cases:
         parts.append(f"{progress.cases_done:,}/{progress.cases:,} cases{' so far' if open_ended else ''}")
-    rate = "" if progress.rate is None else f" ({progress.rate:.1%})"
+    rate = "" if progress.rate is None else f" ({percent(progress.rate)})"
     parts.append(f"{progress.passed:,} passed{rate}, {progress.failed:,} failed")
     if progress.missed or progress.errored or progress.retried:
         retried = f" ({progress.retried:,} replayed again)" if progress.retried else ""

@@ -19,6 +19,7 @@ from evalkit.check.writes import effects_of
 from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.invariant import broken_invariants
 from evalkit.distil.recurrence import alike, identifiers, likeness, opening
+from evalkit.percent import whole_percent
 from evalkit.trace.model import Trace
 
 __all__ = ["HealthyRun", "Search", "healthy_runs", "less_sure"]
@@ -71,7 +72,7 @@ def healthy_runs(
             continue
         near, shared = likeness(incident, run), given & identifiers(run)
         about = f", {len(shared)} of {len(given)} identifiers are the same" if given else ""
-        why = f"asked {near:.0%} the same{about}; it completed and breaks no general rule"
+        why = f"asked {whole_percent(near)} the same{about}; it completed and breaks no general rule"
         found.append((near + len(shared), HealthyRun(run, why)))
     agreed = sorted(_most_agreed(found), key=lambda one: -one[0])
     passed_over["changed the world otherwise than most"] += len(found) - len(agreed)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from evalkit.report.text import p_text, percent
+from evalkit.percent import percent, points_between, signed_points
+from evalkit.report.text import p_text
 from evalkit.verdict.ab import ABVerdict, ArmOfCase, CasePair, Metric
-from evalkit.verdict.ab_words import change_text, metric_name, points_between, signed_points
+from evalkit.verdict.ab_words import change_text, metric_name
 
 __all__ = ["CASE_HEAD", "METRIC_HEAD", "CaseRow", "MetricRow", "case_row", "case_rows", "metric_rows"]
 

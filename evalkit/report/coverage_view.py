@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalkit.distil.coverage import Coverage, DecisionPoint, Mutations, ToolCoverage
-from evalkit.report.text import counted, cut, percent
+from evalkit.percent import percent
+from evalkit.report.text import counted, cut
 
 __all__ = ["CoverageView", "ToolLine", "view_coverage"]
 

@@ -13,6 +13,7 @@ from evalkit.case.model import Case
 from evalkit.case.view import pruning_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import Check
+from evalkit.percent import whole_percent
 from evalkit.report.text import cost_text, counted, cut, json_text
 from evalkit.report.trajectory import Trajectory, build_trajectory
 from evalkit.suite.model import Outcome, Sample, SampleCheck
@@ -274,7 +275,7 @@ def _lineage(case: Case) -> Iterator[tuple[str, str]]:
     for key in sorted(key for key, value in case.source.items() if value not in (None, "", [], {})):
         yield f"source {cut(key, _NAME)}", cut(json_text(case.source[key]), 200)
     gaps = cut("; ".join(case.incident.gaps), 300)
-    yield "evidence", f"{case.evidence:.0%} complete" + (f"; {gaps}" if gaps else "")
+    yield "evidence", f"{whole_percent(case.evidence)} complete" + (f"; {gaps}" if gaps else "")
     if case.closed:
         yield "replay modes closed", cut("; ".join(f"{mode}: {why}" for mode, why in case.closed.items()), 300)
     if case.pruning:

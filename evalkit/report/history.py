@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evalkit.report.text import cost_text, counted, cut, interval_text, p_text, percent
+from evalkit.percent import percent
+from evalkit.report.text import cost_text, counted, cut, interval_text, p_text
 from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.trend import Rate, Shift, Trend, news, trend_of
@@ -120,7 +121,9 @@ def _told(trend: Trend) -> Iterator[str]:
     here, before = trend.rates[-1], trend.nights[:-1]
     rates = [rate.rate for rate in trend.rates[:-1] if rate is not None]
     runs = counted(len(before), "run")
-    earlier = f"that of the {runs} before was {percent(sum(rates) / len(rates))}" if rates else f"the {runs} before none"
+    earlier = f"the {runs} before none"
+    if rates:
+        earlier = f"that of the {runs} before was {percent(sum(rates) / len(rates))}"
     now = "This run has no pass rate" if here is None else f"This run's mean pass rate is {percent(here.rate)}"
     yield f"{now}; {earlier}."
     if not trend.shared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from evalkit.canonical import Json, canonical
 from evalkit.errors import InputError
+from evalkit.percent import percent, whole_percent
 from evalkit.verdict.model import BaselineRow, CaseVerdict
 
 __all__ = [
@@ -15,20 +16,11 @@ __all__ = [
     "interval_text",
     "json_text",
     "p_text",
-    "percent",
     "rate_text",
 ]
 
 MAX_TEXT = 2_400
 """No text of a page is longer than this, in characters, whatever the model holds."""
-
-
-def percent(share: float) -> str:
-    """A share from 0 to 1 in percent with at most one decimal; only exactly 0 and 1 are shown as 0% and 100%."""
-    shown = share * 100
-    if 0 < share < 1:
-        shown = min(max(shown, 0.1), 99.9)
-    return f"{shown:.1f}".removesuffix(".0") + "%"
 
 
 def rate_text(verdict: CaseVerdict) -> str:
@@ -38,7 +30,7 @@ def rate_text(verdict: CaseVerdict) -> str:
 
 def interval_text(low: float, high: float) -> str:
     """An interval of a rate, in whole percents where they tell enough."""
-    return f"{_whole(low).removesuffix('%')}–{_whole(high)}"
+    return f"{whole_percent(low).removesuffix('%')}–{whole_percent(high)}"
 
 
 def baseline_text(row: BaselineRow | None) -> str:
@@ -46,10 +38,6 @@ def baseline_text(row: BaselineRow | None) -> str:
     if row is None or not row.n:
         return ""
     return f"{percent(row.passed / row.n)} ({row.passed} of {row.n})"
-
-
-def _whole(share: float) -> str:
-    return f"{share:.0%}" if 0.01 <= share <= 0.99 else percent(share)
 
 
 def p_text(p: float | None) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalkit.percent import points, points_between, signed_points
 from evalkit.verdict.ab import ABVerdict, Metric, MetricChange, RateChange
-from evalkit.verdict.ruling import points
 
 __all__ = ["change_text", "metric_name", "notes", "p_text", "points_between", "sentence", "signed_points"]
 
@@ -73,16 +73,6 @@ def change_text(change: MetricChange) -> str:
     return f"{told}, {_percent(change.low):.3g} to {_percent(change.high):.3g}"
 
 
-def points_between(low: float, high: float) -> str:
-    """An interval of rates' differences, in points: ``2 to 10``."""
-    return f"{_number(low)} to {_number(high)}"
-
-
-def signed_points(share: float) -> str:
-    """A difference of rates: ``+6 points``."""
-    return f"{_number(share, '+')} points"
-
-
 def p_text(p: float) -> str:
     """A p-value as far as it means something: ``p = 0.013``."""
     return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
@@ -131,8 +121,3 @@ def _primary_sentence(found: ABVerdict) -> str:
 def _percent(share: float) -> float:
     """Without what rounding leaves of 0."""
     return round(100 * share, 6) + 0.0
-
-
-def _number(share: float, sign: str = "") -> str:
-    value = round(100 * share, 1)
-    return f"{0.0 if value == 0 else value:{sign}g}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from evalkit.errors import InputError
+from evalkit.percent import percent
 from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.interval import cp_lower, cp_upper
 from evalkit.verdict.ruling import Ruling
@@ -30,7 +31,8 @@ def zero_failures(passed: int, n: int, alpha: float = 0.05) -> Ruling:
         return Ruling("FAIL", f"{n - passed} of {n} samples failed")
     if n == 0:
         return Ruling("INCONCLUSIVE", "no sample came to a result", more_samples=1)
-    return Ruling("PASS", f"none of {n} samples failed; the failure rate is below {bound:.1%} ({1 - alpha:.0%})")
+    sure = percent(1 - alpha)
+    return Ruling("PASS", f"none of {n} samples failed; the failure rate is below {percent(bound)} ({sure})")
 
 
 def min_rate(passed: int, n: int, rate: float, alpha: float = 0.05, beta: float = 0.05) -> Ruling:
@@ -46,12 +48,12 @@ def min_rate(passed: int, n: int, rate: float, alpha: float = 0.05, beta: float 
     lower, upper = cp_lower(passed, n, beta), cp_upper(passed, n, alpha)
     seen = f"{passed} of {n} passed"
     if lower >= rate:
-        return Ruling("PASS", f"{seen}; the pass rate is at least {lower:.1%} ({1 - beta:.0%})")
+        return Ruling("PASS", f"{seen}; the pass rate is at least {percent(lower)} ({percent(1 - beta)})")
     if upper < rate:
-        return Ruling("FAIL", f"{seen}; the pass rate is at most {upper:.1%}, wanted {rate:.1%}")
+        return Ruling("FAIL", f"{seen}; the pass rate is at most {percent(upper)}, wanted {percent(rate)}")
     more = _more_for_rate(passed, n, rate, beta if passed > rate * n else alpha)
     hope = "" if more is None else f"; about {more} more would, at this rate"
-    sentence = f"{seen}: too few samples to tell whether the pass rate is {rate:.1%} or more{hope}"
+    sentence = f"{seen}: too few samples to tell whether the pass rate is {percent(rate)} or more{hope}"
     return Ruling("INCONCLUSIVE", sentence, detectable_below(rate, n, alpha), more)
 
 
@@ -71,14 +73,14 @@ def acceptance(
     below_good = cp_upper(passed, n, alpha) < p_good
     above_bad = cp_lower(passed, n, beta) > p_bad
     if below_good and above_bad:
-        return Ruling("DEGRADED_WITHIN_MARGIN", f"{seen}: below {p_good:.1%}, and yet above {p_bad:.1%}")
+        return Ruling("DEGRADED_WITHIN_MARGIN", f"{seen}: below {percent(p_good)}, and yet above {percent(p_bad)}")
     if below_good:
-        return Ruling("FAIL", f"{seen}: a pass rate of {p_good:.1%} or more is ruled out ({1 - alpha:.0%})")
+        return Ruling("FAIL", f"{seen}: a pass rate of {percent(p_good)} or more is ruled out ({percent(1 - alpha)})")
     if above_bad:
-        return Ruling("PASS", f"{seen}: a pass rate of {p_bad:.1%} or less is ruled out ({1 - beta:.0%})")
+        return Ruling("PASS", f"{seen}: a pass rate of {percent(p_bad)} or less is ruled out ({percent(1 - beta)})")
     more = wanted - n if wanted > n else None
     hope = f"; {wanted} always tell" if more else ""
-    sentence = f"{seen}: too few to tell {p_good:.1%} from {p_bad:.1%}{hope}"
+    sentence = f"{seen}: too few to tell {percent(p_good)} from {percent(p_bad)}{hope}"
     return Ruling("INCONCLUSIVE", sentence, detectable_below(p_good, n, alpha), more)
 
 

@@ -8,11 +8,12 @@ from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING
 
+from evalkit.percent import percent, points
 from evalkit.stats.acceptance import LONGER
 from evalkit.suite.model import Policy
 from evalkit.verdict.comparative import undecided
 from evalkit.verdict.foresight import foresee_not_worse
-from evalkit.verdict.ruling import Ruling, points
+from evalkit.verdict.ruling import Ruling
 
 if TYPE_CHECKING:
     from evalkit.stats.group_sequential import ComparisonPlan
@@ -98,7 +99,7 @@ class AgainstBaseline:
             return Ruling("FAIL", f"{seen}: worse than the baseline")
         if word == "WITHIN_MARGIN":
             return Ruling("DEGRADED_WITHIN_MARGIN", f"{seen}: worse, but by less than {points(margin)}")
-        return Ruling("PASS", f"{seen}: not worse by {points(margin)} or more ({1 - self.policy.beta:.0%})")
+        return Ruling("PASS", f"{seen}: not worse by {points(margin)} or more ({percent(1 - self.policy.beta)})")
 
     def table(self, passed: Sequence[bool]) -> None:
         """Its error is held by its share of alpha, not by a family of p-values."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil
 
+from evalkit.percent import percent, points
 from evalkit.stats.normal_power import normal_n_for_drop
-from evalkit.verdict.ruling import Ruling, points
+from evalkit.verdict.ruling import Ruling
 
 __all__ = ["not_worse", "undecided"]
 
@@ -56,7 +57,7 @@ def not_worse(
     if worse:
         return Ruling("FAIL", f"{seen}: worse than the baseline")
     if safe:
-        return Ruling("PASS", f"{seen}: not worse by {points(margin)} or more ({1 - beta:.0%})")
+        return Ruling("PASS", f"{seen}: not worse by {points(margin)} or more ({percent(1 - beta)})")
     return undecided(x1, n1, x2, n2, margin, alpha, beta)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evalkit.percent import signed_points
 from evalkit.verdict.model import CaseVerdict, Estimate, SuiteEffect
-from evalkit.verdict.ruling import points
 
 __all__ = ["OPPOSED", "effect_sentence", "opposed", "suite_effect"]
 
@@ -48,13 +48,11 @@ def _estimated(estimates: Sequence[Estimate | None]) -> dict[int, tuple[float, f
 
 def effect_sentence(effect: SuiteEffect) -> str:
     """The effect in a line."""
-    low, high = effect.this_suite
-    wide_low, wide_high = effect.cases_like_these
     cases = f"{effect.cases} case" + ("" if effect.cases == 1 else "s")
     return (
-        f"{cases} against the baseline: {_signed(effect.difference)}, {_signed(low)} to {_signed(high)} in this suite, "
-        f"{_signed(wide_low)} to {_signed(wide_high)} for cases like these; p(worse) {effect.p_worse:.2g}"
-        + (f"; {OPPOSED}" if opposed(effect.difference, effect.p_worse) else "")
+        f"{cases} against the baseline: {signed_points(effect.difference)}, "
+        f"{_interval(effect.this_suite)} in this suite, {_interval(effect.cases_like_these)} for cases like these; "
+        f"p(worse) {effect.p_worse:.2g}" + (f"; {OPPOSED}" if opposed(effect.difference, effect.p_worse) else "")
     )
 
 
@@ -63,6 +61,6 @@ def opposed(difference: float, p_worse: float) -> bool:
     return p_worse <= _ALPHA and difference >= 0
 
 
-def _signed(share: float) -> str:
-    """``+2 points``, ``-12.5 points``, ``0 points``."""
-    return f"+{points(share)}" if round(100 * share, 1) > 0 else points(share)
+def _interval(bounds: tuple[float, float]) -> str:
+    low, high = map(signed_points, bounds)
+    return f"{low} to {high}"

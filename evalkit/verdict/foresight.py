@@ -5,9 +5,10 @@ A policy that no outcome could pass blocks every release, and one that none coul
 
 from __future__ import annotations
 
+from evalkit.percent import percent, points
 from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.interval import cp_lower, cp_upper
-from evalkit.verdict.ruling import Ruling, points
+from evalkit.verdict.ruling import Ruling
 
 __all__ = ["foresee_acceptance", "foresee_min_rate", "foresee_not_worse"]
 
@@ -24,7 +25,7 @@ def foresee_min_rate(n: int, rate: float, alpha: float = 0.05) -> Ruling | None:
     if cp_lower(n, n, alpha) >= rate:
         return None
     needed = next((more for more in range(n + 1, _MOST_SAMPLES) if cp_lower(more, more, alpha) >= rate), None)
-    return _short(f"{n} samples that all pass do not show a rate of {rate:.1%}", n, needed)
+    return _short(f"{n} samples that all pass do not show a rate of {percent(rate)}", n, needed)
 
 
 def foresee_acceptance(
@@ -38,7 +39,7 @@ def foresee_acceptance(
     if cp_lower(n, n, beta) > p_bad and cp_upper(0, n, alpha) < p_good:
         return None
     needed, _ = acceptance_plan(p_good, p_bad, alpha, beta)
-    return _short(f"{n} samples can't tell a pass rate of {p_good:.1%} from {p_bad:.1%}", n, needed)
+    return _short(f"{n} samples can't tell a pass rate of {percent(p_good)} from {percent(p_bad)}", n, needed)
 
 
 def foresee_not_worse(

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from evalkit.errors import InputError
+from evalkit.percent import percent
 from evalkit.stats.acceptance import LONGEST, acceptance_plan, in_batches
 from evalkit.suite.model import Policy
 from evalkit.verdict.absolute import detectable_below
@@ -57,7 +58,7 @@ class InBatches:
             _ = self._stopping  # says so, before anything is run
         if self.cap is None or self.cap >= longest or (self.cap >= n and self.most == self._stopping.looks[-1]):
             return ""
-        rates = f"{self.policy.p_good:.1%} from {self.policy.p_bad:.1%}"
+        rates = f"{percent(self.policy.p_good)} from {percent(self.policy.p_bad)}"
         return f"{self.cap} samples are too few to tell a pass rate of {rates} for sure; {longest} are needed"
 
     def next_look(self, passed: Sequence[bool]) -> int | None:
@@ -77,7 +78,7 @@ class InBatches:
         if found is None:
             return self._open(passed)
         word, n = found
-        good, bad = f"{self.policy.p_good:.1%}", f"{self.policy.p_bad:.1%}"
+        good, bad = f"{percent(self.policy.p_good)}", f"{percent(self.policy.p_bad)}"
         seen = f"{sum(passed[:n])} of the first {n} passed"
         if word == "FAIL":
             return Ruling("FAIL", f"{seen}: nearer to {bad} than to {good}")
@@ -121,7 +122,7 @@ class InBatches:
         plan = self._stopping
         clear = [look for look, most in zip(plan.looks, plan.passes, strict=True) if look > n and n - x <= most]
         more = (clear[0] if clear else plan.looks[-1]) - n
-        rates = f"{self.policy.p_good:.1%} from {self.policy.p_bad:.1%}"
+        rates = f"{percent(self.policy.p_good)} from {percent(self.policy.p_bad)}"
         if more <= 0:  # only a cap below the plan's own leaves a case open beyond its last look
             return Ruling("INCONCLUSIVE", f"{x} of {n} passed: not told {rates}")
         sentence = f"{x} of {n} passed: too few to tell {rates}; {more} more would tell, if they pass"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, permutations
 from operator import itemgetter
 
+from evalkit.percent import whole_percent
 from evalkit.suite.model import Sample, Served
 from evalkit.suite.samples import column, live_samples
 from evalkit.verdict.model import CaseVerdict
@@ -156,7 +157,7 @@ def _cached(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
         return
     hits = sum(found.cached_tokens > 0 for _, found in served)
     total = sum(sample.input_tokens for sample, _ in served)
-    share = f", {tokens / total:.0%} of all" if total >= tokens else ""
+    share = f", {whole_percent(tokens / total)} of all" if total >= tokens else ""
     yield f"the provider read {tokens:,} input tokens from its cache{share} (in {hits} of {len(served)} samples)"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Ruling", "RulingWord", "points"]
+__all__ = ["Ruling", "RulingWord"]
 
 RulingWord: TypeAlias = Literal["PASS", "FAIL", "DEGRADED_WITHIN_MARGIN", "INCONCLUSIVE", "UNDERPOWERED"]
 """DEGRADED_WITHIN_MARGIN: worse, and shown to be worse by less than is tolerated. UNDERPOWERED: said before a run."""
@@ -29,9 +29,3 @@ class Ruling:
     detectable_drop: float | None = None
     more_samples: int | None = None
     screened: bool = False
-
-
-def points(share: float) -> str:
-    """A difference of rates in words: ``12.5 points``."""
-    value = round(100 * share, 1) + 0.0  # no -0
-    return f"{value:g} point" + ("" if value == 1 else "s")

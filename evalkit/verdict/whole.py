@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evalkit.percent import percent
 from evalkit.stats.interval import cp_lower, cp_upper
 from evalkit.suite.model import Policy
 from evalkit.verdict.absolute import acceptance, min_rate, zero_failures
@@ -87,7 +88,7 @@ class Whole:
         if policy.kind == "min_rate":
             if n < self.most:
                 return Ruling("FAIL", f"{x} of {n} passed: even if all of {self.most} others did, too few for "
-                              f"{policy.min_rate:.1%}")  # fmt: skip
+                              f"{percent(policy.min_rate)}")  # fmt: skip
             return min_rate(x, n, policy.min_rate, self.alpha, policy.beta)
         if policy.kind == "acceptance":
             return acceptance(x, n, p_good=policy.p_good, p_bad=policy.p_bad, alpha=self.alpha, beta=policy.beta)

@@ -16,6 +16,9 @@ def test_it_says_what_samples_show_and_what_a_drop_takes(project: Project) -> No
     assert "at once: 61 samples, of which up to 2 may fail" in shown.out
     assert "on average 42 samples for a good case, 23 for a bad one, 75 at most" in shown.out
     assert "rules out failure rates of 13.9% and more" in shown.out
+    small = project.run("power", "--drop", "0.0001", "--good", "0.9995").out
+    assert "a drop of 0.01 points takes" in small
+    assert "99.95% must pass and 90% must fail" in small
 
 
 def test_a_baseline_that_exists_saves_samples(project: Project) -> None:
@@ -41,7 +44,7 @@ def test_a_suite_whose_policy_can_never_pass_is_told(project: Project) -> None:
     found = project.run("power", str(suite))
     assert found.code == 3
     assert found.out.startswith(
-        "UNDERPOWERED: a case: 10 samples that all pass do not show a rate of 90.0%; 29 are needed"
+        "UNDERPOWERED: a case: 10 samples that all pass do not show a rate of 90%; 29 are needed"
     )
     assert project.run("power", str(suite), "--samples", "29").code == 0
     said = project.run("power", str(suite), "--json").json()["suite"]["underpowered"]
@@ -60,7 +63,7 @@ def test_a_suite_is_told_what_its_gates_will_take(project: Project) -> None:
     assert "alpha shared over 2 gates" in found.out
     few = project.run("power", suite, "--samples", "20")
     assert few.code == 3
-    assert "UNDERPOWERED: another and 1 more: 20 samples are too few to tell a pass rate of 99.0% from 90.0%" in few.out
+    assert "UNDERPOWERED: another and 1 more: 20 samples are too few to tell a pass rate of 99% from 90%" in few.out
 
 
 @pytest.mark.parametrize(

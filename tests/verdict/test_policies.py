@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.errors import InputError
+from evalkit.percent import points
 from evalkit.stats.binomial import binomial_pmf
 from evalkit.verdict.absolute import acceptance, detectable_below, min_rate, zero_failures
 from evalkit.verdict.comparative import not_worse
 from evalkit.verdict.foresight import foresee_acceptance, foresee_min_rate, foresee_not_worse
-from evalkit.verdict.ruling import points
 
 
 def chance(words: Sequence[str], wanted: set[str], rate: float) -> float:
@@ -26,7 +26,7 @@ def chance(words: Sequence[str], wanted: set[str], rate: float) -> float:
 def test_no_failure_or_none_at_all() -> None:
     """One failure fails, none passes with the bound, no sample says nothing."""
     assert zero_failures(19, 20).word == "FAIL"
-    assert zero_failures(59, 59).reason == "none of 59 samples failed; the failure rate is below 5.0% (95%)"
+    assert zero_failures(59, 59).reason == "none of 59 samples failed; the failure rate is below 5% (95%)"
     assert zero_failures(0, 0).word == "INCONCLUSIVE"
 
 
@@ -129,7 +129,7 @@ def test_too_few_samples_are_named_beforehand() -> None:
     found = foresee_min_rate(10, 0.9)
     assert found is not None
     assert (found.word, found.more_samples) == ("UNDERPOWERED", 19)
-    assert found.reason == "10 samples that all pass do not show a rate of 90.0%; 29 are needed"
+    assert found.reason == "10 samples that all pass do not show a rate of 90%; 29 are needed"
     assert foresee_min_rate(29, 0.9) is None
     few = foresee_not_worse(5, 5, 2, 0.1)
     assert few is not None
