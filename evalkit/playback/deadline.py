@@ -24,6 +24,9 @@ class Deadline:
 
     Args:
         seconds: real seconds that a replay may take.
+
+    Attributes:
+        rang: whether the replay was stopped, or was to be: an agent may swallow what should stop it.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -35,6 +38,7 @@ class Deadline:
         self._began = 0.0
         self._waiting = 0
         self._replay = 0
+        self.rang = False
         self._lock = threading.Lock()
 
     @contextmanager
@@ -54,6 +58,7 @@ class Deadline:
 
     def start(self) -> None:
         """The time of a replay begins to run."""
+        self.rang = False
         if self._works:
             with self._lock:
                 self._replay += 1
@@ -101,4 +106,5 @@ class Deadline:
         if left > 0:
             self._arm(left)
         else:
+            self.rang = True
             raise ReplayTimeout(f"stopped after {self._seconds:g} s")

@@ -115,6 +115,7 @@ class Replay:
         reason: why it did not pass.
         stopped: why the budget ended it; it is no sample then.
         drew: whether the agent drew random numbers, which may decide what it does; not seen of one in another process.
+        pressed: whether the machine's time or memory had a hand in how it ended: the next one may end otherwise.
     """
 
     id: str
@@ -128,6 +129,7 @@ class Replay:
     duration_s: float = 0.0
     stopped: str = ""
     drew: bool = False
+    pressed: bool = False
 
     @property
     def trace(self) -> Trace:

@@ -21,7 +21,7 @@ from evalkit.check.model import CheckResult
 from evalkit.errors import EvalkitError
 from evalkit.playback.admission import check_open
 from evalkit.playback.collected import Collected, Outline
-from evalkit.playback.deadline import Deadline
+from evalkit.playback.deadline import Deadline, ReplayTimeout
 from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.endpoint.model import Endpoint
@@ -37,7 +37,7 @@ from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
-from evalkit.playback.targets.protocol import AnyTarget, Target, TargetUnavailable, outside_of
+from evalkit.playback.targets.protocol import AnyTarget, Target, TargetKilled, TargetUnavailable, outside_of
 from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.workplace import workplace
 from evalkit.playback.world import Guard, World
@@ -180,6 +180,7 @@ class Day:
             duration_s=time.perf_counter() - began,
             stopped=halt.reason if halt is not None and halt.kind == "budget" else "",
             drew=done.drew,
+            pressed=done.pressed,
         )
 
     def _execute(
@@ -227,8 +228,14 @@ class Day:
                     raise  # evalkit's own, as its stack is: neither says anything of the agent
                 done.error = replace(done.error, stack=None)
                 done.fault = done.error.message if isinstance(raised, TargetUnavailable) else ""
+            done.pressed = isinstance(raised, (ReplayTimeout, MemoryError, TargetKilled))
         done.ended_at = world.clock.read()
         done.drew = outside is None and world.drew()
+        if outside is None and self._deadline.rang:
+            done.pressed = True
+            if done.error is None:  # it swallowed what was to stop it
+                limit = ReplayTimeout(f"stopped after {prepared.timeout_s:g} s, and went on to its end all the same")
+                done.error = error_of(limit)
         return done
 
     def _inside(self, target: Target, given: Json, session: Session) -> Json:
@@ -306,7 +313,7 @@ class _Done:
     Attributes:
         fault: what failed that is not the agent's doing; empty for nothing.
         ended_at: logical time.
-        drew: see `Replay`.
+        drew, pressed: see `Replay`.
     """
 
     session: Session
@@ -316,6 +323,7 @@ class _Done:
     fault: str = ""
     ended_at: float = 0.0
     drew: bool = False
+    pressed: bool = False
 
 
 def prepare(

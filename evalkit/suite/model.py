@@ -269,7 +269,8 @@ class Sample:
         reason: why it did not pass, one sentence.
         misses: what was asked for and not recorded, with the nearest recorded call, in words.
         trace: digest of the replay's trace; equal digests are equal runs.
-        drew: whether the agent drew random numbers: then equal runs may be equal by chance.
+        drew: whether equal runs may be equal by chance: the agent drew random numbers, or the machine's time or memory
+            ended it.
         tool_bodies, live_model, substituted: calls, see `capture.seam.Counts`.
         duration_s: real seconds.
         attempt: 1, or more where infrastructure spoiled the replays before.

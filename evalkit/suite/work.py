@@ -309,7 +309,7 @@ class _Reading:
             cost_usd=sum([usage.cost_usd or 0.0 for usage in usages], 0.0),
             duration_s=round(replay.duration_s, 6),
             attempt=self._attempt,
-            drew=replay.drew,
+            drew=replay.drew or replay.pressed,
             served=served(asked) if asked else None,
         )
 

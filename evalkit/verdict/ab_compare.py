@@ -16,7 +16,7 @@ from evalkit.verdict.ab import METRICS, ABVerdict, ArmOfCase, Better, CasePair, 
 from evalkit.verdict.ab_metrics import means_of, metric_changes
 from evalkit.verdict.ab_words import notes, sentence
 from evalkit.verdict.family import Regression, regressions
-from evalkit.verdict.schedule import equal_replays
+from evalkit.verdict.schedule import TWICE, equal_replays
 
 __all__ = ["ArmSamples", "compare_arms"]
 
@@ -103,7 +103,11 @@ def _pair(case: CaseRef, a: ArmSamples, b: ArmSamples, left_out: str) -> CasePai
     pair = CasePair(case.id, case.title, case.state == "permanent", arm_a, arm_b, "not compared", reason=reason)
     if reason:
         return pair
-    equal = a.frozen and b.frozen and all(len(runs) > 1 and equal_replays(runs) for runs in (runs_a, runs_b))
+    equal = (
+        a.frozen
+        and b.frozen
+        and all(arm.n >= TWICE and equal_replays(runs) for arm, runs in ((arm_a, runs_a), (arm_b, runs_b)))
+    )
     return replace(pair, better="neither shown", deterministic=equal, difference=_share(arm_b) - _share(arm_a))
 
 

@@ -195,6 +195,15 @@ with urllib.request.urlopen(request) as response:
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "sys.exit(128 + 9)"])
+def test_a_program_that_a_signal_ended_is_told_as_such(case: Case, end: str) -> None:
+    """Also where a shell says it by an exit code. What the machine ended may be equal twice, and is no proof."""
+    done = evalkit.replay(case, program(f"import signal, sys\n{end}"))
+    assert (done.status, done.pressed) == ("failed", True)
+    assert error_of(done).startswith("TargetKilled: SIGKILL ended it")
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="this system has no process groups")
 def test_a_time_limit_ends_the_whole_group(case: Case, tmp_path: Path) -> None:
     """Also what the program started, although it ignores signals that can be ignored."""
     mark = tmp_path / "pid"

@@ -125,6 +125,20 @@ def sleeps(order: int) -> dict[str, Any]:
     return {}
 
 
+def swallows_the_end(order: int) -> dict[str, Any]:
+    """Never ends by itself, and answers as if nothing had been when it is ended."""
+    try:
+        time.sleep(60)
+    except BaseException:  # the point
+        return {"order": 0}
+    return {}
+
+
+def out_of_memory(order: int) -> dict[str, Any]:
+    """Wants more memory than there is."""
+    raise MemoryError("no room")
+
+
 def slow(order: int) -> dict[str, Any]:
     """Takes a moment, so that a kill finds it at work."""
     time.sleep(0.03)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,17 @@ def test_an_unchanged_agent_is_rarely_called_different() -> None:
         shown += found.better in ("a", "b")
     assert named <= 18
     assert shown <= 18
+
+
+def test_one_replay_is_not_the_same_twice() -> None:
+    """Beside a lost one it is still one: no fact, and a test."""
+    for words, fact in (("pe", "fe"), False), (("pp", "ff"), True):
+        cases, old, new = arms(words[:1], words[1:], frozen=True)
+        equal = [
+            replace(arm, samples={id: [replace(one, trace=arm.name) for one in own] for id, own in arm.samples.items()})
+            for arm in (old, new)
+        ]
+        assert compare_arms(cases, *equal).deterministic is fact
 
 
 def test_lost_samples_enter_nothing_and_are_shown() -> None:

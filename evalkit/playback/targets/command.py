@@ -29,13 +29,15 @@ from evalkit.playback.environment import NO_TELEMETRY
 from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
 from evalkit.playback.targets.answer import answer_of
 from evalkit.playback.targets.places import filled, places_in
-from evalkit.playback.targets.protocol import Surroundings
+from evalkit.playback.targets.protocol import Surroundings, TargetKilled
 from evalkit.playback.targets.tables import CommandTable, read_table
 from evalkit.playback.targets.waiting import MOST_SAID, wait_for
 
 __all__ = ["CommandFailed", "CommandTarget"]
 
 _LAST_WORDS = 2000
+_SHELLS = 128
+"""Shells tell of a signal by an exit code that is so much higher."""
 
 
 class CommandFailed(Exception):
@@ -72,6 +74,7 @@ class CommandTarget:
         Raises:
             ConfigError: it can't be started.
             CommandFailed: by its exit code.
+            TargetKilled: a signal ended it.
             ReplayTimeout, ReplayHalt: it was stopped.
         """
         with tempfile.TemporaryDirectory(prefix="evalkit-command-", ignore_cleanup_errors=True) as name:
@@ -109,6 +112,8 @@ class CommandTarget:
             stopped = _wait(process, around, (stdout, stderr))
         if stopped is not None:
             raise stopped
+        if name := _signal_of(process.returncode):
+            raise TargetKilled(f"{name} ended it; it said last: {_last_words(stderr)}")
         if process.returncode:
             raise CommandFailed(f"exit code {process.returncode}; it said last: {_last_words(stderr)}")
         answer = output_file if "output_file" in self._places else stdout
@@ -131,6 +136,13 @@ class CommandTarget:
             **{name: os.environ[name] for name in self._table.passed if name in os.environ},
             **{name: filled(value, values) for name, value in self._table.env.items()},
         }
+
+
+def _signal_of(code: int) -> str:
+    """The signal that ended a program, or what its shell ran; empty for an end of its own."""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code if code < 0 else code - _SHELLS).name
+    return ""
 
 
 def _wait(process: subprocess.Popen[bytes], around: Surroundings, said: tuple[Path, ...]) -> BaseException | None:

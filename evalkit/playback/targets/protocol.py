@@ -18,9 +18,14 @@ __all__ = [
     "Surroundings",
     "Target",
     "TargetFactory",
+    "TargetKilled",
     "TargetUnavailable",
     "outside_of",
 ]
+
+
+class TargetKilled(Exception):
+    """A signal ended the agent's process: the machine may have had no room for it."""
 
 
 class TargetUnavailable(Exception):
