@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.settings import Settings
-from evalkit.errors import InputError
+from evalkit.errors import ConfigError, InputError
 from evalkit.suite.model import Manifest
 from evalkit.verdict.history import Night, append_night, history_path, read_history
 from evalkit.verdict.night import HARMLESS
@@ -30,7 +30,13 @@ def chosen_history(
         overrides: keys that were set on the command line; None among them is none.
         asked: ``--history`` or ``--no-history``; None for neither.
         whole: whether all cases of the suite are run.
+
+    Raises:
+        ConfigError: a part of the suite is asked to be kept: a night's rate is that of all its cases.
     """
+    if asked and not whole:
+        cure = "leave out --history, or --filter and --only-failing"
+        raise ConfigError("a part of a suite is no night of it: its rate is that of other cases", "--history", cure)
     changed = {key for key, value in overrides.items() if value is not None} - HARMLESS
     if isinstance(overrides.get("model"), Mapping) and set(overrides["model"]) <= {"base_url"}:
         changed.discard("model")

@@ -28,6 +28,18 @@ def test_a_run_with_other_settings_is_no_night(project: Project) -> None:
     assert len(project.run("trend", suite, "--json").json()["nights"]) == 1
 
 
+def test_a_part_of_a_suite_is_never_a_night(project: Project) -> None:
+    """Its rate is that of other cases: asking for it is refused before anything is replayed."""
+    project.promoted()
+    suite = project.suite("once", samples=2)
+    done = project.run("run", suite, "--filter", "refund-twice", "--history")
+    assert (done.code, "a part of a suite is no night" in done.err) == (2, True)
+    assert not list((project.root / "reports").glob("*"))
+    assert project.run("run", suite, "--filter", "refund-twice", "--out", "reports/part").code == 0
+    assert project.run("run", suite, "--only-failing", "reports/part", "--history").code == 2
+    assert project.run("trend", suite).code == 2
+
+
 def test_a_suite_without_history_keeps_none(project: Project) -> None:
     """`history = false` in its file."""
     project.promoted()
