@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalkit.app.environment import git
+from evalkit.app.keys import project_key
 from evalkit.app.settings import Settings
+from evalkit.errors import ConfigError, EvalkitError
 from evalkit.playback.sandbox.model import Layers
 from evalkit.playback.sandbox.run import probe_layers
+from evalkit.sanitize.key import key_id, own_key_file
+from evalkit.suite.select import list_cases
 
 __all__ = ["Finding", "doctor_json", "doctor_lines", "examine"]
 
@@ -106,10 +110,30 @@ def _keys(settings: Settings) -> Iterator[Finding]:
     for name in _KEYS:
         there = bool(os.environ.get(name))
         yield Finding("key", name, "ok" if there else "absent", "set" if there else "not set")
-    if settings.key_file is not None:
-        there = settings.key_file.is_file()
-        said = "is there" if there else "is not there: the next ingest makes it"
-        yield Finding("key", str(settings.key_file), "ok" if there else "absent", said)
+    yield _project_key(settings)
+
+
+def _project_key(settings: Settings) -> Finding:
+    """Which one is at hand, by its id: the cases that it fits have the same (`evalkit show`)."""
+    path = settings.key_file or own_key_file()
+    where = "EVALKIT_PSEUDONYM_KEY" if settings.pseudonym_key else str(path)
+    if not settings.pseudonym_key and not path.exists():
+        return Finding("key", "project key", "absent", f"{path} is not there: the next ingest makes it")
+    try:
+        found = key_id(project_key(settings, make=False))
+    except ConfigError as error:
+        return Finding("key", "project key", "lacking", f"{error.what} ({where}); {error.cure}")
+    return Finding("key", "project key", "ok", f"id {found}, from {where}{_fitting(settings, found)}")
+
+
+def _fitting(settings: Settings, key: str) -> str:
+    """How many of the project's cases were made with it, where not all were; `evalkit check` tells of broken ones."""
+    try:
+        ids = [case.key_id for case in list_cases(settings.cases)]
+    except EvalkitError:
+        return ""
+    others = sum(one != key for one in ids)
+    return f"; {others} of {len(ids)} cases were made with another one" if others else ""
 
 
 def _git(root: Path) -> Iterator[Finding]:

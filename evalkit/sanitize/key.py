@@ -14,7 +14,7 @@ from pathlib import Path
 
 from evalkit.errors import ConfigError
 
-__all__ = ["KEY_BYTES", "key_at_hand", "key_id", "load_key", "parse_key"]
+__all__ = ["KEY_BYTES", "key_at_hand", "key_id", "load_key", "own_key_file", "parse_key"]
 
 KEY_BYTES = 32
 _MIN_BYTES = 16
@@ -34,7 +34,7 @@ def load_key(path: Path | None = None, given: str | None = None, *, make: bool =
     """
     if given:
         return parse_key(given, "EVALKIT_PSEUDONYM_KEY")
-    path = path or Path.home() / ".config" / "evalkit" / "pseudonym.key"
+    path = path or own_key_file()
     try:
         if not path.exists():
             if not make:
@@ -62,9 +62,14 @@ def key_at_hand(path: Path | None = None, given: str | None = None) -> bytes:
     Raises:
         ConfigError: there is a key, and it can't be used.
     """
-    if not given and not (path or Path.home() / ".config" / "evalkit" / "pseudonym.key").exists():
+    if not given and not (path or own_key_file()).exists():
         return os.urandom(KEY_BYTES)
     return load_key(path, given)
+
+
+def own_key_file() -> Path:
+    """Where the user's own key is, outside of any repository."""
+    return Path.home() / ".config" / "evalkit" / "pseudonym.key"
 
 
 def parse_key(text: str, where: str = "") -> bytes:

@@ -35,3 +35,21 @@ def test_it_says_what_a_missing_layer_lets_through(project: Project, monkeypatch
     out = project.run("doctor").out
     assert "start programs" in out
     assert "refused here" in out
+
+
+def test_it_names_the_project_key_at_hand_and_never_shows_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the id that `show` tells of a case; and how many cases were made with another key."""
+    project.ingested()
+    (told,) = (project.run("show", "refund-twice", "--json").json()["sanitization"]["key_id"],)
+    key = next(found for found in project.run("doctor", "--json").json()["findings"] if found["name"] == "project key")
+    assert (key["state"], f"id {told}, from " in key["what"]) == ("ok", True)
+    assert "another one" not in key["what"]
+    monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", "ab" * 32)
+    shown = project.run("doctor").out
+    assert "from EVALKIT_PSEUDONYM_KEY; 1 of 1 cases were made with another one" in shown
+    assert "abab" not in shown
+    monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", "short")
+    assert "lacking  key      project key: a pseudonym key is 16 bytes or more" in project.run("doctor").out
+    monkeypatch.delenv("EVALKIT_PSEUDONYM_KEY")
+    monkeypatch.setenv("EVALKIT_KEY_FILE", str(project.root / "none.key"))
+    assert "none.key is not there: the next ingest makes it" in project.run("doctor").out
