@@ -12,10 +12,10 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 import tempfile
 import tomllib
 import uuid
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("evalkit", "evalkit: suites and cases as tests")
     group.addoption("--evalkit-samples", type=int, metavar="N", help="replays a case, instead of the suite's")
     group.addoption("--evalkit-target", metavar="TARGET", help="what to run, instead of the suite's or the cases' own")
+    group.addoption(
+        "--evalkit-in-process", action="store_true", help="replay in pytest's process, which an agent may end"
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -69,7 +72,18 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(_scratch(config), ignore_errors=True)
 
 
-class SuiteFile(pytest.File):
+class _Cases(pytest.File):
+    """A file whose items have a runner in common."""
+
+    runner: _Runner | None = None
+
+    def teardown(self) -> None:
+        """Ends the workers after the file's last item."""
+        if self.runner is not None:
+            self.runner.close()
+
+
+class SuiteFile(_Cases):
     """A suite: an item for each case that it selects."""
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -87,7 +101,7 @@ class SuiteFile(pytest.File):
             raise self.CollectError(str(error)) from None
 
 
-class CaseFile(pytest.File):
+class CaseFile(_Cases):
     """A case's file: one item, that replays the case on its own target."""
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -117,12 +131,12 @@ class CaseItem(pytest.Item):
 
     def setup(self) -> None:
         """Replays the case; an error where the samples allow no verdict, or there are none."""
+        from evalkit.app.warned import warnings_passed_on
         from evalkit.errors import EvalkitError
 
         raised = ""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("default")  # a filter that makes errors of warnings would change the agent
+            with warnings_passed_on(self._runner.warnings):
                 self._run = self._runner.get().run(self._case)
         except EvalkitError as error:
             raised = str(error)
@@ -152,21 +166,41 @@ class CaseItem(pytest.Item):
 class _Runner:
     """A suite's runner, made when its first case is run: collecting loads no target."""
 
-    def __init__(self, suite: Suite, cases: list[CaseRef], settings: Settings, account: Path) -> None:
+    def __init__(
+        self, suite: Suite, cases: list[CaseRef], settings: Settings, account: Path, config: pytest.Config
+    ) -> None:
         self._given = suite, cases, settings, account
+        self._config = config
+        self.warnings = account.with_suffix(f".{os.getpid()}.warnings")
         self._made: CaseRunner | None = None
 
     def get(self) -> CaseRunner:
         if self._made is None:
             from evalkit.app.case_runs import CaseRunner
 
-            self._made = CaseRunner(*self._given)
+            self._made = CaseRunner(*self._given, inside=_stays_inside(self._config))
         return self._made
 
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
 
-def _items(parent: pytest.File, suite: Suite, cases: list[CaseRef], settings: Settings) -> Iterator[pytest.Item]:
+
+def _stays_inside(config: pytest.Config) -> bool:
+    """Whether agents run in this process: as asked for, or for a debugger or coverage, which see nothing of forks.
+
+    A worker of pytest-xdist has threads that a fork would lack, and pytest-xdist has another one where it ends.
+    """
+    options = ("evalkit_in_process", "usepdb", "trace")
+    tools = getattr(sys, "monitoring", None)  # Python 3.12
+    watched = tools is not None and any(tools.get_tool(number) for number in (tools.DEBUGGER_ID, tools.COVERAGE_ID))
+    asked = any(config.getoption(name, default=False) for name in options)
+    return asked or watched or sys.gettrace() is not None or hasattr(config, "workerinput")
+
+
+def _items(parent: _Cases, suite: Suite, cases: list[CaseRef], settings: Settings) -> Iterator[pytest.Item]:
     name = hashlib.sha256(os.fsencode(parent.path)).hexdigest()[:16]
-    runner = _Runner(suite, cases, settings, _scratch(parent.config) / f"{name}.json")
+    parent.runner = runner = _Runner(suite, cases, settings, _scratch(parent.config) / f"{name}.json", parent.config)
     for case in cases:
         yield CaseItem.from_parent(parent, name=case.id, case=case, suite=suite, runner=runner)
 

@@ -1,9 +1,12 @@
-"""Cases of a suite one at a time, in this process: for whoever has a runner of his own, such as pytest."""
+"""Cases of a suite one at a time, for whoever has a runner of his own, such as pytest."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pyarrow.parquet as pq
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
-from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice
+from evalkit.app.run_plan import check_cost_budget, measures_of, most_samples, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
@@ -21,10 +24,13 @@ from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
 from evalkit.suite.account import Account
+from evalkit.suite.choose import choose
+from evalkit.suite.died import to_do_again
+from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import decode_batch
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
-from evalkit.suite.plan import Item, Portion
+from evalkit.suite.plan import Item, Portion, plan_items
 from evalkit.suite.seen import Seen, seen_json
 from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD, Worker
@@ -75,14 +81,21 @@ class CaseRun:
 class CaseRunner:
     """Replays and judges cases of one suite, each when it is asked for; targets and rules are loaded once.
 
+    Samples are taken by the executor that `evalkit run` would take for a case: in forks, where that is safe, so that an
+    agent which ends its process ends its replay alone.
+
     Args:
         account: file of the account that all processes of the session share; made where there is none.
+        inside: replay in this process whatever the agent does to it: where a debugger looks on, or another runner
+            guards the process.
 
     Raises:
         ConfigError: the suite wants a sandbox, which needs a process without threads, or a cost budget can't be kept.
     """
 
-    def __init__(self, suite: Suite, cases: Sequence[CaseRef], settings: Settings, account: Path) -> None:
+    def __init__(
+        self, suite: Suite, cases: Sequence[CaseRef], settings: Settings, account: Path, *, inside: bool = False
+    ) -> None:
         if suite.sandbox:
             cure = "evalkit run keeps it in a sandbox, and writes junit.xml"
             raise ConfigError("a sandboxed suite can't be run inside of another process", suite.name, cure)
@@ -103,7 +116,16 @@ class CaseRunner:
             known = account.exists()
             self._ledger = Ledger(account) if known else Ledger.opened(account, suite.budget, concurrency)
             plan[LEDGER] = str(account)
-        self._worker = Worker(plan)
+        self._plan = plan
+        self._inside = inside
+        self._rounds: Rounds | None = None
+        self._workers = 1
+        self._open = ExitStack()
+
+    def close(self) -> None:
+        """Ends the workers; a case that is asked for later has new ones."""
+        self._rounds = None
+        self._open.close()
 
     def run(self, case: CaseRef) -> CaseRun:
         """Replays a case as often as its plan says, and judges it.
@@ -113,25 +135,73 @@ class CaseRunner:
             IntegrityError: it was changed after writing.
         """
         plan = {case.id: self._plans[case.id]}
-        samples: list[Sample] = []
-        traces: dict[str, Trace] = {}
-        seen = Seen()
-        while lacking := wanted(plan, seen, frozen=runs_twice(self._suite)):
-            indices = tuple(range(len(samples), lacking[case.id]))
-            portion = Portion(case.path, case.id, case.version, indices, digest=case.digest)
-            fresh, kept = decode_batch(self._worker.do(Item(0, (portion,))))
-            if not fresh:  # the budget is spent
-                break
-            seen.add(seen_json(fresh))
-            samples += fresh
-            traces |= {one.digest: trace_from_json(one.trace, one.digest) for one in kept}
-        return CaseRun(self._judged(case, samples), tuple(samples), traces)
+        found = _Found()
+        try:
+            while lacking := wanted(plan, found.seen, frozen=runs_twice(self._suite)):
+                before = len(found.samples)
+                self._take(case, lacking, found)
+                if len(found.samples) == before:  # the budget is spent
+                    break
+        except BaseException:  # others of its workers may be at work still
+            self.close()
+            raise
+        samples = sorted(found.samples, key=lambda sample: sample.index)
+        return CaseRun(self._judged(case, samples), tuple(samples), found.traces)
+
+    def _take(self, case: CaseRef, lacking: Mapping[str, int], found: _Found) -> None:
+        """Takes the samples that a case lacks."""
+        rounds = self._working_on(case)
+        items = plan_items([case], lacking, self._workers, found.seen)
+        while items:
+            dead: list[tuple[Item, str]] = []
+            rounds(Round(items, found.add, partial(_note, dead)))
+            items = to_do_again(dead, found.seen, found.add)
+
+    def _working_on(self, case: CaseRef) -> Rounds:
+        """The executor, opened when it is first needed."""
+        if self._rounds is None:
+            executor, self._workers = self._chosen(case)
+            scratch = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="evalkit-cases-")))
+            job = Job(self._plan, self._workers, scratch, (Path(case.path).parent.parent,), self._over)
+            self._rounds = self._open.enter_context(EXECUTORS.get(executor)(job))
+        return self._rounds
+
+    def _chosen(self, case: CaseRef) -> tuple[str, int]:
+        if self._inside:
+            return "serial", 1
+        # a fork is right only where loading the agent, which the fork then has, started no threads
+        Worker(self._plan).warm(Item(0, (Portion(case.path, case.id, case.version, (), digest=case.digest),)))
+        executor, count = choose(self._suite, [case], most_samples(self._suite, {case.id: self._plans[case.id]}))
+        return (executor, count) if executor == "fork" else ("serial", 1)
+
+    def _over(self) -> bool:
+        return self._ledger is not None and bool(self._ledger.stopped())
 
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
         account = Account(stopped="" if self._ledger is None else self._ledger.stopped())
         found = {case.id: samples} if samples else {}
         (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
         return verdict
+
+
+def _note(dead: list[tuple[Item, str]], item: Item, why: str) -> None:
+    dead.append((item, why))
+
+
+class _Found:
+    """What a case's workers handed in."""
+
+    def __init__(self) -> None:
+        self.seen = Seen()
+        self.samples: list[Sample] = []
+        self.traces: dict[str, Trace] = {}
+
+    def add(self, lines: Sequence[bytes]) -> None:
+        """Takes journal lines."""
+        for fresh, kept in map(decode_batch, lines):
+            self.seen.add(seen_json(fresh))
+            self.samples += fresh
+            self.traces |= {one.digest: trace_from_json(one.trace, one.digest) for one in kept}
 
 
 def suite_of_cases(settings: Settings, overrides: Mapping[str, Any]) -> Suite:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
+from evalkit.suite.died import to_do_again
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
-from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, encode_batch, head_of, read_heads
+from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, head_of, read_heads
 from evalkit.suite.manifest import suite_json
-from evalkit.suite.model import Sample, Suite
-from evalkit.suite.plan import Item, plan_again, plan_items, split_item
+from evalkit.suite.model import Suite
+from evalkit.suite.plan import Item, plan_again, plan_items
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import Tables
 from evalkit.suite.seen import Seen
@@ -162,13 +163,7 @@ class OpenRun:
         work = Round(items, self._done, lambda item, why: dead.append((item, why)))
         self._working_on()(work)
         self._clock()
-        again: list[Item] = []
-        for item, why in dead:
-            if item.size > 1:
-                again += split_item(item, len(again), self.seen)
-            else:
-                self._done([encode_batch([_died(item, why)], [])])
-        return again
+        return to_do_again(dead, self.seen, self._done)
 
     def _working_on(self) -> Rounds:
         """The executor, opened when it is first needed."""
@@ -222,18 +217,6 @@ def _account(folder: Path, suite: Suite) -> Ledger | None:
     if not suite.live and not suite.budget.json() and not (folder / LEDGER_NAME).exists():
         return None
     return Ledger.opened(folder / LEDGER_NAME, suite.budget, 1 if suite.model is None else suite.model.concurrency)
-
-
-def _died(item: Item, why: str) -> Sample:
-    portion = item.portions[0]
-    return Sample(
-        case_id=portion.case_id,
-        case_version=portion.version,
-        index=portion.samples[0],
-        outcome="errored",
-        reason=f"the worker's process died during this replay{f': {why}' if why else ''}",
-        attempt=portion.attempt,
-    )
 
 
 @contextmanager

@@ -97,6 +97,30 @@ def test_what_could_not_be_measured_is_an_error(project: Project) -> None:
     assert "not measured: target tests.suite.agents:nowhere: module tests.suite.agents has no nowhere" in done.out
 
 
+def test_an_agent_that_ends_its_process_ends_its_case_alone(project: Project) -> None:
+    """By an exit without notice or a crash: an error that says how, and the session goes on."""
+    done = run(project, suite(project, "ends_its_process", orders=(12, 13, 14, 15)))
+    assert "2 passed, 2 errors" in done.out, done.out + done.err
+    assert "the worker's process died during this replay: exit code 3" in done.out
+    assert "signal SIGSEGV" in done.out
+    assert "at work on order 13" in done.out
+    cases = run(project, "cases", "--evalkit-target", f"{AGENTS}:ends_its_process")
+    assert "2 passed, 2 errors" in cases.out, cases.out + cases.err
+
+
+def test_a_debugger_sees_the_agent(project: Project) -> None:
+    """In pytest's own process, where that is asked for."""
+    begin = "import os\nfrom pathlib import Path\n"
+    project.write("here.py", f"{begin}def agent(order):\n    Path('agent').write_text(str(os.getpid()))\n")
+    project.write("conftest.py", f"{begin}Path('pytest').write_text(str(os.getpid()))\n")
+    path = suite(project)
+    target = ("--evalkit-target", "here:agent")
+    for options, same in (((), False), (("--evalkit-in-process",), True), (("--trace",), True)):
+        run(project, path, *target, *options)
+        pids = [(project.root / who).read_text("utf-8") for who in ("agent", "pytest")]
+        assert (pids[0] == pids[1]) is same, options
+
+
 def test_the_first_failure_ends_it_and_the_last_failures_come_again(project: Project) -> None:
     """`-x` and `--lf` as with any item."""
     path = suite(project, orders=(1, 2, 3))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import random
 import secrets
@@ -92,6 +93,16 @@ def raises_half_a_sign(order: int) -> None:
 def leaves(order: int) -> None:
     """Ends its process as if all were well."""
     os._exit(0)
+
+
+def ends_its_process(order: int) -> dict[str, Any]:
+    """Takes its process along on order 13: by an exit on 13, by a crash on 14, and prints before."""
+    print(f"at work on order {order}")
+    if order == 13:
+        os._exit(3)
+    if order == 14:
+        ctypes.string_at(0)
+    return once(order)
 
 
 def interrupts(order: int) -> None:

@@ -185,6 +185,8 @@ def _work(worker: Worker, pipe: Connection, parents: Connection, parent: int) ->
     with contextlib.suppress(EOFError, OSError):
         while True:
             pipe.send_bytes(_done(worker, pipe.recv(), pipe))
+            for stream in (sys.stdout, sys.stderr):  # what the agent printed: this process ends without a chance to
+                stream.flush()
 
 
 def _done(worker: Worker, item: Item, pipe: Connection) -> bytes:
