@@ -7,14 +7,14 @@ arguments that are no pseudonyms. Who asked for it and why is logged before anyt
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterator, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.keys import output_sanitizer
-from evalkit.app.live_tools import OtherArguments, live_tools, named_tool
+from evalkit.app.live_tools import LiveTool, OtherArguments, live_tools, named_tool
 from evalkit.app.nights import suite_file
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json, canonical
@@ -22,6 +22,7 @@ from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.distil.drift import Drift, drift_of
 from evalkit.errors import InputError
+from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.suite.config import load_suite
 from evalkit.suite.select import select_cases
 from evalkit.trace.model import Step
@@ -96,12 +97,21 @@ def find_drift(
     wanted = dict(named_tool(tool) for tool in tools)
     calls = list(_calls(cases, wanted))
     chosen = target or settings.target
-    live = live_tools(wanted, [chosen] if chosen else [case.target for case in cases])
-    for name, tool in live.items():
-        tool.must_only_read(settings.effect_of(name), [call.step for call in calls if call.step.name == name])
-    sanitizer = output_sanitizer(settings)
-    facts: dict[str, Json] = {"tools": [*sorted(wanted)], "cases": [case.id for case in cases]}
-    append_audit(settings.reports, "drift", actor=who, reason=sanitizer.text(reason), at=now_utc(), facts=facts)
+    with ExitStack() as stack:
+        targets = [chosen] if chosen else [case.target for case in cases]
+        live = live_tools(wanted, targets, settings, stack, timeout_s)
+        for name, tool in live.items():
+            tool.must_only_read(settings.effect_of(name), [call.step for call in calls if call.step.name == name])
+        sanitizer = output_sanitizer(settings)
+        facts: dict[str, Json] = {"tools": [*sorted(wanted)], "cases": [case.id for case in cases]}
+        append_audit(settings.reports, "drift", actor=who, reason=sanitizer.text(reason), at=now_utc(), facts=facts)
+        return _found(calls, live, sanitizer, limit, timeout_s)
+
+
+def _found(
+    calls: Sequence[_Call], live: Mapping[str, LiveTool], sanitizer: Sanitizer, limit: int, timeout_s: float
+) -> list[Drifted]:
+    """Makes the calls, equal ones once."""
     answers: dict[tuple[str, bytes], tuple[Json, BaseException | None]] = {}
     found = []
     for call in calls:
@@ -114,7 +124,10 @@ def find_drift(
         if call.key not in answers:
             with redirect_stdout(sys.stderr):
                 answers[call.key] = live[call.step.name].answer(call.arguments, timeout_s)
-        one = _compared(call, *answers[call.key])
+        answer, raised = answers[call.key]
+        if raised is None:
+            answer = live[call.step.name].in_form_of(answer, call.step.output)
+        one = _compared(call, answer, raised)
         found.append(
             replace(
                 one,

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from evalkit.app.live_http import http_call
+from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.capture.plain import plain
 from evalkit.capture.tools import marked_tools
@@ -19,6 +24,9 @@ from evalkit.trace.model import Effect, Step
 
 __all__ = ["LiveTool", "OtherArguments", "live_tools", "named_tool"]
 
+if TYPE_CHECKING:
+    from evalkit.app.live_mcp import McpServer
+
 _READS: frozenset[Effect | None] = frozenset({"read", "pure"})
 
 
@@ -26,13 +34,25 @@ class OtherArguments(Exception):
     """The tool takes other arguments than it did."""
 
 
+def as_it_is(answer: Json, recorded: Json) -> Json:
+    """An answer that needs no other form."""
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class LiveTool:
-    """A tool's function, and the effect that it declares itself."""
+    """A tool that can be called.
+
+    Attributes:
+        call: gives the plain answer to some arguments; raises what the tool raises.
+        effect: that it declares itself.
+        in_form_of: an answer, and a recorded one: the answer in the form of that.
+    """
 
     name: str
-    function: Callable[..., Any]
+    call: Callable[[Mapping[str, Any]], Json]
     effect: Effect | None
+    in_form_of: Callable[[Json, Json], Json] = as_it_is
 
     def must_only_read(self, configured: Effect | None, recorded: Iterable[Step]) -> None:
         """Refuses a tool that somebody says changes the world, or of which nobody says that it only reads.
@@ -58,12 +78,7 @@ class LiveTool:
 
     def _called(self, arguments: Mapping[str, Any]) -> tuple[Json, BaseException | None]:
         try:
-            inspect.signature(self.function).bind(**arguments)
-        except TypeError as error:
-            return None, OtherArguments(str(error))
-        try:
-            result = self.function(**arguments)
-            return plain(asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result), None
+            return self.call(arguments), None
         except Exception as error:  # noqa: BLE001  # whatever a foreign tool raises is its answer
             return None, error
 
@@ -80,27 +95,74 @@ def named_tool(text: str) -> tuple[str, str]:
     return name, place
 
 
-def live_tools(wanted: Mapping[str, str], targets: Iterable[str]) -> dict[str, LiveTool]:
-    """The tools, from where their place says, or as the targets' modules mark them with `evalkit.tool`.
+def live_tools(
+    wanted: Mapping[str, str], targets: Iterable[str], settings: Settings, stack: ExitStack, timeout_s: float
+) -> dict[str, LiveTool]:
+    """The tools: from where their place says, by the settings' URLs, as the targets' modules mark them, of MCP servers.
+
+    Args:
+        targets: modules that may mark them with `evalkit.tool`.
+        settings: which URLs and MCP servers are asked; a server is started for a tool that nothing else has.
+        stack: ends the servers.
+        timeout_s: of one call.
 
     Raises:
-        ConfigError: a module can't be imported, or there is no such tool.
+        ConfigError: a module can't be imported, a server can't be reached, or there is no such tool.
     """
     loaded = sorted({target for target in targets if target and not is_outside(target)})
     for target in loaded:
         load_function(target)
     marked = marked_tools()
     found: dict[str, LiveTool] = {}
+    servers: dict[str, McpServer] = {}
     for name, place in wanted.items():
+        url = next((one for one in settings.urls if fnmatchcase(name, one.tools)), None)
         if place:
-            found[name] = LiveTool(name, load_function(place), None)
+            found[name] = LiveTool(name, _calling(load_function(place)), None)
+        elif url is not None:
+            found[name] = LiveTool(name, http_call(url, timeout_s), None)
         elif name in marked:
-            found[name] = LiveTool(name, *marked[name])
+            function, effect = marked[name]
+            found[name] = LiveTool(name, _calling(function), effect)
         else:
-            where = ", ".join(loaded) or "no target"
-            cure = f"pass --target module:function, or --tool {name}=module:function"
-            raise ConfigError(f"no tool {name!r} is marked with evalkit.tool in {where}", f"--tool {name}", cure)
+            found[name] = _of_servers(name, settings, servers, stack, timeout_s) or _nowhere(name, loaded, servers)
     return found
+
+
+def _calling(function: Callable[..., Any]) -> Callable[[Mapping[str, Any]], Json]:
+    def call(arguments: Mapping[str, Any]) -> Json:
+        try:
+            inspect.signature(function).bind(**arguments)
+        except TypeError as error:
+            raise OtherArguments(str(error)) from None
+        result = function(**arguments)
+        return plain(asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result)
+
+    return call
+
+
+def _of_servers(
+    name: str, settings: Settings, servers: dict[str, McpServer], stack: ExitStack, timeout_s: float
+) -> LiveTool | None:
+    """Of the first server that has such a tool."""
+    if not settings.mcp:
+        return None
+    from evalkit.app.live_mcp import McpServer, in_form_of
+
+    for place in settings.mcp:
+        if place.name not in servers:
+            servers[place.name] = McpServer(place, stack, timeout_s)
+        server = servers[place.name]
+        if name in server.tools:
+            return LiveTool(name, partial(server.call, name), server.effect_of(name), in_form_of)
+    return None
+
+
+def _nowhere(name: str, loaded: Sequence[str], servers: Iterable[str]) -> NoReturn:
+    where = ", ".join(loaded) or "no target"
+    asked = "".join(f", MCP server {server}" for server in servers)
+    cure = f"pass --target module:function, or --tool {name}=module:function; or name its place in the settings"
+    raise ConfigError(f"no tool {name!r} is marked with evalkit.tool in {where}{asked}", f"--tool {name}", cure)
 
 
 async def _awaited(result: Any) -> Any:

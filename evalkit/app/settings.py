@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from evalkit.app.live_places import HttpPlace, McpPlace
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.miss_rules import MissRule, rules_of_table
@@ -107,6 +108,8 @@ class Settings:
         actor: who acts, where a command does not say.
         world: what replays' frozen world is like.
         affected: files that say what agents are told today.
+        urls: where tools can be called over HTTP, see `app.live_places`.
+        mcp: servers of tools, likewise.
     """
 
     root: Path = Path()
@@ -127,6 +130,8 @@ class Settings:
     actor: str = ""
     world: WorldOptions = PLAIN_WORLD
     affected: Sources = NO_SOURCES
+    urls: tuple[HttpPlace, ...] = ()
+    mcp: tuple[McpPlace, ...] = ()
     source: str = field(default="defaults")
 
     def effect_of(self, tool: str) -> Effect | None:
@@ -140,6 +145,23 @@ class _Strict(BaseModel):
 
 class _Tool(_Strict):
     effect: Literal["read", "write", "pure"]
+    url: str = Field(default="", pattern=r"^(https?://[^/].*)?$")
+    method: Literal["GET", "POST"] = "POST"
+    headers: dict[str, str] = {}
+
+
+class _Mcp(_Strict):
+    argv: list[str] = []
+    url: str = Field(default="", pattern=r"^(https?://[^/].*)?$")
+    env: dict[str, str] = {}
+    passed: list[str] = Field(default=[], alias="pass")
+    headers: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_place(self) -> _Mcp:
+        if bool(self.argv) is bool(self.url):
+            raise ValueError("a server has argv or url, and not both")
+        return self
 
 
 class _Model(_Strict):
@@ -221,6 +243,7 @@ class _File(_Strict):
     evidence: _Evidence = _Evidence()
     world: _World = _World()
     affected: SourcesFile = SourcesFile()
+    mcp: dict[str, _Mcp] = {}
 
 
 def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
@@ -262,6 +285,13 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         actor=environment.get("EVALKIT_ACTOR", ""),
         world=world_from_json(file.world.model_dump()),
         affected=file.affected.sources(),
+        urls=tuple(
+            HttpPlace(pattern, tool.url, tool.method, tool.headers) for pattern, tool in file.tools.items() if tool.url
+        ),
+        mcp=tuple(
+            McpPlace(name, tuple(one.argv), one.url, one.env, tuple(one.passed), one.headers)
+            for name, one in file.mcp.items()
+        ),
         source=source,
     )
 
