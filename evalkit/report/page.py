@@ -12,14 +12,16 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from evalkit.halves import in_halves
+from evalkit.report.compiled import CompiledTemplates
 from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
-from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, pack
+from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, both, pack
 from evalkit.report.picture import TRACK
 from evalkit.report.text import MAX_TEXT, cut
 from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
@@ -27,6 +29,7 @@ from evalkit.trace.visible import visible
 
 __all__ = ["load_templates", "render_page", "shown"]
 
+_TEMPLATES = Path(__file__).parent / "templates"
 _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 
@@ -86,12 +89,15 @@ def shown(text: str) -> Markup:
     return Markup(_UNUSUAL.sub(_marked, str(escape(text))))
 
 
-def _drawn(macros: str, rows: Iterable[Row], static: frozenset[str], told: frozenset[str]) -> Iterator[str]:
+def _drawn(macros: str, rows: Sequence[Row], static: frozenset[str], told: frozenset[str]) -> Iterator[bytes]:
     """For every row its HTML and that of what is below it, as the page would write it; empty where it stands there."""
     module: Any = _environment().get_template(macros).module
-    for row in rows:
-        yield "" if row.anchor in static else str(module.row(row, False))  # with an empty place for what is below it
-        yield "" if row.anchor in told else str(module.below(row))
+
+    def drawn(row: Row) -> bytes:
+        own = "" if row.anchor in static else str(module.row(row, False))  # with an empty place for what is below it
+        return both(own, "" if row.anchor in told else str(module.below(row)))
+
+    return in_halves(drawn, rows)
 
 
 def _marked(match: re.Match[str]) -> str:
@@ -107,10 +113,11 @@ _CODES = {"\n": "⏎", "\t": "⇥"}
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("evalkit.report", "templates"),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_final,
+        bytecode_cache=CompiledTemplates(_TEMPLATES, __file__),
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -136,7 +143,7 @@ def _is_plain(text: str) -> bool:
 
 @cache
 def _asset(name: str) -> str:
-    return files("evalkit.report").joinpath("templates", name).read_text("utf-8")
+    return (_TEMPLATES / name).read_text("utf-8")
 
 
 def _digest(text: str) -> str:

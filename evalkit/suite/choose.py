@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalkit.errors import ConfigError
+from evalkit.halves import can_fork
 from evalkit.playback.targets.reference import is_alone, is_outside
-from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.model import Suite
 from evalkit.suite.select import CaseRef
 

@@ -11,8 +11,10 @@ from evalkit.suite.select import CaseRef
 
 __all__ = ["Item", "Portion", "plan_again", "plan_items", "split_item"]
 
-_ITEMS_A_WORKER = 12
-"""Small enough that no worker idles long at the end, large enough that an item's own cost does not show."""
+_SHARES, _LEAST_SHARES = 4, 48
+"""An item is a quarter of a worker's share of what is left: the first ones are large, so that an item's own cost does
+not show, the last ones small, so that no worker idles long at the end. None is less than such a part of a whole share.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +102,24 @@ def split_item(item: Item, first_number: int, done: Seen) -> list[Item]:
 
 
 def _items(left: Sequence[tuple[CaseRef, tuple[int, ...], int]], workers: int) -> list[Item]:
-    total = sum(len(indices) for _, indices, _ in left)
-    size = max(1, ceil(total / (workers * _ITEMS_A_WORKER)))
-    portions = [
-        Portion(case.path, case.id, case.version, indices[start : start + size], attempt, case.digest)
-        for case, indices, attempt in left
-        for start in range(0, len(indices), size)
-    ]
-    return _packed(portions, size)
-
-
-def _packed(portions: Sequence[Portion], size: int) -> list[Item]:
+    total = ahead = sum(len(indices) for _, indices, _ in left)
+    least = ceil(total / (workers * _LEAST_SHARES))
     items: list[Item] = []
     batch: list[Portion] = []
-    filled = 0
-    for portion in portions:
-        batch.append(portion)
-        filled += len(portion.samples)
-        if filled >= size:
-            items.append(Item(len(items), tuple(batch)))
-            batch, filled = [], 0
+    size = filled = 0
+    for case, indices, attempt in left:
+        start = 0
+        while start < len(indices):
+            if not batch:
+                size = max(least, ceil(ahead / (workers * _SHARES)))
+            some = indices[start : start + size]
+            batch.append(Portion(case.path, case.id, case.version, some, attempt, case.digest))
+            start += len(some)
+            filled += len(some)
+            if filled >= size:
+                items.append(Item(len(items), tuple(batch)))
+                ahead -= filled
+                batch, filled = [], 0
     if batch:
         items.append(Item(len(items), tuple(batch)))
     return items

@@ -11,11 +11,8 @@ from pathlib import Path
 from sys import intern
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from evalkit.canonical import exact_text, parse_exact
-from evalkit.case.store import METADATA_KEY, iter_cases
+from evalkit.case.store import iter_cases, read_header
 from evalkit.check.model import Check, check_from_json
 from evalkit.errors import ConfigError, InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
@@ -121,9 +118,7 @@ def matches(case: CaseRef, selection: Selection) -> bool:
 
 def reference(path: Path) -> CaseRef:
     try:
-        with pa.OSFile(str(path)) as source, pq.ParquetFile(source, pre_buffer=False) as file:
-            metadata = file.metadata.metadata or {}
-        header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
+        header = read_header(path)
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], intern(header["state"]), header["title"],
             intern(header["signature"]), intern(header["target"]), tuple(header["tags"]), intern(header["owner"]),
@@ -132,7 +127,7 @@ def reference(path: Path) -> CaseRef:
             tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
             exact_text(header["sanitization"].get("surrogates", {})).decode(), intern(header["sanitization"]["key_id"]),
         )  # fmt: skip
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
 
 

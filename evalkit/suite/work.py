@@ -25,11 +25,12 @@ from evalkit.playback.endpoint.local import local_caller
 from evalkit.playback.model import Replay
 from evalkit.playback.options import PLAIN_WORLD, world_from_json
 from evalkit.playback.overrides import NO_OVERRIDES
-from evalkit.playback.replay import prepare
+from evalkit.playback.replay import PreparedCase, prepare
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf, parse_what_if
+from evalkit.playback.world import load_time_machine
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -52,7 +53,8 @@ WORLD = "world"
 
 _PASSING_KEPT = 3
 _HAND_IN_EVERY_S = 0.5
-_READ_IN_A_ROW = 8
+_READ_IN_A_ROW = 32
+_READ_BYTES = 1_000_000
 
 
 class Worker:
@@ -111,7 +113,7 @@ class Worker:
         """
         if self._sanitizing is not None:
             self._made()
-        import_module("time_machine")
+        load_time_machine()
         if self._suite.live:
             import_module("openai")  # a second of work, which most agents with a live model would do in each fork
         if item is not None:
@@ -147,16 +149,16 @@ class Worker:
                 caller = stack.enter_context(opened)
             stack.enter_context(http_capture())
             stack.enter_context(carry_context())
-            for portion, case in _with_cases(item.portions):
-                if not self._do_portion(portion, case, found, caller):
+            for some in _with_cases(item.portions):
+                ready = [(portion, case, self._prepared(case, caller)) for portion, case in some]
+                if not all(self._do_portion(*one, found) for one in ready):
                     break
         return found.line()
 
-    def _do_portion(self, portion: Portion, case: Case, found: _Found, caller: Caller | None) -> bool:
-        """Adds a portion's samples and traces; whether the run may go on."""
-        target = self._target(case)
+    def _prepared(self, case: Case, caller: Caller | None) -> PreparedCase | ReplayRefused:
+        """The case made ready; a miss that is known before the replay instead."""
         try:
-            prepared = prepare(
+            return prepare(
                 case,
                 mode=self._suite.mode,
                 endpoint=None if self._suite.model is None else self._suite.model.base_url,
@@ -172,9 +174,15 @@ class Worker:
                 options=self._options,
                 sanitizer=None if self._sanitizing is None else self._made,
             )
-        except ReplayRefused as refused:  # a miss, known before the replay; the other cases go on
+        except ReplayRefused as refused:
+            return refused
+
+    def _do_portion(self, portion: Portion, case: Case, prepared: PreparedCase | ReplayRefused, found: _Found) -> bool:
+        """Adds a portion's samples and traces; whether the run may go on."""
+        target = self._target(case)
+        if isinstance(prepared, ReplayRefused):  # the other cases go on
             for index in portion.samples:
-                found.add(_lost(case, index, portion.attempt, "missed", refused.what))
+                found.add(_lost(case, index, portion.attempt, "missed", prepared.what))
             return True
         read = _Reading(case, portion.attempt)
         passing = 0
@@ -234,15 +242,21 @@ class Worker:
         return self._targets[reference]
 
 
-def _with_cases(portions: Sequence[Portion]) -> Iterator[tuple[Portion, Case]]:
-    """Each portion with its case.
+def _with_cases(portions: Sequence[Portion]) -> Iterator[list[tuple[Portion, Case]]]:
+    """The portions with their cases, some at a time.
 
-    A few are read in a row: in turns with replays each reading takes a quarter longer, because either drives the
-    other's code out of the processor's caches.
+    Small ones are read some in a row: in turns with replays each reading takes a quarter longer, because either drives
+    the other's code out of the processor's caches. First one alone, so that an agent that waits begins at once.
     """
-    for start in range(0, len(portions), _READ_IN_A_ROW):
-        some = portions[start : start + _READ_IN_A_ROW]
-        yield from zip(some, [read_case(one.path, one.digest) for one in some], strict=True)
+    waiting: list[tuple[Portion, Case]] = []
+    size, most = 0, 1
+    for portion in portions:
+        waiting.append((portion, read_case(portion.path, portion.digest)))
+        size += os.path.getsize(portion.path)
+        if len(waiting) >= most or size >= _READ_BYTES:
+            yield waiting
+            waiting, size, most = [], 0, min(2 * most, _READ_IN_A_ROW)
+    yield waiting
 
 
 class _Found:
