@@ -21,7 +21,7 @@ from evalkit.app.ab_plan import ARMS_NAME, ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
-from evalkit.app.run_plan import check_cost_budget, layers_of, measures_of, read_suite
+from evalkit.app.run_plan import check_cost_budget, layers_of, measures_of, read_suite, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.app.show_ab import write_ab
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
@@ -40,6 +40,8 @@ from evalkit.suite.turns import Arm
 from evalkit.verdict.ab import Metric
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 from evalkit.verdict.baseline import checks_digest
+from evalkit.verdict.estimate import first_looks
+from evalkit.verdict.plans import make_plans
 
 __all__ = ["ab_exit_code", "ab_of_runs", "ab_resume", "ab_suite"]
 
@@ -177,10 +179,22 @@ def ab_of_runs(
     for name, run in (("A", run_a), ("B", run_b)):
         stopped = read_account(run).stopped
         remarks += [f"run {name} is not whole: {stopped}"] if stopped else []
+    arms = []
+    for name, manifest, suite, cases, samples in (
+        ("A", manifest_a, suite_a, cases_a, samples_a),
+        ("B", manifest_b, suite_b, cases_b, samples_b),
+    ):
+        plans = make_plans(suite, cases, manifest.measures)
+        compared, more = first_looks(plans, samples, twice=runs_twice(suite))
+        arms.append(_arm(f"run {manifest.run_id}", suite, compared))
+        if more:
+            remarks.append(
+                f"run {name} took as many samples as it did because of what they came to: of {more} of its "
+                f"{len(cases)} cases those of the first look are compared; runs with --fixed compare all"
+            )
     verdict = compare_arms(
         [*cases_a, *only_b],
-        _arm(f"run {manifest_a.run_id}", suite_a, samples_a),
-        _arm(f"run {manifest_b.run_id}", suite_b, samples_b),
+        *arms,
         primary=primary,
         alpha=alpha,
         left_out=left_out,

@@ -11,7 +11,7 @@ from evalkit.verdict.model import Estimate
 from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.schedule import TWICE, outcomes_by_index, standing
 
-__all__ = ["estimate_of", "estimates_of", "pooled"]
+__all__ = ["estimate_of", "estimates_of", "first_looks", "pooled"]
 
 
 def estimates_of(plans: Plans, samples: Mapping[str, Sequence[Sample]], *, twice: bool) -> dict[str, Estimate]:
@@ -23,6 +23,23 @@ def estimates_of(plans: Plans, samples: Mapping[str, Sequence[Sample]], *, twice
         if estimate is not None:
             found[case_id] = estimate
     return found
+
+
+def first_looks(
+    plans: Plans, samples: Mapping[str, Sequence[Sample]], *, twice: bool
+) -> tuple[dict[str, Sequence[Sample]], int]:
+    """Each case's samples up to its first look, and of how many cases there are more: what nothing could change."""
+    first = estimates_of(plans, samples, twice=twice)
+    found = {
+        case_id: own[: _until(own, first[case_id].n)] if case_id in first else own for case_id, own in samples.items()
+    }
+    return found, len(first)
+
+
+def _until(samples: Sequence[Sample], results: int) -> int:
+    """How many samples it took to come to so many results."""
+    places = [at for at, outcome in enumerate(column(samples, "outcome")) if outcome in ("passed", "failed")]
+    return places[results - 1] + 1
 
 
 def estimate_of(plan: CasePlan, samples: Sequence[Sample], passed: Sequence[bool], *, twice: bool) -> Estimate | None:

@@ -239,6 +239,18 @@ def test_two_runs_that_there_were_are_compared_without_a_call(project: Project) 
     assert not any((project.root / "compared" / arm).exists() for arm in "ab")
 
 
+def test_runs_that_stopped_early_are_compared_by_what_nothing_could_change(project: Project) -> None:
+    """By each case's first look, and said to be; runs that took all their samples are compared whole."""
+    path = suite(project)
+    for name, target, options in (("early", "never_alike", ()), ("whole", "never_alike", ("--fixed",))):
+        project.write(path, f'target = "{AGENTS}:{target}"\n')
+        assert project.run("run", path, "--out", name, *SERIAL, *options).code == 0
+    body = project.run("ab", "--from", "early", "whole", "--json").json()
+    assert {(one["a"]["n"], one["b"]["n"]) for one in body["cases"]} == {(5, 61)}
+    assert any("run A took as many samples as it did because of what they came to" in note for note in body["notes"])
+    assert not any("run B took" in note for note in body["notes"])
+
+
 def test_only_the_same_cases_of_two_runs_are_compared(project: Project) -> None:
     """A case whose checks changed between the runs is left out, with the reason; so is one that only one has."""
     library(project.root, [1, 2, 3])
