@@ -162,10 +162,12 @@ def ab_of_runs(
     A case is compared where both runs have it with the same recording and the same checks.
 
     Raises:
-        InputError: a run is not there or not finished, or a case of it is gone.
+        InputError: a run is not there or not finished, a case of it is gone, or both are one.
     """
     manifest_a, suite_a, cases_a, samples_a = load_run(run_a, settings)
     manifest_b, suite_b, cases_b, samples_b = load_run(run_b, settings)
+    if manifest_a.run_id == manifest_b.run_id:
+        raise InputError(f"both are run {manifest_a.run_id}: that shows nothing", str(run_b), "name two runs")
     others = {case.id: case for case in cases_b}
     left_out = {case.id: "only run A has it" for case in cases_a if case.id not in others}
     left_out |= {

@@ -44,6 +44,7 @@ class Comparison:
         verdicts: the run's, with what they are against that baseline.
         p: exact test of "worse in this suite" over the cases that could be compared; None where none could.
         difference, low, high: of the cases' mean pass rate, with its 95 % interval, the cases being fixed.
+        deterministic: see `verdict.model.SuiteEffect`.
     """
 
     run_id: str
@@ -53,6 +54,7 @@ class Comparison:
     difference: float = 0.0
     low: float = 0.0
     high: float = 0.0
+    deterministic: bool = False
 
 
 def set_baseline(
@@ -118,7 +120,7 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
         baseline: a suite's name or file, a baseline file, or another run's folder; the run's own baseline when empty.
 
     Raises:
-        InputError: the run is not finished, or there is no baseline.
+        InputError: the run is not finished, there is no baseline, or the run is the baseline.
     """
     manifest, suite, cases, samples = load_run(folder, settings)
     if baseline and Path(baseline).is_dir():
@@ -130,6 +132,12 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
         )
     else:
         measure = read_baseline(_file_of(baseline or suite.baseline or manifest.baseline or suite.name, settings))
+    if manifest.run_id in (measure.info.run_id, *measure.info.runs):
+        raise InputError(
+            f"run {manifest.run_id} is what it would be compared with: that shows nothing",
+            str(folder),
+            "name another run, or --with another measure",
+        )
     verdicts = judged(manifest, suite, cases, samples, read_account(folder), baseline=measure)
     return _compared(Comparison(manifest.run_id, measure.info, tuple(verdicts)))
 
@@ -140,7 +148,14 @@ def _compared(found: Comparison) -> Comparison:
     if effect is None:
         return found
     low, high = effect.this_suite
-    return replace(found, p=effect.p_worse, difference=effect.difference, low=low, high=high)
+    return replace(
+        found,
+        p=effect.p_worse,
+        difference=effect.difference,
+        low=low,
+        high=high,
+        deterministic=effect.deterministic,
+    )
 
 
 def _made(
@@ -164,6 +179,11 @@ def _made(
         manifest.run_id, suite.name, actor, reason, now_utc(), runs, measured_at, tuple(sorted(commits))
     )
     together = {case.id: [one for *_, samples in loaded for one in samples.get(case.id, ())] for case in cases}
+    empty = sum(not _counts(samples)[1] for samples in together.values())
+    if empty == len(cases):
+        raise InputError("no sample came to a result: such a baseline measures nothing", str(folders[0]), _MEASURE)
+    if empty:
+        on_warning(f"{empty} of {len(cases)} cases have no sample that came to a result, and so no baseline")
     for one in loaded:
         if early := _stopped_early(one):
             on_warning(
@@ -175,6 +195,7 @@ def _made(
     return made, out or known
 
 
+_MEASURE = "mend what misses or errs, and run the suite again"
 Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]
 
 

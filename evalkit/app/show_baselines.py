@@ -93,7 +93,8 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
     )
     if found.p is not None:
         between = points_between(found.low, found.high)
-        yield f'{_suite_told(found)} (95 %: {between} points), exact p of "worse" {p_text(found.p)}'
+        sure = f'(95 %: {between} points), exact p of "worse" {p_text(found.p)}'
+        yield f"{_suite_told(found)} {'in equal replays, here and there' if found.deterministic else sure}"
     for verdict in found.verdicts:
         if verdict.stale:
             yield visible(f"{verdict.case_id}: {verdict.stale}")
@@ -104,12 +105,16 @@ def _suite_told(found: Comparison) -> str:
     if found.p is not None and opposed(found.difference, found.p):
         return f"this suite: {OPPOSED}; {signed_points(found.difference)}"
     size, changes = points(abs(found.difference)), {verdict.change for verdict in found.verdicts}
-    worse = "regressed" in changes or (found.p is not None and found.p <= _ALPHA)
-    if found.difference < 0 and worse:
+    if _suite_is_worse(found) or (found.difference < 0 and "regressed" in changes):
         return f"this suite is worse by {size}"
     if found.difference > 0 and ("improved" in changes or found.low > 0):
         return f"this suite is better by {size}"
-    return f"this suite: no change shown, {signed_points(found.difference)}"
+    shown = "" if found.deterministic else " shown"
+    return f"this suite: no change{shown}, {signed_points(found.difference)}"
+
+
+def _suite_is_worse(found: Comparison) -> bool:
+    return found.p is not None and found.p <= _ALPHA and found.difference < 0
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:
@@ -128,13 +133,19 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         }
         for one in found.verdicts
     ]
-    suite = {"p_worse": found.p, "difference": found.difference, "low": found.low, "high": found.high}
+    suite = {
+        "p_worse": found.p,
+        "difference": found.difference,
+        "low": found.low,
+        "high": found.high,
+        "deterministic": found.deterministic,
+    }
     return {"run": found.run_id, "baseline": asdict(found.info), "suite": suite, "cases": cases}
 
 
 def comparison_exit_code(found: Comparison) -> ExitCode:
-    """1 where a case is shown to be worse, 3 where nothing could be compared, else 0."""
-    if any(verdict.change == "regressed" for verdict in found.verdicts):
+    """1 where a case or the suite is shown to be worse, 3 where nothing could be compared, else 0."""
+    if any(verdict.change == "regressed" for verdict in found.verdicts) or _suite_is_worse(found):
         return ExitCode.BLOCKED
     return ExitCode.DONE if any(map(_is_compared, found.verdicts)) else ExitCode.INCONCLUSIVE
 

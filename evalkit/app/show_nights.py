@@ -58,8 +58,13 @@ def shift_lines(trend: Trend, case_id: str = "") -> Iterator[str]:
             f"(p {p_text(shift.p)}){told}"
         )
         yield visible(line)
-    if not shifts:
-        yield f"no change of the pass rate shown in {counted(len(trend.nights), 'night')}"
+    rated = sum(_rate(trend, at, case_id) is not None for at in range(len(trend.nights)))
+    if not rated:
+        yield f"no sample of {counted(len(trend.nights), 'night')} came to a result"
+    elif not shifts:
+        without = len(trend.nights) - rated
+        besides = f", and nothing of {counted(without, 'night')} without a result" if without else ""
+        yield f"no change of the pass rate shown in {counted(rated, 'night')}{besides}"
     if len(trend.nights) > 1 and not trend.shared and not case_id:
         yield "no case is in every night, so nothing is said of the suite as a whole"
 
@@ -73,7 +78,8 @@ def trend_json(trend: Trend, case_id: str = "") -> dict[str, Any]:
     ]
     if case_id:
         for body in nights:
-            body["cases"] = {one: counts for one, counts in body["cases"].items() if one == case_id}
+            for table in ("cases", "estimates"):
+                body[table] = {one: found for one, found in body[table].items() if one == case_id}
     shifts: list[Shift] = [*trend.suite, *trend.cases]
     return {
         "nights": nights,

@@ -33,13 +33,12 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     estimated = _estimated([then.estimate for then, _ in both]), _estimated([now.estimate for _, now in both])
     each = differences(*columns, estimated=estimated)
     low, high = cluster_t_interval(each)
-    return SuiteEffect(
-        cases=len(both),
-        difference=float(each.mean()),
-        this_suite=this_suite_interval(*columns, estimated=estimated),
-        cases_like_these=(max(low, -1.0), min(high, 1.0)),
-        p_worse=float(cmh_p(*sure)),
-    )
+    difference = float(each.mean())
+    like_these = max(low, -1.0), min(high, 1.0)
+    if all(then.deterministic and now.deterministic for then, now in both):
+        return SuiteEffect(len(both), difference, (difference, difference), like_these, float(difference >= 0), True)
+    interval = this_suite_interval(*columns, estimated=estimated)
+    return SuiteEffect(len(both), difference, interval, like_these, float(cmh_p(*sure)))
 
 
 def _estimated(estimates: Sequence[Estimate | None]) -> dict[int, tuple[float, float | None]]:
@@ -49,8 +48,11 @@ def _estimated(estimates: Sequence[Estimate | None]) -> dict[int, tuple[float, f
 def effect_sentence(effect: SuiteEffect) -> str:
     """The effect in a line."""
     cases = f"{effect.cases} case" + ("" if effect.cases == 1 else "s")
+    told = f"{cases} against the baseline: {signed_points(effect.difference)}"
+    if effect.deterministic:
+        return f"{told}, in equal replays, here and there; {_interval(effect.cases_like_these)} for cases like these"
     return (
-        f"{cases} against the baseline: {signed_points(effect.difference)}, "
+        f"{told}, "
         f"{_interval(effect.this_suite)} in this suite, {_interval(effect.cases_like_these)} for cases like these; "
         f"p(worse) {effect.p_worse:.2g}" + (f"; {OPPOSED}" if opposed(effect.difference, effect.p_worse) else "")
     )

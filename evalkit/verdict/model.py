@@ -90,6 +90,8 @@ class SuiteEffect:
         cases_like_these: the same where they stand for others like them; infinite for a single case.
         p_worse: exact one-sided test of "this suite is worse" (Cochran-Mantel-Haenszel), over samples whose number
             nothing could change: of a run that may stop early, each case's first look.
+        deterministic: all replays of each case were equal, here and in the baseline: the difference is a fact, its
+            interval that alone, and `p_worse` 0 or 1.
     """
 
     cases: int
@@ -97,6 +99,7 @@ class SuiteEffect:
     this_suite: tuple[float, float]
     cases_like_these: tuple[float, float]
     p_worse: float
+    deterministic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,7 +122,7 @@ def test_a_stale_baseline_is_said_everywhere(ready: Project) -> None:
     compared = ready.run("baseline", "compare", "reports/b")
     assert (compared.code, "0 of 1 cases compared" in compared.out) == (3, True)
     assert ready.run("baseline", "bless", "reports/b", "--reason", "the lookup is volatile").code == 0
-    assert ready.run("baseline", "compare", "reports/b").code == 0
+    assert ready.run("baseline", "compare", ran(ready, "c")).code == 0
 
 
 def test_a_suite_says_how_old_its_baseline_may_be(ready: Project) -> None:
@@ -165,6 +166,48 @@ def test_a_baseline_is_written_where_its_suite_looks_for_it(
     again = ready.run("run", file, "--out", "reports/b", "--json").json()
     assert again["cases"][0]["change"] == "no change shown"
     assert ready.run("baseline", "compare", "reports/b").code == 0
+
+
+def test_a_run_is_no_measure_of_itself(ready: Project) -> None:
+    """Neither as its own baseline nor beside itself: that shows nothing, and would be green."""
+    run = ran(ready, "a")
+    assert ready.run("baseline", "set", run, "--reason", "x").code == 0
+    compare = ("baseline", "compare", run)
+    for command in (compare, (*compare, "--with", run), ("ab", "--from", run, run)):
+        done = ready.run(*command)
+        assert (done.code, "that shows nothing" in done.err) == (2, True), done.err
+
+
+def test_a_run_without_results_measures_nothing(ready: Project) -> None:
+    """All its samples are lost: no baseline; and a trend of such nights does not say that nothing changed."""
+    run, suite = "reports/lost", ready.suite("stray")
+    assert ready.run("run", suite, "--out", run).code == 3
+    done = ready.run("baseline", "set", run, "--reason", "x")
+    assert (done.code, "measures nothing" in done.err) == (2, True), done.err
+    assert not path(ready).exists()
+    assert ready.run("trend", "release").out.endswith("no sample of 1 night came to a result\n")
+
+
+def test_a_fact_has_no_interval(ready: Project) -> None:
+    """Where all replays were equal, here and in the baseline, the difference is known."""
+    assert ready.run("baseline", "set", ran(ready, "a"), "--reason", "x").code == 0
+    worse, same = ran(ready, "b", target="twice"), ran(ready, "c")
+    done = ready.run("baseline", "compare", worse)
+    assert "this suite is worse by 100 points in equal replays, here and there" in done.out
+    told = json.loads((ready.root / worse / "verdicts.json").read_bytes())["effect"]
+    assert (told["this_suite"], told["p_worse"], told["deterministic"]) == ([-1.0, -1.0], 0.0, True)
+    assert "this suite: no change, 0 points in equal replays" in ready.run("baseline", "compare", same).out
+
+
+def test_a_suite_that_is_called_worse_is_exit_code_1() -> None:
+    """Though no case alone is shown to be: what is said and the exit code agree."""
+    from evalkit.app.baselines import Comparison
+    from evalkit.app.show_baselines import comparison_exit_code, comparison_lines
+    from evalkit.verdict.baseline import BaselineInfo
+
+    found = Comparison("r", BaselineInfo("b", "s", "ann", "x", "now"), (), 0.01, -0.05, -0.08, -0.02)
+    assert any("this suite is worse by 5 points" in line for line in comparison_lines(found))
+    assert comparison_exit_code(found) == 1
 
 
 def test_a_difference_that_is_not_shown_is_not_called_one(ready: Project) -> None:
