@@ -21,7 +21,7 @@ from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case, LifeEvent
 from evalkit.case.store import find_case, read_case, read_with_digest
-from evalkit.distil.surroundings import Today, Touch, approval_of, touches
+from evalkit.distil.surroundings import Today, Touch, approval_of, surroundings_of, touches
 from evalkit.errors import ConfigError, InputError
 from evalkit.integrations.mcp_forms import effect_of_hints
 from evalkit.suite.select import list_cases
@@ -53,9 +53,9 @@ def today_of(sources: Sources, settings: Settings) -> Today:
     """What the files say, with the settings' word on effects before the tools' own annotations.
 
     Raises:
-        ConfigError: there is no such file, or it holds no tools.
+        ConfigError: there is no such file, or it holds no prompt, or no tools.
     """
-    prompts = [path.read_text("utf-8") for path in _files(sources.prompt, settings.root)]
+    prompts = [_prompt(path) for path in _files(sources.prompt, settings.root)]
     tools: dict[str, Json] = {}
     hinted: dict[str, Effect] = {}
     for path in _files(sources.tools, settings.root):
@@ -141,7 +141,14 @@ def _affected(case: Case, today: Today, target: str, settings: Settings) -> Affe
     unknown = ""
     if target:
         today, unknown = _seen(case, today, target, settings)
+    if not unknown and today.prompts is not None and not surroundings_of(case).prompts and _asks_a_model(case):
+        unknown = "its model calls were recorded without a system prompt: whether today's is another one can't be told"
     return Affected(case.id, case.version, case.state, tuple(touches(case, today)), unknown)
+
+
+def _asks_a_model(case: Case) -> bool:
+    """Whether its run asked one."""
+    return next(case.trace.trace.of_kind("model"), None) is not None
 
 
 def _seen(case: Case, today: Today, target: str, settings: Settings) -> tuple[Today, str]:
@@ -178,6 +185,16 @@ def _files(patterns: Sequence[str], root: Path) -> Iterator[Path]:
         if not found:
             raise ConfigError(f"there is no {pattern}", str(root), "name the file that holds it today")
         yield from map(Path, found)
+
+
+def _prompt(path: Path) -> str:
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the prompt can't be read: {error}", str(path), "give a file of UTF-8 text") from None
+    if not text.strip():
+        raise ConfigError("the file holds no prompt", str(path), "name the file that holds it today")
+    return text
 
 
 def _definitions(path: Path) -> list[Any]:

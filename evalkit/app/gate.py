@@ -28,7 +28,7 @@ from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import make_plans
+from evalkit.verdict.plans import Plans, make_plans
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -91,7 +91,7 @@ def gate_run(
         account=account,
         effect=suite_effect(verdicts),
         notices=(
-            *_another_policy(manifest, policy),
+            *_another_policy(manifest, policy, verdicts, plans),
             *retired,
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
             *run_notices(samples, verdicts, plans, frozen=frozen),
@@ -113,15 +113,18 @@ def _with_policy(manifest: Manifest, policy: Mapping[str, Any]) -> Suite:
     return suite_from_json({**kept, **policy}, "the policy given")
 
 
-def _another_policy(manifest: Manifest, policy: Mapping[str, Any] | None) -> Iterator[str]:
+def _another_policy(
+    manifest: Manifest, policy: Mapping[str, Any] | None, verdicts: Sequence[CaseVerdict], plans: Plans
+) -> Iterator[str]:
     if policy is None:
         return
     now, then = _policy_words(policy), _policy_words(manifest.suite)
     yield f"gated under another policy than the run's: {now} instead of {then}"
-    if manifest.suite.get("sequential", True) and manifest.suite.get("mode") != "exact":
+    early = sum(verdict.samples < plans[verdict.case_id].fixed and not verdict.deterministic for verdict in verdicts)
+    if early and manifest.suite.get("sequential", True):
         yield (
-            "the run may have stopped as soon as its own policy was decided; the error rates of another policy hold "
-            "for runs with --fixed only"
+            f"the run may have stopped as soon as its own policy was decided, in {early} of {len(verdicts)} cases; the "
+            "error rates of another policy hold for runs with --fixed only"
         )
 
 

@@ -63,7 +63,8 @@ def change_point(
     if np.count_nonzero(n) < 2:
         return None
     gain = _gains(x[None, :], n)[0]
-    at = int(gain.argmax()) + 1
+    seen = np.cumsum(n)[:-1]
+    at = int(np.where((seen > 0) & (seen < n.sum()), gain, -1.0).argmax()) + 1  # with runs on either side
     series = rng.multivariate_hypergeometric(n, int(x.sum()), size=draws, method="marginals")
     as_large = np.count_nonzero(_gains(series, n).max(axis=1) >= gain.max() - _SAME)
     before, after = x[:at].sum() / n[:at].sum(), x[at:].sum() / n[at:].sum()

@@ -125,3 +125,22 @@ def test_the_settings_word_on_effects_touches(shipped: Project) -> None:
     shipped.write("evalkit.toml", '[tools."refund_*"]\neffect = "read"\n')
     done = shipped.run("affected")
     assert (done.code, "refund_order was of effect write and is read now" in done.out) == (1, True)
+
+
+def test_what_no_file_or_no_recording_says_is_not_called_untouched(project: Project) -> None:
+    """An empty prompt is refused; a case whose prompt nobody recorded can't be told, with exit code 3."""
+    from dataclasses import replace
+
+    from evalkit.trace.model import Step
+    from tests.build import a_trace, tool_step
+
+    asked = Step(0, "model", "chat", {"messages": [{"role": "user", "content": "refund 7"}]}, {"content": "done"})
+    steps = (asked, *(tool_step(at, "refund", {"order": 7}, {"ok": True}, effect="write") for at in (1, 2)))
+    project.write("i.trace", replace(a_trace(*steps, input={"order": 7}, output={"done": True}), id="i"))
+    assert project.run("ingest", "i.trace", "--id", "unsaid").code == 0
+    project.write("prompt.txt", " \n")
+    done = project.run("affected", "--prompt", "prompt.txt")
+    assert (done.code, "holds no prompt" in done.err) == (2, True), done.err
+    project.write("prompt.txt", "You refund orders.")
+    done = project.run("affected", "--prompt", "prompt.txt")
+    assert (done.code, "recorded without a system prompt" in done.out) == (3, True), done.out + done.err

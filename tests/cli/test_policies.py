@@ -224,3 +224,15 @@ def test_what_the_machine_ended_twice_is_not_deterministic(gated: Project, targe
     assert "nearer to" in case["reason"]
     assert (target == "out_of_memory") is ("stopped after 0.1 s" not in case["reason"])
     assert ran(gated, "raises")[1]["deterministic"]
+
+
+def test_another_policy_on_a_run_that_stopped_early_says_so(gated: Project) -> None:
+    """In an exact run, too; equal replays did not stop by any policy. What is told of the suite stays unbiased."""
+    done, case = ran(gated, "never_alike")
+    told = gated.run("gate", done.json()["run"], "--policy", "zero_failures")
+    assert (told.code, "in 1 of 1 cases; the error rates of another policy" in told.out) == (0, True), told.out
+    assert case["estimate"]["n"] == 5
+    again = gated.run("gate", done.json()["run"], "--policy", "zero_failures", "--json").json()
+    assert again["cases"][0]["estimate"] == case["estimate"]
+    equal, _ = ran(gated, "once")
+    assert "may have stopped" not in gated.run("gate", equal.json()["run"], "--policy", "zero_failures").out

@@ -131,3 +131,11 @@ def test_series_that_can_show_nothing_have_p_one() -> None:
     for passed, runs in (([[6]], [[5]]), ([[1, 2]], [[3]]), ([1], [2])):
         with pytest.raises(InputError):
             change_p_many(passed, runs)
+
+
+def test_entries_without_runs_are_no_place_of_a_change() -> None:
+    """Whatever stands around them: nothing changes where nothing was measured, and nothing is divided by it."""
+    for passed, runs in (([0, 0, 0], [0, 10, 240]), ([0, 5, 5, 0], [0, 5, 5, 0]), ([0, 0, 9, 9], [0, 9, 9, 9])):
+        found = change_point(passed, runs, np.random.default_rng(1))
+        assert found is not None
+        assert sum(runs[: found.at]) > 0 < sum(runs[found.at :])
