@@ -29,11 +29,13 @@ __all__ = [
     "cmh_p",
     "detectable_difference",
     "differences",
+    "like_these_interval",
     "this_suite_interval",
 ]
 
 Floats = NDArray[np.float64]
 BothEstimated: TypeAlias = tuple[Estimated, Estimated]
+_ALIKE = 1e-12
 _NEITHER: BothEstimated = (NONE_ESTIMATED, NONE_ESTIMATED)
 
 
@@ -136,6 +138,31 @@ def cluster_t_interval(
 
     half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
     return mean - half, mean + half
+
+
+def like_these_interval(difference: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """An interval for the mean difference of pass rates over cases like these; see `cluster_t_interval`.
+
+    Where all cases differ alike their spread tells nothing of others. Then it is what others can make of the mean: up
+    to 1 - (1 - level)^(1 / cases) of them may be of a kind that none of these is (Clopper and Pearson's bound for none
+    seen), and a rate can't rise or fall by more than it has room.
+
+    Args:
+        difference: of rates, one a case.
+        level: the level wanted.
+
+    Returns:
+        -1 and 1 for fewer than two cases.
+
+    Raises:
+        InputError: a difference is not finite.
+    """
+    low, high = cluster_t_interval(difference, level)
+    values = np.asarray(difference, dtype=np.float64).reshape(-1)
+    if len(values) > 1 and np.ptp(values) < _ALIKE:
+        mean, unseen = float(values.mean()), 1 - (1 - level) ** (1 / len(values))
+        low, high = mean - unseen * (1 + mean), mean + unseen * (1 - mean)
+    return max(float(low), -1.0), min(float(high), 1.0)
 
 
 def detectable_difference(

@@ -147,7 +147,7 @@ def _with_test(pair: CasePair, tested: tuple[Regression, Regression] | None, alp
 
 def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool) -> RateChange:
     """The suite's pass rates. One replay of a deterministic case tells as much as many: it counts once."""
-    from evalkit.stats.suite import cluster_t_interval, cmh_p, this_suite_interval
+    from evalkit.stats.suite import cmh_p, like_these_interval, this_suite_interval
     from evalkit.stats.suite_power import detectable_in_this_suite
 
     once = [(int(p.a.passed > 0), 1, int(p.b.passed > 0), 1) for p in pairs]
@@ -160,7 +160,7 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
     low, high = this_suite_interval(x1, n1, x2, n2, 1 - alpha)
     if deterministic:
         low = high = difference
-    like = cluster_t_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
+    like = like_these_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
     b_worse, a_worse = cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)
     p = min(1.0, 2 * min(b_worse, a_worse))
     only = pairs[0]
@@ -173,8 +173,8 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
         b=rate_b,
         low=low,
         high=high,
-        low_like=None if like is None else max(like[0], -1.0),
-        high_like=None if like is None else min(like[1], 1.0),
+        low_like=None if like is None else like[0],
+        high_like=None if like is None else like[1],
         p=p,
         p_adjusted=p,
         detectable=None if deterministic else detectable_in_this_suite(x1, n1, x2, n2, alpha),

@@ -24,7 +24,7 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
         return None
     import numpy as np
 
-    from evalkit.stats.suite import cluster_t_interval, cmh_p, differences, this_suite_interval
+    from evalkit.stats.suite import cmh_p, differences, like_these_interval, this_suite_interval
 
     columns, sure = (
         np.array([(then.passed, then.n, now.passed, now.n) for then, now in arms], dtype=np.int64).T
@@ -32,9 +32,8 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     )
     estimated = _estimated([then.estimate for then, _ in both]), _estimated([now.estimate for _, now in both])
     each = differences(*columns, estimated=estimated)
-    low, high = cluster_t_interval(each)
     difference = float(each.mean())
-    like_these = max(low, -1.0), min(high, 1.0)
+    like_these = like_these_interval(each)
     if all(then.deterministic and now.deterministic for then, now in both):
         return SuiteEffect(len(both), difference, (difference, difference), like_these, float(difference >= 0), True)
     interval = this_suite_interval(*columns, estimated=estimated)

@@ -17,6 +17,7 @@ from evalkit.stats.suite import (
     cmh_p,
     detectable_difference,
     differences,
+    like_these_interval,
     this_suite_interval,
 )
 from evalkit.stats.two_sample import fisher_p
@@ -192,3 +193,13 @@ def test_each_case_weighs_the_same_in_a_suites_rate() -> None:
     assert rate == pytest.approx(0.7)
     assert low < 0.7 < high
     assert suite_rate([9], [10]) == pytest.approx((0.9, *wilson(9, 10)))
+
+
+def test_cases_that_all_differ_alike_promise_nothing_of_others() -> None:
+    """Two that did not change say little, two hundred say more; no rate leaves its range."""
+    assert like_these_interval([0.0, 0.0]) == pytest.approx((-0.7764, 0.7764), abs=1e-4)
+    assert like_these_interval([0.0] * 200) == pytest.approx((-0.01487, 0.01487), abs=1e-5)
+    assert like_these_interval([-1.0] * 3) == pytest.approx((-1.0, -1 + 2 * (1 - 0.05 ** (1 / 3))))
+    assert like_these_interval([0.3]) == (-1.0, 1.0)
+    varied = [0.1, -0.1, 0.2, 0.0]
+    assert like_these_interval(varied) == pytest.approx(cluster_t_interval(varied))
