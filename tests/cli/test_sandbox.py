@@ -62,6 +62,22 @@ def thief(order):
 def leaver(order):
     os._exit(0)
 
+def forger(order):
+    import evalkit.suite.work as work
+    made = work.encode_batch
+    forgeries = {
+        "other case": lambda line: line.replace(b'"refund-twice"', b'"refund-thrice"'),
+        "head": lambda line: line.replace(b'"failed"', b'"passed"', 1),
+        "trace": lambda line: line.replace(b'\\\\"refund\\\\"', b'\\\\"refusal\\\\"'),
+        "line": lambda line: line + b"\\n" + line,
+        "none": lambda line: b"",
+        "nothing": lambda line: line,
+    }
+    forged = forgeries[Path("forgery.txt").read_text()]
+    work.encode_batch = lambda *given: forged(made(*given))
+    lookup(order)
+    return {"done": refund(order), "again": refund(order)}
+
 def told(order):
     lookup(order)
     refund(order)
@@ -98,6 +114,17 @@ def test_without_the_sandbox_it_takes_much(project: Project) -> None:
     done = project.spawn("run", a_suite(project, "thief"), "--no-sandbox")
     assert done.code == 1, done.out + done.err
     assert (project.root / "breach").exists()
+
+
+@pytest.mark.parametrize("forgery", ["other case", "head", "trace", "line", "none", "nothing"])
+def test_what_an_agent_forged_is_not_kept(project: Project, forgery: str) -> None:
+    """It may change all that its process says of its own samples; not what is said of others, or in two ways."""
+    project.write("forgery.txt", forgery)
+    project.promoted()
+    project.spawn("run", a_suite(project, "forger"), "--out", "reports/x", "--samples", "1")
+    (sample,) = read_samples(project.root / "reports" / "x")["refund-twice"]
+    assert sample.outcome == ("failed" if forgery == "nothing" else "errored")
+    assert "Error" not in sample.reason
 
 
 def test_an_agent_that_leaves_is_errored(project: Project) -> None:

@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from pathlib import Path
 
-import orjson
-
 from evalkit.errors import ConfigError, EvalkitError, ReplayRefused
 from evalkit.halves import can_fork
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
+from evalkit.playback.kept import trace_digest
 from evalkit.playback.sandbox.model import Ended, Policy
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
 from evalkit.suite.executors.protocol import Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
+from evalkit.suite.journal import decode_batch, encode_batch
 from evalkit.suite.plan import Item
 from evalkit.suite.work import LEDGER, Worker
 
@@ -161,10 +161,13 @@ def _is_of(batch: bytes, item: Item, *, cut_short: bool) -> bool:
     """
     wanted = {(portion.case_id, portion.version, index) for portion in item.portions for index in portion.samples}
     try:
-        body = orjson.loads(batch)
-        found = [(one["case_id"], one["case_version"], one["index"]) for one in body["samples"]]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
+        samples, traces = decode_batch(batch)
+        as_it_would_be = encode_batch(samples, traces)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return False
-    if b"\n" in batch or len(found) != len(set(found)):
+    found = [(one.case_id, one.case_version, one.index) for one in samples]
+    if batch != as_it_would_be or len(found) != len(set(found)):
+        return False
+    if any(trace_digest(one.trace.encode()) != one.digest for one in traces):
         return False
     return set(found) <= wanted if cut_short else set(found) == wanted
