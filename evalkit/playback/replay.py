@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -44,6 +45,9 @@ from evalkit.playback.world import Guard, World
 from evalkit.trace.model import Kind, StepError, Trace
 
 __all__ = ["Day", "PreparedCase", "prepare"]
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
+"""Of disk, files, memory, processes."""
 
 _TOOLS: frozenset[Kind] = frozenset({"tool", "retrieval", "policy", "approval"})
 _WITH_MODEL: frozenset[Kind] = _TOOLS | frozenset[Kind]({"model"})
@@ -228,7 +232,7 @@ class Day:
                     raise  # evalkit's own, as its stack is: neither says anything of the agent
                 done.error = replace(done.error, stack=None)
                 done.fault = done.error.message if isinstance(raised, TargetUnavailable) else ""
-            done.pressed = isinstance(raised, (ReplayTimeout, MemoryError, TargetKilled))
+            done.pressed = _is_the_machines(raised)
         done.ended_at = world.clock.read()
         done.drew = outside is None and world.drew()
         if outside is None and self._deadline.rang:
@@ -304,6 +308,13 @@ class Day:
         drawn = self._seeds.copy()
         drawn.update(b"%d" % sample)
         return int.from_bytes(drawn.digest()[:8], "big")
+
+
+def _is_the_machines(raised: BaseException) -> bool:
+    """Whether the machine's time, memory or room may have raised it: not the same everywhere, nor each time."""
+    if isinstance(raised, OSError):
+        return raised.errno in _NO_ROOM
+    return isinstance(raised, (ReplayTimeout, MemoryError, TargetKilled))
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import random
 import secrets
@@ -148,6 +149,11 @@ def swallows_the_end(order: int) -> dict[str, Any]:
 def out_of_memory(order: int) -> dict[str, Any]:
     """Wants more memory than there is."""
     raise MemoryError("no room")
+
+
+def disk_is_full(order: int) -> dict[str, Any]:
+    """Wants more room than there is."""
+    raise OSError(errno.ENOSPC, "no space left on device")
 
 
 def slow(order: int) -> dict[str, Any]:
