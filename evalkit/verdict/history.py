@@ -217,6 +217,8 @@ def _counts(passed: Any, n: Any) -> tuple[int, int]:
 
 
 def _estimate(rate: Any, variance: Any) -> tuple[float, float | None]:
+    if not 0 <= float(rate) <= 1:
+        raise ValueError(f"a rate of {rate}")
     return float(rate), None if variance is None else float(variance)
 
 

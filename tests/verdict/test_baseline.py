@@ -13,6 +13,7 @@ from evalkit.errors import InputError
 from evalkit.suite.model import Sample
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import BaselineInfo, checks_digest, make_baseline, read_baseline, write_baseline
+from evalkit.verdict.model import Estimate
 
 INFO = BaselineInfo("run-1", "release", "ann", "the first healthy night", "2026-11-29T00:00:00Z")
 CHECK = Check("called", {"name": "refund"})
@@ -63,3 +64,13 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path, content: bytes | None) -
         path.write_bytes(content)
     with pytest.raises(InputError, match="evalkit baseline set"):
         read_baseline(path)
+
+
+def test_a_rate_without_the_bias_of_stopping_early_survives_its_file(tmp_path: Path) -> None:
+    """With its variance, where that is known, and what no outcome could change; other cases have none."""
+    for variance in (0.01, None):
+        estimate = Estimate(0.8, variance, 4, 5)
+        path = write_baseline(make_baseline(INFO, SAMPLES, [CASE], estimates={"c": estimate}), tmp_path / "b.parquet")
+        assert read_baseline(path).estimates == {"c": estimate}
+        assert read_baseline(path).counts["c"][:2] == (1, 2)
+    assert make_baseline(INFO, SAMPLES, [CASE]).estimates == {}

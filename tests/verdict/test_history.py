@@ -146,3 +146,11 @@ def test_gitattributes_of_ones_own_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / ".gitattributes").write_text("* text\n", "utf-8")
     append_night(tmp_path / "s.history.jsonl", night(1))
     assert (tmp_path / ".gitattributes").read_text("utf-8") == "* text\n"
+
+
+def test_a_rate_that_cannot_be_is_refused(tmp_path: Path) -> None:
+    """Nor is a case that passed more often than always."""
+    path = tmp_path / "s.history.jsonl"
+    append_night(path, replace(night(1), estimates={"a": (1.5, None)}))
+    with pytest.raises(InputError, match=r"s\.history\.jsonl:1"):
+        read_history(path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from evalkit.verdict.history import Night
 from evalkit.verdict.trend import news, trend_of
 
@@ -66,3 +68,17 @@ def test_nothing_is_said_of_nothing() -> None:
     assert trend_of(nights({"a": (3, 10)})).cases == ()
     empty = trend_of(nights({"a": (0, 0)}, {"a": (0, 0)}))
     assert (empty.rates, empty.cases) == ((None, None), ())
+
+
+def test_nights_that_stopped_early_are_told_by_their_unbiased_rates() -> None:
+    """In the table and on both sides of a change; the counts are as they were."""
+    every = nights(*({"a": (20 if at < 6 else 11, 20), "b": (20, 20)} for at in range(12)))
+    every = [replace(night, estimates={"a": (0.9 if at < 6 else 0.7, 0.01)}) for at, night in enumerate(every)]
+    found = trend_of(every)
+    assert found.rates[0] is not None
+    assert found.rates[0].rate == pytest.approx(0.95)
+    assert found.rates[0].low < 0.95 < found.rates[0].high
+    assert [(one.before, one.after) for one in found.suite] == [(pytest.approx(0.95), pytest.approx(0.85))]
+    assert [(one.case_id, one.before, one.after) for one in found.cases] == [
+        ("a", pytest.approx(0.9), pytest.approx(0.7))
+    ]
