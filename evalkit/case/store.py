@@ -252,14 +252,16 @@ def _read(path: Path, *, strict: bool = False) -> tuple[Case, str]:
 def _header_text(where: str) -> bytes:
     """The header's text: found in the file's last bytes where `write_case` leaves it, which is four times as quick.
 
-    Parquet ends with its metadata in Thrift's compact form, where a key and its value are each told by 0x18 and their
-    length; the text itself, as JSON, holds no such byte. What is found wrongly has no digest that is right.
+    Parquet ends with its metadata in Thrift's compact form, their length, and a mark; a key and its value are each told
+    by 0x18 and their length, and the text itself, as JSON, holds no such byte. What is found wrongly has no digest that
+    is right.
     """
     with open(where, "rb", buffering=0) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _FOOTER_BYTES))
         footer = file.read(_FOOTER_BYTES)
-    at = footer.rfind(_IN_FOOTER) + len(_IN_FOOTER)
-    if at >= len(_IN_FOOTER):
+    length = int.from_bytes(footer[-8:-4], "little") + 8
+    at = footer.rfind(_IN_FOOTER, -length) + len(_IN_FOOTER)
+    if footer.endswith(b"PAR1") and at >= len(_IN_FOOTER):
         length = shift = 0
         while footer[at] >= 0x80:
             length |= (footer[at] & 0x7F) << shift

@@ -137,6 +137,15 @@ def test_a_changed_header_alone_is_an_integrity_error(tmp_path: Path) -> None:
         read_header(path)
 
 
+@pytest.mark.parametrize("cut", [1, 4, 9, 40, 4_000])
+def test_a_header_of_a_cut_file_is_not_told(tmp_path: Path, cut: int) -> None:
+    """What a crash or a bad download left is no case, though its header may be whole."""
+    path = write_case(a_case(), tmp_path)
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(InputError, match="not a case"):
+        read_header(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"\x18\x0cevalkit.case\x18", b"\x18\x0cevalkit.case\x18\xff"])
 def test_what_has_no_header_is_refused_with_its_place(tmp_path: Path, content: bytes) -> None:
     """Also where it begins like one; and a file that is not there."""
