@@ -16,7 +16,7 @@ import tempfile
 import tomllib
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,7 +152,7 @@ class CaseItem(pytest.Item):
 class _Runner:
     """A suite's runner, made when its first case is run: collecting loads no target."""
 
-    def __init__(self, suite: Suite, cases: list[CaseRef], settings: Settings, account: Path) -> None:
+    def __init__(self, suite: Suite, cases: Sequence[CaseRef], settings: Settings, account: Path) -> None:
         self._given = suite, cases, settings, account
         self._made: CaseRunner | None = None
 
@@ -164,7 +164,7 @@ class _Runner:
         return self._made
 
 
-def _items(parent: pytest.File, suite: Suite, cases: list[CaseRef], settings: Settings) -> Iterator[pytest.Item]:
+def _items(parent: pytest.File, suite: Suite, cases: Sequence[CaseRef], settings: Settings) -> Iterator[pytest.Item]:
     name = hashlib.sha256(os.fsencode(parent.path)).hexdigest()[:16]
     runner = _Runner(suite, cases, settings, _scratch(parent.config) / f"{name}.json")
     for case in cases:

@@ -179,7 +179,7 @@ def _made(
     return made, out or known
 
 
-Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]
+Loaded = tuple[Manifest, Suite, Sequence[CaseRef], Mapping[str, Sequence[Sample]]]
 
 
 def _loaded(folder: Path, settings: Settings) -> Loaded:

@@ -85,7 +85,7 @@ def gate_run(
         folder=folder,
         manifest=manifest,
         samples=samples,
-        cases=tuple(cases),
+        cases=cases,
         verdicts=tuple(verdicts),
         decision=decision,
         account=account,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def run_suite(
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
-        cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
+        cases=cases.named,
         started_at=started_at,
         actor=actor or settings.actor,
         reason=reason,
@@ -170,13 +170,29 @@ def _do(
     folder: Path,
     manifest: Manifest,
     suite: Suite,
-    cases: list[CaseRef],
+    cases: Sequence[CaseRef],
     settings: Settings,
     plans: Plans,
     workers: int | None,
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> Run:
+    _replay(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+    return _kept(finish(folder, manifest, suite, cases, settings, plans))
+
+
+def _replay(
+    folder: Path,
+    manifest: Manifest,
+    suite: Suite,
+    cases: Sequence[CaseRef],
+    settings: Settings,
+    plans: Plans,
+    workers: int | None,
+    executor: str,
+    on_progress: Callable[[Progress], None],
+) -> None:
+    """Takes the samples; what was held of them meanwhile is gone before they are judged."""
     chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
     opened = OpenRun(
         folder,
@@ -196,7 +212,6 @@ def _do(
             run.finish()
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
-    return _kept(finish(folder, manifest, suite, cases, settings))
 
 
 def _kept(run: Run) -> Run:

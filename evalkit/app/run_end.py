@@ -20,7 +20,7 @@ from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import read_samples, read_traces
-from evalkit.suite.select import CaseRef, reference
+from evalkit.suite.select import CaseRef, CaseRefs, brief_reference
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
@@ -40,16 +40,28 @@ _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
 
 
-def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
-    """Judges a whole run's samples, decides, and writes verdicts and report."""
+def finish(
+    folder: Path,
+    manifest: Manifest,
+    suite: Suite,
+    cases: Sequence[CaseRef],
+    settings: Settings,
+    plans: Plans | None = None,
+) -> Run:
+    """Judges a whole run's samples, decides, and writes verdicts and report.
+
+    Args:
+        plans: the run's; made from the manifest if None.
+    """
     samples, account = read_samples(folder), read_account(folder)
-    plans = make_plans(suite, cases, manifest.measures)
+    if plans is None:
+        plans = make_plans(suite, cases, manifest.measures)
     verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
     notices = run_notices(samples, verdicts, plans, frozen=runs_twice(suite))
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
+    run = Run(folder, manifest, samples, cases, tuple(verdicts), decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
 
@@ -85,7 +97,7 @@ def write_run(run: Run, suite: Suite, settings: Settings) -> None:
 def judged(
     manifest: Manifest,
     suite: Suite,
-    cases: list[CaseRef],
+    cases: Sequence[CaseRef],
     samples: Mapping[str, Sequence[Sample]],
     account: Account,
     *,
@@ -118,7 +130,7 @@ def judged(
     return with_staleness(verdicts, stale)
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]:
+def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, CaseRefs, Mapping[str, Sequence[Sample]]]:
     """A finished run's parts.
 
     Raises:
@@ -129,7 +141,7 @@ def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[Ca
     return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
 
 
-def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
+def cases_of(manifest: Manifest, root: Path, folder: Path) -> CaseRefs:
     """The run's cases as they were run; a version that is gone or is another one now is refused."""
     found, gone = cases_left(manifest, root)
     for case_id, version, _ in gone:
@@ -137,24 +149,27 @@ def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
     return found
 
 
-def cases_left(manifest: Manifest, root: Path) -> tuple[list[CaseRef], list[tuple[str, int, str]]]:
+def cases_left(manifest: Manifest, root: Path) -> tuple[CaseRefs, list[tuple[str, int, str]]]:
     """The run's cases as they were run, and those that are gone: id, version and state.
 
     Raises:
         IntegrityError: a version is another one now.
     """
-    found: list[CaseRef] = []
     gone: list[tuple[str, int, str]] = []
-    for case_id, version, digest, state in manifest.cases:
-        path = dict(case_versions(root / case_id)).get(version)
-        if path is None:
-            gone.append((case_id, version, state))
-            continue
-        case = reference(path).brief()
-        if case.digest != digest:
-            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
-        found.append(case)
-    return found, gone
+
+    def found() -> Iterator[CaseRef]:
+        for case_id, version, digest, state in manifest.cases:
+            path = dict(case_versions(root / case_id)).get(version)
+            if path is None:
+                gone.append((case_id, version, state))
+                continue
+            case = brief_reference(path)
+            if case.digest != digest:
+                what = f"case {case_id} version {version} is another file now"
+                raise IntegrityError(what, str(path), "git checkout it")
+            yield case
+
+    return CaseRefs(found()), gone
 
 
 def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], settings: Settings) -> Background:

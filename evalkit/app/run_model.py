@@ -29,7 +29,7 @@ class Run:
     folder: Path
     manifest: Manifest
     samples: Mapping[str, Sequence[Sample]]
-    cases: tuple[CaseRef, ...]
+    cases: Sequence[CaseRef]
     verdicts: tuple[CaseVerdict, ...]
     decision: Decision
     account: Account = NOTHING_SPENT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ def suite_baseline(suite: Suite) -> Baseline | None:
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
 
 
-def measures_of(suite: Suite, cases: list[CaseRef], at: str) -> dict[str, tuple[int, int]]:
+def measures_of(suite: Suite, cases: Sequence[CaseRef], at: str) -> dict[str, tuple[int, int]]:
     """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
     baseline = suite_baseline(suite)
     rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
@@ -90,7 +90,7 @@ def most_samples(suite: Suite, plans: Plans) -> int:
     return sum(2 if runs_twice(suite) else plan.fixed for plan in plans.values())
 
 
-def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
+def check_cost_budget(suite: Suite, cases: Sequence[CaseRef]) -> None:
     """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
     if suite.budget.cost_usd is None or suite.model is None or not suite.live:
         return
@@ -102,7 +102,7 @@ def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
         check_prices(suite.budget, suite.prices, sorted({requested_model(step) or "" for step in steps}))
 
 
-def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
+def layers_of(suite: Suite, cases: Sequence[CaseRef]) -> tuple[str, ...]:
     """What will keep the run's replays from the world; said in the manifest and the report.
 
     Raises:
@@ -119,7 +119,7 @@ def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     return held.told(live=suite.live)
 
 
-def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
+def _outside(suite: Suite, cases: Sequence[CaseRef]) -> list[bool]:
     """Whether the agents that a suite starts are in other processes, case by case."""
     return [is_outside(suite.target or case.target) for case in cases]
 

@@ -13,7 +13,7 @@ from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_i
 from evalkit.suite.model import Outcome, Policy, Sample
 from evalkit.suite.samples import column
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import Baseline, checks_digest
+from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.family import Regression, regressions
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, ManyRuns, Word
 from evalkit.verdict.plans import CasePlan, Plans
@@ -266,7 +266,7 @@ def _change(found: Regression | None, alpha: float) -> Change:
 
 def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | None:
     found = None if baseline is None else baseline.counts.get(case.id)
-    if found is None or not found[1] or found[2] != checks_digest(case.checks):
+    if found is None or not found[1] or found[2] != case.checks_digest:
         return None
     low, high = midp(found[0], found[1])
     facts = baseline.facts.get(case.id) if baseline is not None else None

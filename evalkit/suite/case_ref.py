@@ -1,0 +1,234 @@
+"""A case by its header, and very many of them, packed: made when they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from sys import intern
+from typing import Any, overload
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evalkit.canonical import exact_text, parse_exact
+from evalkit.case.store import METADATA_KEY
+from evalkit.check.model import Check, check_from_json, checks_digest
+from evalkit.errors import InputError, IntegrityError
+from evalkit.sanitize.register import Surrogates, surrogates_from
+
+__all__ = ["CaseRef", "CaseRefs", "brief_reference", "reference"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRef:
+    """A case's newest version, by its header.
+
+    Attributes:
+        digest: as the header says; checked against the rows when the case is read.
+        replayed: digest of what a replay is given: the recorded steps, the input, and how calls are matched. Another
+            state or title leaves it as it is.
+        key_id: names the project key that it was sanitized with.
+        earlier: the incidents of the versions before, each with ``raw_hash`` and ``fingerprint``.
+        check_text: empty where it is not held; `checks` reads the header again then.
+        demands: see `check.model.checks_digest`; empty where it is not held.
+    """
+
+    path: str
+    id: str
+    version: int
+    digest: str
+    state: str
+    title: str
+    signature: str
+    target: str
+    tags: tuple[str, ...]
+    owner: str = ""
+    link: str = ""
+    raw_hash: str = ""
+    fingerprint: str = ""
+    earlier: tuple[Any, ...] = ()
+    check_text: str = "[]"
+    replayed: str = ""
+    surrogate_text: str = "{}"
+    key_id: str = ""
+    demands: str = ""
+
+    @property
+    def surrogates(self) -> Surrogates:
+        """Which values the case's surrogates stand for (see `sanitize.register`).
+
+        Raises:
+            InputError: the header says it in a wrong form.
+        """
+        try:
+            return surrogates_from(parse_exact(self.surrogate_text))
+        except AttributeError as error:
+            raise InputError(f"not a case: {error}", self.path, "evalkit check") from None
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The case's checks; kept as text, or not at all, until they are asked for, so that very many cases fit."""
+        bodies = parse_exact(self.check_text) if self.check_text else _header(Path(self.path))["checks"]
+        return tuple(check_from_json(body, self.path) for body in bodies)
+
+    @property
+    def checks_digest(self) -> str:
+        """What the case demands, see `check.model.checks_digest`."""
+        return self.demands or checks_digest(self.checks)
+
+
+class CaseRefs(Sequence[CaseRef]):
+    """The cases of a run, as `brief_reference` gives them: some 250 bytes each, and a `CaseRef` when one is asked for.
+
+    Raises:
+        IntegrityError: a file holds another case or version than its place says: one of two would be run for both.
+    """
+
+    def __init__(self, cases: Iterable[CaseRef] = ()) -> None:
+        self._ids: list[str] = []
+        self._alike: list[tuple[Any, ...]] = []  # what many cases have in common, held once
+        self._own: list[bytes] = []
+        known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        for case in cases:
+            root = _root_of(case)
+            alike = (root, case.state, case.signature, case.target, case.tags, case.owner, case.key_id)
+            hashes = map(_packed, (case.digest, case.raw_hash, case.replayed, case.demands))
+            self._ids.append(case.id)
+            self._alike.append(known.setdefault(alike, alike))
+            self._own.append(marshal.dumps((case.version, case.title, case.link, *hashes)))
+
+    @property
+    def ids(self) -> Sequence[str]:
+        """The cases' ids; the same objects each time."""
+        return self._ids
+
+    @property
+    def named(self) -> NamedCases:
+        """Each case's id, version, digest and state, as a manifest names them."""
+        return NamedCases(self)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[CaseRef]:
+        return map(_unpacked, self._ids, self._alike, self._own)
+
+    @overload
+    def __getitem__(self, at: int) -> CaseRef: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[CaseRef]: ...
+    def __getitem__(self, at: int | slice) -> CaseRef | Sequence[CaseRef]:
+        if isinstance(at, slice):
+            return [*map(_unpacked, self._ids[at], self._alike[at], self._own[at])]
+        return _unpacked(self._ids[at], self._alike[at], self._own[at])
+
+
+class NamedCases(Sequence[tuple[str, int, str, str]]):
+    """See `CaseRefs.named`."""
+
+    def __init__(self, cases: CaseRefs) -> None:
+        self._cases = cases
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[str, int, str, str]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[tuple[str, int, str, str]]: ...
+    def __getitem__(self, at: int | slice) -> tuple[str, int, str, str] | Sequence[tuple[str, int, str, str]]:
+        if isinstance(at, slice):
+            return [*map(_named, self._cases[at])]
+        return _named(self._cases[at])
+
+
+def reference(path: Path) -> CaseRef:
+    """All that is known of a case by its header.
+
+    Raises:
+        InputError: the file is no case.
+    """
+    try:
+        header = _header(path)
+        sanitization = header["sanitization"]
+        return CaseRef(
+            str(path), header["id"], header["version"], header["digest"], intern(header["state"]), header["title"],
+            intern(header["signature"]), intern(header["target"]), tuple(header["tags"]), intern(header["owner"]),
+            header["link"], sanitization["raw_hash"], str(header.get("fingerprint", "")),
+            tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
+            exact_text(sanitization.get("surrogates", {})).decode(), intern(sanitization["key_id"]),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
+
+
+def brief_reference(path: Path) -> CaseRef:
+    """The same without what only an ingest asks for, and of the checks their digest alone.
+
+    Raises:
+        InputError: the file is no case.
+    """
+    try:
+        header = _header(path)
+        sanitization = header["sanitization"]
+        return CaseRef(
+            str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
+            header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
+            sanitization["raw_hash"], check_text="", replayed=_replayed(header), key_id=sanitization["key_id"],
+            demands=checks_digest(check_from_json(body, str(path)) for body in header["checks"]),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
+
+
+def _header(path: Path) -> dict[str, Any]:
+    try:
+        with pa.OSFile(str(path)) as source, pq.ParquetFile(source, pre_buffer=False) as file:
+            metadata = file.metadata.metadata or {}
+        header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
+    return header
+
+
+def _replayed(header: dict[str, Any]) -> str:
+    parts = [header["steps_hash"], header["trace"]["input"], header["volatile"], header.get("on_miss", {})]
+    return hashlib.sha256(exact_text(parts)).hexdigest()[:16]
+
+
+def _root_of(case: CaseRef) -> str:
+    root = os.path.dirname(os.path.dirname(case.path))
+    if _path(root, case.id, case.version) != case.path:
+        raise IntegrityError(f"the file holds case {case.id} version {case.version}", case.path, "git checkout it")
+    return root
+
+
+def _path(root: str, case_id: str, version: int) -> str:
+    return os.path.join(root, case_id, f"v{version:04d}.parquet")
+
+
+def _unpacked(case_id: str, alike: tuple[Any, ...], own: bytes) -> CaseRef:
+    root, state, signature, target, tags, owner, key_id = alike
+    version, title, link, *hashes = marshal.loads(own)
+    digest, raw_hash, replayed, demands = [one.hex() if type(one) is bytes else one for one in hashes]
+    return CaseRef(
+        _path(root, case_id, version), case_id, version, digest, state, title, signature, target, tags, owner, link,
+        raw_hash, "", (), "", replayed, "{}", key_id, demands,
+    )  # fmt: skip
+
+
+def _named(case: CaseRef) -> tuple[str, int, str, str]:
+    return case.id, case.version, case.digest, case.state
+
+
+def _packed(text: str) -> str | bytes:
+    """A digest in half its length; any other text as it is."""
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        return text
+    return found if found.hex() == text else text
