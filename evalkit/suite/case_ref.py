@@ -19,8 +19,9 @@ from evalkit.case.store import METADATA_KEY
 from evalkit.check.model import Check, check_from_json, checks_digest
 from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
+from evalkit.suite.packed import packed, unpacked
 
-__all__ = ["CaseRef", "CaseRefs", "brief_reference", "reference"]
+__all__ = ["CaseRef", "CaseRefs", "NamedCases", "brief_reference", "ids_of", "reference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class CaseRefs(Sequence[CaseRef]):
         for case in cases:
             root = _root_of(case)
             alike = (root, case.state, case.signature, case.target, case.tags, case.owner, case.key_id)
-            hashes = map(_packed, (case.digest, case.raw_hash, case.replayed, case.demands))
+            hashes = map(packed, (case.digest, case.raw_hash, case.replayed, case.demands))
             self._ids.append(case.id)
             self._alike.append(known.setdefault(alike, alike))
             self._own.append(marshal.dumps((case.version, case.title, case.link, *hashes)))
@@ -144,6 +145,11 @@ class NamedCases(Sequence[tuple[str, int, str, str]]):
         if isinstance(at, slice):
             return [*map(_named, self._cases[at])]
         return _named(self._cases[at])
+
+
+def ids_of(cases: Sequence[CaseRef]) -> Sequence[str]:
+    """The ids of some cases, without making the references of those that are held packed."""
+    return cases.ids if isinstance(cases, CaseRefs) else [case.id for case in cases]
 
 
 def reference(path: Path) -> CaseRef:
@@ -214,7 +220,7 @@ def _path(root: str, case_id: str, version: int) -> str:
 def _unpacked(case_id: str, alike: tuple[Any, ...], own: bytes) -> CaseRef:
     root, state, signature, target, tags, owner, key_id = alike
     version, title, link, *hashes = marshal.loads(own)
-    digest, raw_hash, replayed, demands = [one.hex() if type(one) is bytes else one for one in hashes]
+    digest, raw_hash, replayed, demands = map(unpacked, hashes)
     return CaseRef(
         _path(root, case_id, version), case_id, version, digest, state, title, signature, target, tags, owner, link,
         raw_hash, "", (), "", replayed, "{}", key_id, demands,
@@ -223,12 +229,3 @@ def _unpacked(case_id: str, alike: tuple[Any, ...], own: bytes) -> CaseRef:
 
 def _named(case: CaseRef) -> tuple[str, int, str, str]:
     return case.id, case.version, case.digest, case.state
-
-
-def _packed(text: str) -> str | bytes:
-    """A digest in half its length; any other text as it is."""
-    try:
-        found = bytes.fromhex(text)
-    except ValueError:
-        return text
-    return found if found.hex() == text else text

@@ -22,6 +22,7 @@ from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import half_written, on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
 from evalkit.suite.model import Sample
+from evalkit.suite.packed import packed
 from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
 from evalkit.suite.samples import RunSamples
 from evalkit.trace.model import Trace
@@ -79,7 +80,7 @@ class Tables:
         self._size = 0
         self._done = 0  # bytes of the journal whose rows are in the tables
         self._ahead = not (folder / JOURNAL_NAME).exists()
-        self._digests: set[str] = set()
+        self._digests: set[str | bytes] = set()
 
     def __enter__(self) -> Tables:
         return self
@@ -274,10 +275,10 @@ def _rows(table: pa.Table, name: str) -> pa.Table:
     return pa.Table.from_struct_array(inside(table.column(name).combine_chunks()))
 
 
-def _unwritten(traces: pa.Table, written: set[str]) -> pa.Table:
+def _unwritten(traces: pa.Table, written: set[str | bytes]) -> pa.Table:
     """The traces whose digest was not written before, each once; notes them."""
     runs: list[list[int]] = []  # start and end of consecutive fresh rows: slices copy nothing
-    for at, digest in enumerate(traces.column("digest").to_pylist()):
+    for at, digest in enumerate(map(packed, traces.column("digest").to_pylist())):
         if digest in written:
             continue
         written.add(digest)
