@@ -45,7 +45,7 @@ def render_junit(model: ReportModel) -> Iterator[str]:
     head, end = ElementTree.tostring(root, "unicode").split("  </testsuite>")
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n{head}'
     for test in chain((_testcase(row, model) for row in rows), (_hold(*hold, model) for hold in holds)):
-        ElementTree.indent(test, level=2)
+        _indent(test)
         yield f"    {ElementTree.tostring(test, 'unicode')}\n"
     yield f"  </testsuite>{end}\n"
 
@@ -94,6 +94,15 @@ def _testcase(row: Row, model: ReportModel) -> ElementTree.Element:
     if row.samples:
         ElementTree.SubElement(test, "system-out").text = "\n".join(_sample_lines(row))
     return test
+
+
+def _indent(test: ElementTree.Element) -> None:
+    """What `ElementTree.indent` does, which leaves garbage behind that only a full collection finds."""
+    if len(test):
+        test.text = "\n      "
+        for child in test:
+            child.tail = "\n      "
+        test[-1].tail = "\n    "
 
 
 def _problem(test: ElementTree.Element, tag: str, kind: str, row: Row) -> None:

@@ -100,6 +100,7 @@ class OpenRun:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+        self._rounds = None  # it knows this object: without it, what was held of the samples is gone at once
 
     def up_to(self, wanted: Mapping[str, int]) -> bool:
         """Does what is lacking of the first so many samples of some cases, by id.
