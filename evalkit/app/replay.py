@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from evalkit.playback.replay import PreparedCase
 from evalkit.playback.targets.loop import AgentLoop
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.world import load_time_machine
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace
@@ -108,7 +108,7 @@ def run_plan(
                 check_headers(plan.asked, os.environ)
                 client_library()
                 model = functools.partial(LiveModel, plan.asked, ledger, plan.prices)
-            import_module("time_machine")  # here: a confined process may not be able to read all that it needs
+            load_time_machine()  # here: a confined process may not be able to read all that it needs
             replays, layers = replay_confined(
                 functools.partial(work, lambda: ""), ready, model=model,
                 without=settings.cases, timeout_s=timeout_s * plan.repeat, unsafe=unsafe,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import sys
 from importlib import import_module
 
 import click
 
-from evalkit.cli.hashes import fix_hashes
 from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError, ExitCode, InputError
 
@@ -100,10 +98,7 @@ def _fault(error: OSError) -> EvalkitError:
 
 
 def main() -> None:
-    """The console script."""
-    if sys.argv[1:2] in (["replay"], ["run"], ["ab"]):
-        fix_hashes()
-    gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
+    """The command line of this process."""
     try:
         code = cli.main(standalone_mode=False)
     except EvalkitError as error:

@@ -34,13 +34,26 @@ from evalkit.playback.environment import environment_of
 from evalkit.playback.fixtures import ReplayHalt
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 
-__all__ = ["Clock", "Guard", "World"]
+__all__ = ["Clock", "Guard", "World", "load_time_machine"]
 
 _NS = 1_000_000_000
 _TICK = 0.001
 _NETWORK_EVENTS = frozenset(
     {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.bind"}
 )
+
+
+def load_time_machine() -> Any:
+    """The module, without pytest and dateutil: it imports both where it can, which takes 0.1 s, for what is not used here."""
+    if "time_machine" in sys.modules:
+        return sys.modules["time_machine"]
+    unused = [name for name in ("pytest", "dateutil.parser") if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(unused))  # type: ignore[arg-type]  # None is "can't be imported"
+    try:
+        return importlib.import_module("time_machine")
+    finally:
+        for name in unused:
+            del sys.modules[name]
 
 
 class Clock:
@@ -82,7 +95,7 @@ class Clock:
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """`time` and `datetime` show this clock."""
-        with _time_machine().travel(self._now, tick=self._moving) as self._traveller:
+        with load_time_machine().travel(self._now, tick=self._moving) as self._traveller:
             self._is_asked = not self._moving and self._can_be_asked()
             try:
                 yield
@@ -104,18 +117,6 @@ class Clock:
         if not self._is_asked and self._traveller is not None and to_ns != self._now_ns:
             self._traveller.shift((to_ns - self._now_ns) / _NS)  # exact up to 104 days, and far cheaper than `move_to`
         self._now_ns, self._now = to_ns, to_ns / _NS
-
-
-def _time_machine() -> Any:
-    """The module, without pytest: it imports that for a fixture of its own, where it can, and 0.1 s goes by."""
-    if "time_machine" in sys.modules:
-        return sys.modules["time_machine"]
-    absent = sys.modules.setdefault("pytest", None) is None  # type: ignore[arg-type]  # None is "can't be imported"
-    try:
-        return importlib.import_module("time_machine")
-    finally:
-        if absent:
-            del sys.modules["pytest"]
 
 
 @dataclass(slots=True)

@@ -12,12 +12,13 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Protocol
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from evalkit.report.compiled import CompiledTemplates
 from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
 from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, pack
 from evalkit.report.picture import TRACK
@@ -27,6 +28,7 @@ from evalkit.trace.visible import visible
 
 __all__ = ["load_templates", "render_page", "shown"]
 
+_TEMPLATES = Path(__file__).parent / "templates"
 _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 
@@ -107,10 +109,11 @@ _CODES = {"\n": "⏎", "\t": "⇥"}
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("evalkit.report", "templates"),
+        loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_final,
+        bytecode_cache=CompiledTemplates(_TEMPLATES, __file__),
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -136,7 +139,7 @@ def _is_plain(text: str) -> bool:
 
 @cache
 def _asset(name: str) -> str:
-    return files("evalkit.report").joinpath("templates", name).read_text("utf-8")
+    return (_TEMPLATES / name).read_text("utf-8")
 
 
 def _digest(text: str) -> str:

@@ -30,6 +30,7 @@ from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
 from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf, parse_what_if
+from evalkit.playback.world import load_time_machine
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -111,7 +112,7 @@ class Worker:
         """
         if self._sanitizing is not None:
             self._made()
-        import_module("time_machine")
+        load_time_machine()
         if self._suite.live:
             import_module("openai")  # a second of work, which most agents with a live model would do in each fork
         if item is not None:
