@@ -25,7 +25,7 @@ def narrowed(cases: CaseRefs, filter_text: str, only_failing: Path | None) -> tu
     chosen = cases
     if filter_text:
         meant = parse_filter(filter_text)
-        chosen = CaseRefs(case for case in chosen if meant(case))
+        chosen = chosen.those(meant)
         part["filter"] = filter_text
         if not chosen:
             raise ConfigError(
@@ -33,7 +33,7 @@ def narrowed(cases: CaseRefs, filter_text: str, only_failing: Path | None) -> tu
             )
     if only_failing is not None:
         failing = _failing(only_failing)
-        chosen = CaseRefs(case for case in chosen if case.id in failing)
+        chosen = chosen.those(lambda case: case.id in failing)
         part["only_failing"] = read_manifest(only_failing).run_id
         if not chosen:
             raise ConfigError(

@@ -61,7 +61,7 @@ def finish(
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
     notices = run_notices(samples, verdicts, plans, frozen=runs_twice(suite))
-    run = Run(folder, manifest, samples, cases, tuple(verdicts), decision, account, effect, notices)
+    run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
 
@@ -104,7 +104,7 @@ def judged(
     baseline: Baseline | None = None,
     planned: bool = True,
     plans: Plans | None = None,
-) -> list[CaseVerdict]:
+) -> Sequence[CaseVerdict]:
     """The verdicts on a run's samples, by the plans that the run was made for.
 
     Args:

@@ -14,9 +14,9 @@ from evalkit.playback.endpoint.budget import check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
 from evalkit.playback.targets.reference import is_outside
+from evalkit.suite.case_ref import CaseRef, targets_of
 from evalkit.suite.config import load_suite
 from evalkit.suite.model import Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import baseline_rows
 from evalkit.verdict.plans import Plans
@@ -68,7 +68,7 @@ def measures_of(suite: Suite, cases: Sequence[CaseRef], at: str) -> dict[str, tu
     """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
     baseline = suite_baseline(suite)
     rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
-    return {id: (row.passed, row.n) for id, row in rows.items() if row is not None and id not in stale}
+    return {id: (row.passed, row.n) for id, row in rows.items() if id not in stale}
 
 
 def underpowered_lines(underpowered: Mapping[str, str], *, frozen: bool) -> Iterator[str]:
@@ -109,7 +109,7 @@ def layers_of(suite: Suite, cases: Sequence[CaseRef]) -> tuple[str, ...]:
         ReplayRefused: a sandbox is asked for, and Landlock or seccomp does not hold.
     """
     if not suite.sandbox:
-        outside = _outside(suite, cases)
+        outside = [is_outside(suite.target or target) for target in targets_of(cases)]
         return (*(() if outside and all(outside) else LAYERS), *(OUTSIDE_LAYERS if any(outside) else ()))
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
@@ -117,11 +117,6 @@ def layers_of(suite: Suite, cases: Sequence[CaseRef]) -> tuple[str, ...]:
     if not held.safe and not suite.unsafe_replay:
         raise ReplayRefused(*held.refusal("sandbox"))
     return held.told(live=suite.live)
-
-
-def _outside(suite: Suite, cases: Sequence[CaseRef]) -> list[bool]:
-    """Whether the agents that a suite starts are in other processes, case by case."""
-    return [is_outside(suite.target or case.target) for case in cases]
 
 
 def _baseline_beside(path: str | Path) -> str:

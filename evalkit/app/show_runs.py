@@ -213,11 +213,11 @@ def _tally_lines(run: Run) -> Iterator[str]:
 
 def saving_lines(run: Run) -> Iterator[str]:
     """What stopping early saved; nothing where it saved nothing."""
-    saved = run.samples_fixed - run.samples_taken
-    if saved > 0:
-        calls = f"; {run.calls_saved:,} model calls saved" if run.calls_saved > 0 else ""
-        share = -saved / run.samples_fixed
-        yield f"{run.samples_taken:,} samples instead of {run.samples_fixed:,} ({share:.0%}){calls}"
+    found = savings(run.verdicts)
+    taken, fixed, calls_saved = found["samples"], found["samples_fixed"], found["model_calls_saved"]
+    if fixed > taken:
+        calls = f"; {calls_saved:,} model calls saved" if calls_saved > 0 else ""
+        yield f"{taken:,} samples instead of {fixed:,} ({(taken - fixed) / fixed:.0%}){calls}"
 
 
 def notice_lines(run: Run) -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import marshal
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from sys import intern
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,12 +22,16 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
 from evalkit.suite.packed import packed, unpacked
 
-__all__ = ["CaseRef", "CaseRefs", "NamedCases", "brief_reference", "ids_of", "reference"]
+__all__ = ["CaseRef", "CaseRefs", "NamedCases", "brief_reference", "ids_of", "libraries_of", "reference", "targets_of"]
 
 
-@dataclass(frozen=True, slots=True)
+_Alike: TypeAlias = tuple[str, str, str, str, tuple[str, ...], str, str]
+"""What many cases have in common: library, state, signature, target, tags, owner, key."""
+
+
+@dataclass(slots=True)  # not frozen: a run makes very many, and freezing triples the time of that
 class CaseRef:
-    """A case's newest version, by its header.
+    """A case's newest version, by its header; nobody changes it.
 
     Attributes:
         digest: as the header says; checked against the rows when the case is read.
@@ -91,9 +96,9 @@ class CaseRefs(Sequence[CaseRef]):
 
     def __init__(self, cases: Iterable[CaseRef] = ()) -> None:
         self._ids: list[str] = []
-        self._alike: list[tuple[Any, ...]] = []  # what many cases have in common, held once
+        self._alike: list[_Alike] = []
         self._own: list[bytes] = []
-        known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+        known: dict[_Alike, _Alike] = {}
         for case in cases:
             root = _root_of(case)
             alike = (root, case.state, case.signature, case.target, case.tags, case.owner, case.key_id)
@@ -106,6 +111,23 @@ class CaseRefs(Sequence[CaseRef]):
     def ids(self) -> Sequence[str]:
         """The cases' ids; the same objects each time."""
         return self._ids
+
+    def those(self, meant: Callable[[CaseRef], bool]) -> CaseRefs:
+        """Those of the cases that are meant."""
+        which = [*map(meant, self)]
+        if all(which):
+            return self
+        found = CaseRefs()
+        found._ids = [*compress(self._ids, which)]
+        found._alike = [*compress(self._alike, which)]
+        found._own = [*compress(self._own, which)]
+        return found
+
+    def naming(self, at: int) -> tuple[str, int, str, str, str, str, str, tuple[str, ...]]:
+        """What a verdict names a case by: id, version, digest, title, owner, link, signature, tags."""
+        _, _, signature, _, tags, owner, _ = self._alike[at]
+        version, title, link, digest, *_ = marshal.loads(self._own[at])
+        return self._ids[at], version, unpacked(digest), title, owner, link, signature, tags
 
     @property
     def named(self) -> NamedCases:
@@ -145,6 +167,18 @@ class NamedCases(Sequence[tuple[str, int, str, str]]):
         if isinstance(at, slice):
             return [*map(_named, self._cases[at])]
         return _named(self._cases[at])
+
+
+def targets_of(cases: Sequence[CaseRef]) -> set[str]:
+    """The targets that some cases name."""
+    return {one[3] for one in set(cases._alike)} if isinstance(cases, CaseRefs) else {case.target for case in cases}
+
+
+def libraries_of(cases: Sequence[CaseRef]) -> set[str]:
+    """The folders that the folders of some cases stand in."""
+    if isinstance(cases, CaseRefs):
+        return {one[0] for one in set(cases._alike)}
+    return {os.path.dirname(os.path.dirname(case.path)) for case in cases}
 
 
 def ids_of(cases: Sequence[CaseRef]) -> Sequence[str]:
@@ -217,7 +251,7 @@ def _path(root: str, case_id: str, version: int) -> str:
     return os.path.join(root, case_id, f"v{version:04d}.parquet")
 
 
-def _unpacked(case_id: str, alike: tuple[Any, ...], own: bytes) -> CaseRef:
+def _unpacked(case_id: str, alike: _Alike, own: bytes) -> CaseRef:
     root, state, signature, target, tags, owner, key_id = alike
     version, title, link, *hashes = marshal.loads(own)
     digest, raw_hash, replayed, demands = map(unpacked, hashes)

@@ -53,6 +53,11 @@ class Portions(Sequence[Portion]):
         self._samples.append(samples)
         self._attempts.append(attempt)
 
+    @property
+    def size(self) -> int:
+        """Samples in them."""
+        return sum(map(len, self._samples))
+
     def __len__(self) -> int:
         return len(self._at)
 
@@ -83,6 +88,8 @@ class Item:
     @property
     def size(self) -> int:
         """Samples in it."""
+        if isinstance(self.portions, Portions):
+            return self.portions.size
         return sum(len(portion.samples) for portion in self.portions)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
+from evalkit.suite.case_ref import CaseRef, libraries_of
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, encode_batch, head_of, read_heads
 from evalkit.suite.manifest import suite_json
@@ -19,7 +20,6 @@ from evalkit.suite.plan import Item, plan_again, plan_items, split_item
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import Tables
 from evalkit.suite.seen import Seen
-from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
 from evalkit.suite.writer import sole_writer
 
@@ -172,7 +172,7 @@ class OpenRun:
         """The executor, opened when it is first needed."""
         if self._rounds is None:
             scratch = self._working.enter_context(_scratch())
-            libraries = tuple({Path(case.path).parent.parent for case in self._cases})
+            libraries = tuple(map(Path, libraries_of(self._cases)))
             job = Job(self._plan, self._workers, scratch, libraries, self._over, self._meanwhile)
             self._rounds = self._working.enter_context(EXECUTORS.get(self._executor)(job))
         return self._rounds

@@ -36,7 +36,7 @@ def select_cases(root: str | Path, selection: Selection) -> CaseRefs:
     for wanted in selection.ids:
         if not any(c in wanted for c in "*?[") and wanted not in known:
             raise ConfigError(f"the suite selects {wanted!r}, and there is no such case", str(root), "evalkit list")
-    chosen = CaseRefs(case for case in every if case.state != "retired" and matches(case, selection))
+    chosen = every.those(lambda case: case.state != "retired" and matches(case, selection))
     if not chosen:
         raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
     return chosen

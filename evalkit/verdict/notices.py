@@ -58,10 +58,9 @@ def run_notices(
 
 def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
     """Comparisons that were not made."""
-    stale = [verdict for verdict in verdicts if verdict.stale]
+    stale = [f"{verdict.case_id}: {verdict.stale}" for verdict in verdicts if verdict.stale]
     if stale:
-        many = f"{len(stale)} of {len(verdicts)} cases were not compared with the baseline"
-        yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
+        yield f"{len(stale)} of {len(verdicts)} cases were not compared with the baseline; {stale[0]}"
 
 
 def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, frozen: bool) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from math import ceil
 from typing import Any, Protocol
 
@@ -101,16 +100,16 @@ def make_plans(
     """
     if taken is not None:
         suite = replace(suite, sequential=False)
-    policies = [policy_of(case, suite) for case in cases]
-    permanent = [case.state == "permanent" for case in cases]
-    ids = ids_of(cases)
-    gates = [(policies[at], measures.get(ids[at])) for at in compress(range(len(ids)), permanent)]
+    wanted = [(policy_of(case, suite), case.state == "permanent") for case in cases]
+    gates = [
+        (policy, measures.get(case_id)) for case_id, (policy, gate) in zip(ids_of(cases), wanted, strict=True) if gate
+    ]
     sharing = sum(policy.kind != "zero_failures" for policy, _ in gates)
     together = sum(not _alone(policy, suite, measure) for policy, measure in gates)
     screened = suite.sequential and (len(measures) > SCREENED_ABOVE if suite.screening is None else suite.screening)
     plans: dict[str, CasePlan] = {}
     made: dict[Any, CasePlan] = {}  # most cases have the same one
-    for case_id, policy, is_permanent in zip(ids, policies, permanent, strict=True):
+    for case_id, (policy, is_permanent) in zip(ids_of(cases), wanted, strict=True):
         measure = measures.get(case_id)
         alpha = policy.alpha
         if is_permanent:
