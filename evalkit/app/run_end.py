@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,11 @@ from evalkit.case.store import case_versions, read_case
 from evalkit.distil.coverage import coverage
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.account import Account, read_account
+from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, ids_of
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import read_samples, read_traces
-from evalkit.suite.select import CaseRef, CaseRefs, brief_reference
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
@@ -197,20 +197,25 @@ def _nights(manifest: Manifest) -> tuple[Night, ...]:
 class _CasesByNeed(Mapping[str, Case]):
     """The run's cases by id, each read when it is asked for: a report shows few of them in full."""
 
-    def __init__(self, cases: Iterable[CaseRef]) -> None:
-        self._paths = {case.id: case.path for case in cases}
+    def __init__(self, cases: Sequence[CaseRef]) -> None:
+        self._cases = cases
+        self._ids = ids_of(cases)
         self._read: dict[str, Case] = {}
 
     def __getitem__(self, case_id: str) -> Case:
         if case_id not in self._read:
-            self._read[case_id] = read_case(self._paths[case_id])
+            try:
+                at = self._ids.index(case_id)  # looked for: a table of all would be larger than what is asked for
+            except ValueError:
+                raise KeyError(case_id) from None
+            self._read[case_id] = read_case(self._cases[at].path)
         return self._read[case_id]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
+        return iter(self._ids)
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self._ids)
 
 
 def _traces(folder: Path) -> Callable[[list[str]], Mapping[str, Any]]:

@@ -28,13 +28,22 @@ _NO_CHARACTER = re.compile("[\ufdd0-\ufdef]|[\ufffe\uffff]")  # what XML 1.0 for
 
 def render_junit(model: ReportModel) -> Iterator[str]:
     """The file's text, in parts: it may be large."""
-    rows = list(model.rows)
-    holds = list(_holds(model))
+    rows = model.rows
+    told: set[str] = set()
+    failures = errors = 0
+    duration_s = 0.0
+    for row in rows:
+        failures += "fail" in row.keys
+        errors += "inconclusive" in row.keys
+        duration_s += row.duration_s
+        if {"fail", "inconclusive"} & set(row.keys):
+            told.add(row.verdict.case_id)
+    holds = list(_holds(model, told))
     counts = {
         "tests": str(len(rows) + len(holds)),
-        "failures": str(sum("fail" in row.keys for row in rows) + sum(tag == "failure" for _, tag, _ in holds)),
-        "errors": str(sum("inconclusive" in row.keys for row in rows) + sum(tag == "error" for _, tag, _ in holds)),
-        "time": _seconds(sum(row.duration_s for row in rows)),
+        "failures": str(failures + sum(tag == "failure" for _, tag, _ in holds)),
+        "errors": str(errors + sum(tag == "error" for _, tag, _ in holds)),
+        "time": _seconds(duration_s),
     }
     root = ElementTree.Element("testsuites", {"name": "evalkit", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": _text(model.suite or "suite"), **counts, "skipped": "0"})
@@ -50,9 +59,8 @@ def render_junit(model: ReportModel) -> Iterator[str]:
     yield f"  </testsuite>{end}\n"
 
 
-def _holds(model: ReportModel) -> Iterator[tuple[str, str, str]]:
+def _holds(model: ReportModel, told: set[str]) -> Iterator[tuple[str, str, str]]:
     """What holds the release and is no failing or inconclusive row: (name, ``failure`` or ``error``, why)."""
-    told = {row.verdict.case_id for row in model.rows if {"fail", "inconclusive"} & set(row.keys)}
     decision = model.decision
     others: dict[str, list[str]] = {}
     for name, sentence in decision.blocking:
