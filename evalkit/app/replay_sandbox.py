@@ -11,6 +11,7 @@ from pathlib import Path
 from evalkit.canonical import Json
 from evalkit.capture.caller import Caller
 from evalkit.errors import ConfigError, InputError, ReplayRefused
+from evalkit.halves import can_fork
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.model import Replay
@@ -20,7 +21,6 @@ from evalkit.playback.sandbox.model import Ended
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
-from evalkit.suite.executors.forked import can_fork
 
 __all__ = ["replay_confined"]
 

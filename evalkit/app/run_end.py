@@ -211,6 +211,9 @@ class _CasesByNeed(Mapping[str, Case]):
             self._read[case_id] = read_case(self._cases[at].path)
         return self._read[case_id]
 
+    def __contains__(self, case_id: object) -> bool:
+        return case_id in self._ids  # without reading it
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._ids)
 

@@ -34,6 +34,7 @@ __all__ = [
     "iter_cases",
     "prepare_case",
     "read_case",
+    "read_header",
     "unfinished",
     "write_case",
     "write_prepared",
@@ -46,6 +47,9 @@ _MAX_ROWS = 1_000_000
 _MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
 _LITTLE_BYTES = 16 * 1024**2
+_FOOTER_BYTES = 32_768
+_IN_FOOTER = b"\x18%c%b\x18" % (len(METADATA_KEY), METADATA_KEY)
+"""What stands before the length of the header's text in a file's metadata."""
 _ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
 """In none of them is a value shorter than it is (the last two are of flags and levels)."""
 
@@ -144,6 +148,28 @@ def read_case(path: str | Path, digest: str = "") -> Case:
     return case
 
 
+def read_header(path: str | Path) -> dict[str, Any]:
+    """A case's header alone, checked against its own digest; whether the rows are its own is for `read_case` to find.
+
+    Raises:
+        InputError: there is no such file, or it is no case.
+        IntegrityError: the header was changed after writing.
+    """
+    where = str(path)
+    try:
+        header = parse_exact(_header_text(where))
+        digest = header["digest"]
+    except FileNotFoundError:
+        raise InputError("there is no such file", where, "evalkit list") from None
+    except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"not a case: {error}", where, "evalkit check") from None
+    refuse_strange_format(header, where)
+    if digest != header_digest(header):
+        raise IntegrityError("the header was changed after writing", where, "restore the file from version control")
+    found: dict[str, Any] = header
+    return found
+
+
 def case_digest(path: str | Path) -> str:
     """The digest of a version, checked; raises as `read_case` does."""
     return read_with_digest(path)[1]
@@ -170,7 +196,7 @@ def iter_cases(root: str | Path) -> Iterator[tuple[str, list[tuple[int, Path]]]]
     """The cases under `root` by id, each with its versions, oldest first."""
     if Path(root).is_dir():
         for name in sorted(os.listdir(root)):
-            versions = case_versions(Path(root, name))
+            versions = case_versions(os.path.join(root, name))  # a path would keep the names of all cases
             if versions:
                 yield name, versions
 
@@ -221,6 +247,29 @@ def _read(path: Path, *, strict: bool = False) -> tuple[Case, str]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"a row is no step ({type(error).__name__}: {error})", where, "restore the file") from None
     return case_from_header(header, steps, where), header["digest"]
+
+
+def _header_text(where: str) -> bytes:
+    """The header's text: found in the file's last bytes where `write_case` leaves it, which is four times as quick.
+
+    Parquet ends with its metadata in Thrift's compact form, where a key and its value are each told by 0x18 and their
+    length; the text itself, as JSON, holds no such byte. What is found wrongly has no digest that is right.
+    """
+    with open(where, "rb", buffering=0) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _FOOTER_BYTES))
+        footer = file.read(_FOOTER_BYTES)
+    at = footer.rfind(_IN_FOOTER) + len(_IN_FOOTER)
+    if at >= len(_IN_FOOTER):
+        length = shift = 0
+        while footer[at] >= 0x80:
+            length |= (footer[at] & 0x7F) << shift
+            at, shift = at + 1, shift + 7
+        at, length = at + 1, length | footer[at] << shift
+        if at + length <= len(footer):
+            return footer[at : at + length]
+    with pa.OSFile(where) as source, pq.ParquetFile(source, pre_buffer=False) as whole:
+        text: bytes = (whole.metadata.metadata or {})[METADATA_KEY]
+        return text
 
 
 def _write_parquet(prepared: Prepared, sink: BinaryIO) -> None:

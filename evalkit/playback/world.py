@@ -44,7 +44,7 @@ _NETWORK_EVENTS = frozenset(
 
 
 def load_time_machine() -> Any:
-    """The module, without pytest and dateutil: it imports both where it can, which takes 0.1 s, for what is not used here."""
+    """The module, without pytest and dateutil: it imports both where it can, for 0.1 s, and we use neither with it."""
     if "time_machine" in sys.modules:
         return sys.modules["time_machine"]
     unused = [name for name in ("pytest", "dateutil.parser") if name not in sys.modules]

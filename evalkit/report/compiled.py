@@ -32,7 +32,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
     def load_bytecode(self, bucket: Bucket) -> None:
         try:
             super().load_bytecode(bucket)
-        except Exception:  # whatever a broken file leads to, it is only compiled anew
+        except Exception:  # noqa: BLE001  # whatever a broken file leads to, it is only compiled anew
             bucket.reset()
 
     def dump_bytecode(self, bucket: Bucket) -> None:

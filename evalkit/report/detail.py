@@ -16,9 +16,10 @@ from evalkit.check.model import Check
 from evalkit.report.text import cost_text, counted, cut, json_text
 from evalkit.report.trajectory import Trajectory, build_trajectory
 from evalkit.suite.model import Outcome, Sample, SampleCheck
+from evalkit.suite.samples import column
 from evalkit.trace.model import StepError, Trace
 
-__all__ = ["CheckView", "Detail", "Loss", "SampleLine", "build_detail", "shown_samples"]
+__all__ = ["CheckView", "Detail", "Loss", "SampleLine", "build_detail", "shown_samples", "shown_traces"]
 
 _SENTENCE = 400
 _MAX_LOSSES = 12
@@ -111,10 +112,23 @@ class Detail:
 
 def shown_samples(samples: Sequence[Sample]) -> tuple[Sample | None, Sample | None]:
     """The sample whose steps explain the trouble (failed before missed before errored), and a passing one."""
-    with_trace = [sample for sample in samples if sample.trace]
+    bad, good = _shown(samples)
+    return None if bad is None else samples[bad], None if good is None else samples[good]
+
+
+def shown_traces(samples: Sequence[Sample]) -> list[str]:
+    """The digests of these samples' traces."""
+    traces = column(samples, "trace")
+    return [traces[at] for at in _shown(samples) if at is not None]
+
+
+def _shown(samples: Sequence[Sample]) -> tuple[int | None, int | None]:
+    first: dict[Outcome, int] = {}
+    for at, (outcome, trace) in enumerate(zip(column(samples, "outcome"), column(samples, "trace"), strict=True)):
+        if trace:
+            first.setdefault(outcome, at)
     order: tuple[Outcome, ...] = ("failed", "missed", "errored")
-    bad = next((sample for outcome in order for sample in with_trace if sample.outcome == outcome), None)
-    return bad, next((sample for sample in with_trace if sample.outcome == "passed"), None)
+    return next((first[outcome] for outcome in order if outcome in first), None), first.get("passed")
 
 
 def build_detail(case: Case, samples: Sequence[Sample], traces: Mapping[str, Trace], text_limit: int) -> Detail:

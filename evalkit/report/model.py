@@ -13,7 +13,7 @@ from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.distil.coverage import Coverage
 from evalkit.report.coverage_view import CoverageView, view_coverage
-from evalkit.report.detail import Detail, build_detail, shown_samples
+from evalkit.report.detail import Detail, build_detail, shown_traces
 from evalkit.report.history import History, build_history
 from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, is_loud
 from evalkit.report.rows import Rows, Told
@@ -277,12 +277,17 @@ def _details(
     samples: Mapping[str, Sequence[Sample]],
     cases: Mapping[str, Case],
     traces: Callable[[list[str]], Mapping[str, Trace]],
-) -> dict[str, Detail]:
-    own = {case_id: [*samples.get(case_id, ())] for case_id in told}
-    wanted = {sample.trace for one in own.values() for sample in shown_samples(one) if sample is not None}
+) -> dict[str, Callable[[], Detail]]:
+    """What makes the details of the cases that are told in full."""
+    own = {case_id: samples.get(case_id, ()) for case_id in told}
+    wanted = {digest for one in own.values() for digest in shown_traces(one)}
     kept = traces(sorted(wanted)) if wanted else {}
     limit = min(max(_PAGE_CHARACTERS // (max(len(told), 1) * _VALUES_A_CASE), 200), 2_000)
-    return {case_id: build_detail(cases[case_id], one, kept, limit) for case_id, one in own.items() if case_id in cases}
+    return {
+        case_id: lambda case_id=case_id: build_detail(cases[case_id], [*own[case_id]], kept, limit)  # type: ignore[misc]  # mypy can't infer it
+        for case_id in told
+        if case_id in cases
+    }
 
 
 def _section_of(verdict: CaseVerdict) -> str:

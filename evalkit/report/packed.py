@@ -17,7 +17,7 @@ import orjson
 from evalkit.report.text import MAX_TEXT, cut
 from evalkit.trace.visible import visible
 
-__all__ = ["STATIC_DETAILS", "STATIC_ROWS", "entry", "pack"]
+__all__ = ["STATIC_DETAILS", "STATIC_ROWS", "both", "entry", "pack"]
 
 STATIC_ROWS = 100
 """Rows that stand in the document itself, and are read without any script."""
@@ -51,26 +51,30 @@ def entry(
     }  # fmt: skip
 
 
-def pack(entries: Iterable[dict[str, Any]], drawn: Iterable[str]) -> str:
+def pack(entries: Iterable[dict[str, Any]], drawn: Iterable[bytes]) -> str:
     """The rows, the most urgent first: deflated (zlib), base64; parts between NUL characters, which no page holds.
 
     First the entries of all rows as JSON; then for each the HTML of the row and that of what is below it. One row at a
     time: those of 100,000 cases are never there together.
 
     Args:
-        drawn: for each row two texts, in this order; empty ones for what stands in the document.
+        drawn: what `both` makes of each row's two texts, in this order; empty ones for what stands in the document.
     """
     return base64.b64encode(b"".join(_deflated(_parts(entries, drawn)))).decode()
 
 
-def _parts(entries: Iterable[dict[str, Any]], drawn: Iterable[str]) -> Iterator[bytes]:
+def both(row: str, below: str) -> bytes:
+    """A row's two texts as `pack` takes them."""
+    return f"\0{row}\0{below}".encode()
+
+
+def _parts(entries: Iterable[dict[str, Any]], drawn: Iterable[bytes]) -> Iterator[bytes]:
     separator = b"["
     for one in entries:
         yield separator + orjson.dumps(one)
         separator = b","
     yield b"]" if separator == b"," else b"[]"
-    for text in drawn:
-        yield b"\0" + text.encode()
+    yield from drawn
 
 
 def _deflated(parts: Iterable[bytes]) -> Iterator[bytes]:

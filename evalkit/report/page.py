@@ -18,9 +18,10 @@ from typing import Any, Protocol
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from evalkit.halves import in_halves
 from evalkit.report.compiled import CompiledTemplates
 from evalkit.report.history import CHART_HEIGHT, CHART_WIDTH
-from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, pack
+from evalkit.report.packed import STATIC_DETAILS, STATIC_ROWS, both, pack
 from evalkit.report.picture import TRACK
 from evalkit.report.text import MAX_TEXT, cut
 from evalkit.report.trend import TREND_HEIGHT, TREND_WIDTH
@@ -88,12 +89,15 @@ def shown(text: str) -> Markup:
     return Markup(_UNUSUAL.sub(_marked, str(escape(text))))
 
 
-def _drawn(macros: str, rows: Iterable[Row], static: frozenset[str], told: frozenset[str]) -> Iterator[str]:
+def _drawn(macros: str, rows: Sequence[Row], static: frozenset[str], told: frozenset[str]) -> Iterator[bytes]:
     """For every row its HTML and that of what is below it, as the page would write it; empty where it stands there."""
     module: Any = _environment().get_template(macros).module
-    for row in rows:
-        yield "" if row.anchor in static else str(module.row(row, False))  # with an empty place for what is below it
-        yield "" if row.anchor in told else str(module.below(row))
+
+    def drawn(row: Row) -> bytes:
+        own = "" if row.anchor in static else str(module.row(row, False))  # with an empty place for what is below it
+        return both(own, "" if row.anchor in told else str(module.below(row)))
+
+    return in_halves(drawn, rows)
 
 
 def _marked(match: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -51,14 +51,19 @@ class Row:
         samples: in the order of their index.
         suite: of the run, as its manifest has it.
         nights: the runs before, oldest first.
-        detail: None where the case is told in short.
+        make_detail: None where the case is told in short.
     """
 
     verdict: CaseVerdict
     samples: Sequence[Sample]
     suite: Mapping[str, Json]
     nights: Sequence[Night] = ()
-    detail: Detail | None = None
+    make_detail: Callable[[], Detail] | None = None
+
+    @property
+    def detail(self) -> Detail | None:
+        """What is told below it; None where the case is told in short."""
+        return None if self.make_detail is None else self.make_detail()
 
     @property
     def anchor(self) -> str:

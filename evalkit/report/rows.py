@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import overload
@@ -23,14 +23,14 @@ class Told:
     """What rows are told from; see `report.row.Row`.
 
     Attributes:
-        samples, details: by case id.
+        samples: by case id; `details`: what makes them, likewise.
     """
 
     verdicts: Sequence[CaseVerdict] = ()
     samples: Mapping[str, Sequence[Sample]] = field(default_factory=dict)
     suite: Mapping[str, Json] = field(default_factory=dict)
     nights: Sequence[Night] = ()
-    details: Mapping[str, Detail] = field(default_factory=dict)
+    details: Mapping[str, Callable[[], Detail]] = field(default_factory=dict)
 
 
 class Rows(Sequence[Row]):

@@ -12,11 +12,8 @@ from pathlib import Path
 from sys import intern
 from typing import Any, TypeAlias, overload
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from evalkit.canonical import exact_text, parse_exact
-from evalkit.case.store import METADATA_KEY
+from evalkit.case.store import read_header
 from evalkit.check.model import Check, check_from_json, checks_digest
 from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
@@ -78,7 +75,7 @@ class CaseRef:
     @property
     def checks(self) -> tuple[Check, ...]:
         """The case's checks; kept as text, or not at all, until they are asked for, so that very many cases fit."""
-        bodies = parse_exact(self.check_text) if self.check_text else _header(Path(self.path))["checks"]
+        bodies = parse_exact(self.check_text) if self.check_text else read_header(Path(self.path))["checks"]
         return tuple(check_from_json(body, self.path) for body in bodies)
 
     @property
@@ -193,7 +190,7 @@ def reference(path: Path) -> CaseRef:
         InputError: the file is no case.
     """
     try:
-        header = _header(path)
+        header = read_header(path)
         sanitization = header["sanitization"]
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], intern(header["state"]), header["title"],
@@ -213,7 +210,7 @@ def brief_reference(path: Path) -> CaseRef:
         InputError: the file is no case.
     """
     try:
-        header = _header(path)
+        header = read_header(path)
         sanitization = header["sanitization"]
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
@@ -223,16 +220,6 @@ def brief_reference(path: Path) -> CaseRef:
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
-
-
-def _header(path: Path) -> dict[str, Any]:
-    try:
-        with pa.OSFile(str(path)) as source, pq.ParquetFile(source, pre_buffer=False) as file:
-            metadata = file.metadata.metadata or {}
-        header: dict[str, Any] = parse_exact(metadata[METADATA_KEY])
-    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
-    return header
 
 
 def _replayed(header: dict[str, Any]) -> str:

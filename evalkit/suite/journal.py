@@ -1,16 +1,19 @@
 """The journal of a run: one fsynced line a finished item, so that a killed run loses only what was under way.
 
-Line: ``{"cost_usd": 0.0, "seen": [...], "samples": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the
-JSON text of `playback.kept`, `seen` tells of each sample what `suite.seen` needs. Only the controller writes it. A torn
-last line is ignored; a broken line elsewhere is an integrity error.
+Line: ``{"cost_usd": 0.0, "seen": [...], "alike": [...], "traces": [{"digest", "case_id", "trace"}]}``; `trace` is the
+JSON text of `playback.kept`, `seen` tells of each sample what `suite.seen` needs. The samples stand in `alike`: those
+in a row that differ in index and time alone, as equal replays do, are one entry, with a list for either. Only the
+controller writes it. A torn last line is ignored; a broken line elsewhere is an integrity error.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import operator
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,24 @@ from evalkit.suite.disk import disk_fault
 from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.suite.seen import seen_json
 
-__all__ = ["JOURNAL_NAME", "Head", "Journal", "KeptTrace", "decode_batch", "encode_batch", "head_of", "read_heads"]
+__all__ = [
+    "JOURNAL_NAME",
+    "OWN",
+    "Head",
+    "Journal",
+    "KeptTrace",
+    "decode_batch",
+    "encode_batch",
+    "head_of",
+    "read_heads",
+]
 
 JOURNAL_NAME = "journal.jsonl"
 _LOOK_BYTES = 1 << 20
+OWN = ("index", "duration_s")
+"""What samples that are alike do not share."""
+_SHARED = tuple(one.name for one in fields(Sample) if one.name not in (*OWN, "order"))
+_shared = operator.attrgetter(*_SHARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +94,25 @@ class Journal:
 def encode_batch(samples: Sequence[Sample], traces: Sequence[KeptTrace]) -> bytes:
     """A batch as a journal line."""
     cost = sum(sample.cost_usd for sample in samples)
-    return orjson.dumps({"cost_usd": cost, "seen": seen_json(samples), "samples": samples, "traces": traces})
+    alike = [
+        {**dict(zip(_SHARED, shared, strict=True)), **{name: [getattr(one, name) for one in some] for name in OWN}}
+        for shared, some in ((shared, [*some]) for shared, some in itertools.groupby(samples, _shared))
+    ]
+    return orjson.dumps({"cost_usd": cost, "seen": seen_json(samples), "alike": alike, "traces": traces})
 
 
 def decode_batch(line: bytes) -> tuple[list[Sample], list[KeptTrace]]:
     """The samples and kept replays of a journal line."""
     body = orjson.loads(line)
-    return [_sample(one) for one in body["samples"]], [KeptTrace(**one) for one in body["traces"]]
+    return [one for some in body["alike"] for one in _samples(some)], [KeptTrace(**one) for one in body["traces"]]
 
 
-def _sample(body: dict[str, Any]) -> Sample:
+def _samples(body: dict[str, Any]) -> Iterator[Sample]:
     checks = tuple(SampleCheck(**{**one, "steps": tuple(one["steps"])}) for one in body["checks"])
     served = None if body["served"] is None else Served.from_json(body["served"])
-    return Sample(**{**body, "checks": checks, "misses": tuple(body["misses"]), "served": served})
+    shared = {**body, "checks": checks, "misses": tuple(body["misses"]), "served": served}
+    for own in zip(*(body[name] for name in OWN), strict=True):
+        yield Sample(**{**shared, **dict(zip(OWN, own, strict=True))})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +127,7 @@ class Head:
     seen: Sequence[Sequence[Any]]
 
 
-_AFTER_HEAD = b',"samples":['
+_AFTER_HEAD = b',"alike":['
 
 
 def head_of(batch: bytes) -> Head:
@@ -127,6 +150,12 @@ def read_heads(folder: Path) -> Iterator[Head]:
                 return
             try:
                 body = orjson.loads(line)
+                if "samples" in body:
+                    raise IntegrityError(
+                        "an earlier evalkit began this run",
+                        str(path),
+                        "finish it with that one, or run the suite again",
+                    )
                 yield Head(body["cost_usd"], body["seen"])
             except (ValueError, KeyError, TypeError) as error:
                 raise IntegrityError(

@@ -16,8 +16,10 @@ __all__ = ["Item", "Portion", "plan_again", "plan_items", "split_item"]
 _Left: TypeAlias = tuple[int, tuple[int, ...], int]
 """What is left of a case: where it stands, indices of samples, their attempt."""
 
-_ITEMS_A_WORKER = 12
-"""Small enough that no worker idles long at the end, large enough that an item's own cost does not show."""
+_SHARES, _LEAST_SHARES = 4, 48
+"""An item is a quarter of a worker's share of what is left: the first ones are large, so that an item's own cost does
+not show, the last ones small, so that no worker idles long at the end. None is less than such a part of a whole share.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,18 +150,24 @@ def split_item(item: Item, first_number: int, done: Seen) -> list[Item]:
 
 
 def _items(cases: Sequence[CaseRef], left: Sequence[_Left], workers: int) -> list[Item]:
-    total = sum(len(indices) for _, indices, _ in left)
-    size = max(1, ceil(total / (workers * _ITEMS_A_WORKER)))
+    total = ahead = sum(len(indices) for _, indices, _ in left)
+    least = ceil(total / (workers * _LEAST_SHARES))
     items: list[Item] = []
-    batch, filled = Portions(cases), 0
+    batch = Portions(cases)
     alike: dict[tuple[int, ...], tuple[int, ...]] = {}
+    size = filled = 0
     for at, indices, attempt in left:
-        for start in range(0, len(indices), size):
-            part = indices[start : start + size]
-            batch.add(at, alike.setdefault(part, part), attempt)
-            filled += len(part)
+        start = 0
+        while start < len(indices):
+            if not batch:
+                size = max(least, ceil(ahead / (workers * _SHARES)))
+            some = indices[start : start + size]
+            batch.add(at, alike.setdefault(some, some), attempt)
+            start += len(some)
+            filled += len(some)
             if filled >= size:
                 items.append(Item(len(items), batch))
+                ahead -= filled
                 batch, filled = Portions(cases), 0
     if batch:
         items.append(Item(len(items), batch))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.json as pj
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import half_written, on_disk, to_disk
-from evalkit.suite.journal import JOURNAL_NAME, KeptTrace, encode_batch
+from evalkit.suite.journal import JOURNAL_NAME, OWN, KeptTrace, encode_batch
 from evalkit.suite.model import Sample
 from evalkit.suite.packed import packed
 from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
@@ -44,9 +45,16 @@ TRACES_NAME = "traces.parquet"
 ATTEMPTS_NAME = "attempts.parquet"
 
 _TRACE_SCHEMA = pa.schema([("digest", pa.string()), ("case_id", pa.string()), ("trace", pa.string())])
+
+
+def _several(field: pa.Field) -> pa.Field:
+    """A field of samples that are alike, see `suite.journal`."""
+    return field.with_type(pa.list_(field.type)) if field.name in OWN else field
+
+
 _LINE_SCHEMA = pa.schema(
     [
-        ("samples", pa.list_(pa.struct(list(SAMPLE_SCHEMA)))),
+        ("alike", pa.list_(pa.struct([_several(field) for field in SAMPLE_SCHEMA]))),
         ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
     ]
 )
@@ -131,7 +139,7 @@ class Tables:
 
     def _write(self, chunk: bytes, retried: Mapping[tuple[str, int], int]) -> None:
         table = _parsed(chunk, self._folder)
-        samples = _rows(table, "samples")
+        samples = _samples(_rows(table, "alike"))
         if retried:
             samples, before = _last_attempts(samples, retried)
             self._table(ATTEMPTS_NAME).add(before)
@@ -241,6 +249,7 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
                 for row, digest in enumerate(table.column("digest").to_pylist()):
                     if digest in wanted:
                         found[digest] = trace_from_json(texts[row].as_py(), digest)
+                del table, texts  # before the next ones are there
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the kept replays are broken: {error}", str(path), "run the suite again") from None
     return found
@@ -273,6 +282,18 @@ def _parsed(chunk: bytes, folder: Path) -> pa.Table:
 def _rows(table: pa.Table, name: str) -> pa.Table:
     """The rows inside of a list column."""
     return pa.Table.from_struct_array(inside(table.column(name).combine_chunks()))
+
+
+def _samples(alike: pa.Table) -> pa.Table:
+    """The samples of the journal's entries."""
+    lists = [alike.column(name).combine_chunks() for name in OWN]
+    count = np.diff(np.from_dlpack(lists[0].offsets))
+    if (count != 1).any():
+        places = np.repeat(np.arange(len(count)), count)
+        alike = alike.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
+    for name, values in zip(OWN, lists, strict=True):
+        alike = alike.set_column(SAMPLE_SCHEMA.get_field_index(name), SAMPLE_SCHEMA.field(name), inside(values))
+    return alike
 
 
 def _unwritten(traces: pa.Table, written: set[str | bytes]) -> pa.Table:

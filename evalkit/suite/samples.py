@@ -27,6 +27,8 @@ _TEXTS = ("case_id", "outcome", "reason", "trace")
 _NUMBERS = ("index", "live_model", "cost_usd", "duration_s", "drew")
 _GROUPS_HELD = 2
 """Row groups of the file that are held at once: workers' samples stand side by side."""
+_MADE_HELD = 5_000
+"""Samples that are held once made: those of a failing case are wanted for its verdict, and again for the page."""
 
 
 def column(samples: Sequence[Sample], name: str) -> list[Any]:
@@ -78,6 +80,8 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         starts = np.searchsorted(self._numbers["case_id"], np.arange(len(ids) + 1)).tolist()
         self._places = dict(zip(ids, itertools.pairwise(starts), strict=True))
         self._held: dict[int, pa.Table] = {}
+        self._made: dict[tuple[int, int], list[Sample]] = {}
+        self._room = _MADE_HELD
 
     def __getitem__(self, case_id: str) -> CaseSamples:
         return CaseSamples(self, *self._places[case_id])
@@ -99,6 +103,15 @@ class RunSamples(Mapping[str, "CaseSamples"]):
 
     def made(self, start: int, end: int) -> list[Sample]:
         """The samples from `start` to `end`, sorted likewise."""
+        found = self._made.get((start, end))
+        if found is None:
+            found = self._read(start, end)
+            if len(found) <= self._room:
+                self._made[start, end] = found
+                self._room -= len(found)
+        return found
+
+    def _read(self, start: int, end: int) -> list[Sample]:
         found: list[Sample] = []
         with _sound(self._path):
             for row, behind in _runs(self._numbers["order"][start:end].tolist()):
@@ -121,7 +134,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
 
 
 class CaseSamples(Sequence[Sample]):
-    """A case's samples in the order of their index; each time they are gone through they are made anew."""
+    """A case's samples in the order of their index; made when they are gone through."""
 
     __slots__ = ("_end", "_run", "_start")
 

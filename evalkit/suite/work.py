@@ -53,7 +53,8 @@ WORLD = "world"
 
 _PASSING_KEPT = 3
 _HAND_IN_EVERY_S = 0.5
-_READ_IN_A_ROW = 8
+_READ_IN_A_ROW = 32
+_READ_BYTES = 1_000_000
 
 
 class Worker:
@@ -238,12 +239,18 @@ class Worker:
 def _with_cases(portions: Sequence[Portion]) -> Iterator[tuple[Portion, Case]]:
     """Each portion with its case.
 
-    A few are read in a row: in turns with replays each reading takes a quarter longer, because either drives the
-    other's code out of the processor's caches.
+    Small ones are read some in a row: in turns with replays each reading takes a quarter longer, because either drives
+    the other's code out of the processor's caches. First one alone, so that an agent that waits begins at once.
     """
-    for start in range(0, len(portions), _READ_IN_A_ROW):
-        some = portions[start : start + _READ_IN_A_ROW]
-        yield from zip(some, [read_case(one.path, one.digest) for one in some], strict=True)
+    waiting: list[tuple[Portion, Case]] = []
+    size, most = 0, 1
+    for portion in portions:
+        waiting.append((portion, read_case(portion.path, portion.digest)))
+        size += os.path.getsize(portion.path)
+        if len(waiting) >= most or size >= _READ_BYTES:
+            yield from waiting
+            waiting, size, most = [], 0, min(2 * most, _READ_IN_A_ROW)
+    yield from waiting
 
 
 class _Found:

@@ -18,7 +18,7 @@ from evalkit.case.begun import BegunHashes
 from evalkit.case.header import header_json
 from evalkit.case.model import FIXTURE_OF, Case, LifeEvent
 from evalkit.case.rows import STEP_SCHEMA
-from evalkit.case.store import METADATA_KEY, case_digest, case_versions, find_case, read_case, write_case
+from evalkit.case.store import METADATA_KEY, case_digest, case_versions, find_case, read_case, read_header, write_case
 from evalkit.errors import InputError, IntegrityError
 from evalkit.trace.model import Step, Trace
 from tests.build import a_case, a_trace, sanitized, tool_step
@@ -112,12 +112,50 @@ def test_what_is_no_case_is_refused_with_its_place(tmp_path: Path, content: byte
     assert caught.value.exit_code == 2
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(title=st.text(st.characters(exclude_categories=["Cs"])), size=st.sampled_from([0, 1, 100, 20_000, 60_000]))
+def test_a_header_alone_is_what_parquet_says(title: str, size: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """However long it is and whatever stands in it, also in a file that another program wrote."""
+    case = a_case(title=title, source={"note": "evalkit.case" * (size // 12) + "\x18\x0cevalkit.case\x18\x02{}"})
+    path = write_case(case, tmp_path_factory.mktemp("cases"))
+    told = pq.read_metadata(path).metadata[METADATA_KEY]
+    assert exact_text(read_header(path)) == told
+    pq.write_table(pq.read_table(path), path)
+    assert exact_text(read_header(path)) == told
+
+
+def test_a_changed_header_alone_is_an_integrity_error(tmp_path: Path) -> None:
+    """Who lists cases is not told what nobody wrote; nor by text that looks like a header, put behind the real one."""
+    path = write_case(a_case(), tmp_path)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"paid twice", b"paid never"))
+    with pytest.raises(IntegrityError, match="header"):
+        read_header(path)
+    forged = b'\x18\x0cevalkit.case\x18\x0f{"digest":"no"} '
+    path.write_bytes(whole[:-8] + forged + whole[-8:])
+    with pytest.raises((InputError, IntegrityError)):
+        read_header(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"\x18\x0cevalkit.case\x18", b"\x18\x0cevalkit.case\x18\xff"])
+def test_what_has_no_header_is_refused_with_its_place(tmp_path: Path, content: bytes) -> None:
+    """Also where it begins like one; and a file that is not there."""
+    path = tmp_path / "v0001.parquet"
+    with pytest.raises(InputError, match=r"v0001\.parquet"):
+        read_header(path)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"v0001\.parquet"):
+        read_header(path)
+
+
 def test_a_foreign_parquet_is_no_case(tmp_path: Path) -> None:
     """Another table is told from a case."""
     path = tmp_path / "v0001.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(InputError, match="no case"):
         read_case(path)
+    with pytest.raises(InputError, match="not a case"):
+        read_header(path)
 
 
 def test_versions_chain_to_their_parents(tmp_path: Path) -> None:

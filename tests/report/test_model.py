@@ -141,7 +141,8 @@ def test_passing_cases_of_a_large_run_are_never_read() -> None:
         asked.append(digests)
         return {}
 
-    build_report(MANIFEST, parts.verdicts, parts.decision, parts.samples, cases, traces)
+    model = build_report(MANIFEST, parts.verdicts, parts.decision, parts.samples, cases, traces)
+    assert sum(row.detail is not None for row in model.rows) == 2
     assert cases.read == ["case-00000", "case-00060"]
     assert len(asked) == 1
     assert len(asked[0]) == 4

@@ -106,6 +106,22 @@ def test_a_line_is_read_as_it_was_written(batch: list[Sample]) -> None:
     assert decode_batch(encode_batch(batch, kept)) == (batch, kept)
 
 
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=9))
+def test_alike_samples_in_a_row_are_written_once(given: list[tuple[str, int]]) -> None:
+    """Equal replays share an entry, and each sample comes back where it stood: its place tells when it was finished."""
+    batch = [Sample("c", 1, at, "passed", trace=trace, duration_s=time) for at, (trace, time) in enumerate(given)]
+    line = encode_batch(batch, [])
+    assert decode_batch(line) == (batch, [])
+    assert line.count(b'"case_version"') == len([*itertools.groupby(trace for trace, _ in given)])
+
+
+def test_a_journal_of_an_earlier_evalkit_is_refused(tmp_path: Path) -> None:
+    """Its samples would be missing."""
+    (tmp_path / JOURNAL_NAME).write_text('{"cost_usd":0.0,"seen":[["c",0,"passed","d"]],"samples":[{}],"traces":[]}\n')
+    with pytest.raises(IntegrityError, match="earlier evalkit"):
+        list(read_heads(tmp_path))
+
+
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["passed", "failed", "missed", "errored"])), max_size=30))
 def test_what_was_seen_is_kept_by_index(given: list[tuple[int, str]]) -> None:
     """Outcomes stand at their index, in whichever order they came; what did not come is None."""

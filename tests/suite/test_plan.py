@@ -39,11 +39,16 @@ def test_every_sample_left_is_planned_once(cases: int, samples: int, workers: in
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 8))
 def test_work_is_spread_and_small_cases_share(cases: int, samples: int, workers: int) -> None:
-    """No item holds much more than its share, and there are not many more items than wanted."""
+    """No item holds much more than a quarter of a worker's share of what is left, and there are not too many items."""
     items = plan_items(refs(cases), wanted(cases, samples), workers)
-    share = -(-cases * samples // (workers * 12))
-    assert max(item.size for item in items) < 2 * share or share == 1
-    assert len(items) <= workers * 12 + cases
+    left = cases * samples
+    least = -(-left // (workers * 48))
+    for item in items:
+        share = max(-(-left // (workers * 4)), least)
+        assert item.size < 2 * share or share == 1
+        left -= item.size
+    assert left == 0
+    assert len(items) <= workers * 28
 
 
 def test_a_long_case_is_spread_over_workers() -> None:

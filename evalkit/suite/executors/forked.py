@@ -16,8 +16,6 @@ import gc
 import multiprocessing
 import os
 import signal
-import sys
-import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator
@@ -25,21 +23,17 @@ from multiprocessing.connection import Connection
 from selectors import EVENT_READ, DefaultSelector
 
 from evalkit.errors import EvalkitError
+from evalkit.halves import can_fork
 from evalkit.suite.executors.orphan import die_with_parent
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.plan import Item
 from evalkit.suite.work import Worker
 
-__all__ = ["can_fork", "forked"]
+__all__ = ["forked"]
 
 _SOME, _DONE, _RAISED, _BROKEN = b"s", b"d", b"e", b"x"
 """What a message of a worker begins with: samples of its item, its last ones, an error on purpose, any other."""
-
-
-def can_fork() -> bool:
-    """Whether forking is safe here: on Linux, in a process with one Python thread."""
-    return sys.platform == "linux" and threading.active_count() == 1
 
 
 @contextlib.contextmanager

@@ -18,13 +18,13 @@ from pathlib import Path
 import orjson
 
 from evalkit.errors import ConfigError, EvalkitError, ReplayRefused
+from evalkit.halves import can_fork
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.sandbox.model import Ended, Policy
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
-from evalkit.suite.executors.forked import can_fork
 from evalkit.suite.executors.protocol import Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.plan import Item
