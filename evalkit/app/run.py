@@ -43,6 +43,7 @@ from evalkit.suite.select import CaseRef, select_cases
 from evalkit.verdict.night import night_of
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["exit_code", "resume_suite", "run_suite"]
 
@@ -83,7 +84,9 @@ def run_suite(
     suite = read_suite(path, settings, overrides)
     own_baseline = suite.baseline or str(baseline_path(Path(path)))
     suite = replace(suite, baseline=baseline or suite.baseline)
-    cases, part = narrowed(select_cases(settings.cases, suite.select), filter_text, only_failing)
+    cases, part = narrowed(
+        select_cases(settings.cases, suite.select, compared=bool(suite.baseline)), filter_text, only_failing
+    )
     check_cost_budget(suite, cases)
     layers = layers_of(suite, cases)
     started_at = now_utc()
@@ -160,7 +163,7 @@ def exit_code(run: Run) -> ExitCode:
 
     Cases that screening left alone are no reason for 3.
     """
-    effects = {verdict.effect for verdict in run.verdicts if not verdict.screened}
+    effects = {verdict.effect for verdict, _ in distinct(run.verdicts) if not verdict.screened}
     if "blocks" in effects:
         return ExitCode.BLOCKED
     return ExitCode.INCONCLUSIVE if "unmeasured" in effects else ExitCode.DONE

@@ -18,6 +18,7 @@ from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.effect import effect_sentence
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.verdicts import distinct
 
 __all__ = [
     "account_lines",
@@ -199,7 +200,9 @@ def _repeated(verdict: CaseVerdict) -> str:
 
 def _tally_lines(run: Run) -> Iterator[str]:
     """How many cases came to which word, what the suite came to against its baseline, and what stopping early saved."""
-    words = Counter("screened" if verdict.screened else verdict.verdict for verdict in run.verdicts)
+    words: Counter[str] = Counter()
+    for verdict, cases in distinct(run.verdicts):
+        words["screened" if verdict.screened else verdict.verdict] += cases
     told = [f"{words['PASS']} passed", f"{words['FAIL']} failed", f"{words['INCONCLUSIVE']} inconclusive"]
     if words["DEGRADED_WITHIN_MARGIN"]:
         told.append(f"{words['DEGRADED_WITHIN_MARGIN']} degraded within the margin")

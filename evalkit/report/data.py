@@ -10,6 +10,7 @@ import orjson
 
 from evalkit.errors import InputError
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, ManyRuns, SuiteEffect
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["SCHEMA", "savings", "verdicts_from_json", "verdicts_json"]
 
@@ -45,11 +46,11 @@ def verdicts_json(
 def savings(verdicts: Sequence[CaseVerdict]) -> dict[str, int]:
     """Samples taken, those without early stopping, and the live model calls that the difference would have made."""
     found = dict.fromkeys(("samples", "samples_fixed", "model_calls", "model_calls_saved"), 0)
-    for verdict in verdicts:
-        found["samples"] += verdict.samples
-        found["samples_fixed"] += verdict.samples_fixed
-        found["model_calls"] += verdict.model_calls
-        found["model_calls_saved"] += verdict.calls_saved
+    for verdict, cases in distinct(verdicts):
+        found["samples"] += cases * verdict.samples
+        found["samples_fixed"] += cases * verdict.samples_fixed
+        found["model_calls"] += cases * verdict.model_calls
+        found["model_calls_saved"] += cases * verdict.calls_saved
     return found
 
 

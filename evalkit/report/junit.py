@@ -29,21 +29,13 @@ _NO_CHARACTER = re.compile("[\ufdd0-\ufdef]|[\ufffe\uffff]")  # what XML 1.0 for
 def render_junit(model: ReportModel) -> Iterator[str]:
     """The file's text, in parts: it may be large."""
     rows = model.rows
-    told: set[str] = set()
-    failures = errors = 0
-    duration_s = 0.0
-    for row in rows:
-        failures += "fail" in row.keys
-        errors += "inconclusive" in row.keys
-        duration_s += row.duration_s
-        if {"fail", "inconclusive"} & set(row.keys):
-            told.add(row.verdict.case_id)
-    holds = list(_holds(model, told))
+    holds = list(_holds(model))
+    tallies = {tally.key: tally.count for tally in model.tallies}
     counts = {
         "tests": str(len(rows) + len(holds)),
-        "failures": str(failures + sum(tag == "failure" for _, tag, _ in holds)),
-        "errors": str(errors + sum(tag == "error" for _, tag, _ in holds)),
-        "time": _seconds(duration_s),
+        "failures": str(tallies["fail"] + sum(tag == "failure" for _, tag, _ in holds)),
+        "errors": str(tallies["inconclusive"] + sum(tag == "error" for _, tag, _ in holds)),
+        "time": _seconds(model.duration_s),
     }
     root = ElementTree.Element("testsuites", {"name": "evalkit", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": _text(model.suite or "suite"), **counts, "skipped": "0"})
@@ -59,12 +51,12 @@ def render_junit(model: ReportModel) -> Iterator[str]:
     yield f"  </testsuite>{end}\n"
 
 
-def _holds(model: ReportModel, told: set[str]) -> Iterator[tuple[str, str, str]]:
+def _holds(model: ReportModel) -> Iterator[tuple[str, str, str]]:
     """What holds the release and is no failing or inconclusive row: (name, ``failure`` or ``error``, why)."""
     decision = model.decision
     others: dict[str, list[str]] = {}
     for name, sentence in decision.blocking:
-        if name not in told:
+        if name not in model.failing:
             others.setdefault(name, []).append(sentence)
     yield from ((f"gate: {name}", "failure", "; ".join(sentences)) for name, sentences in others.items())
     if decision.outcome == "INCONCLUSIVE" and not decision.inconclusive:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from evalkit.report.escapes import MARKS, code, escaped
 from evalkit.report.model import ReportModel
 from evalkit.report.row import Row
+from evalkit.report.rows import Rows
 from evalkit.report.text import counted
 
 __all__ = ["render_markdown"]
@@ -21,31 +22,11 @@ _MAX_CHARACTERS = 60_000
 def render_markdown(model: ReportModel) -> str:
     """The summary's text."""
     found = ""
-    loud, quiet = _Some(), _Some()
-    for row in model.rows:
-        if not row.quiet:
-            loud.add(row)
-        elif row.verdict.permanent:
-            quiet.add(row)
     for most in _ROWS:
-        found = "\n".join([*_head(model), *_table(loud, quiet, most), *_folded(loud, most), *_conditions(model), ""])
+        found = "\n".join([*_head(model), *_table(model, most), *_folded(model, most), *_conditions(model), ""])
         if len(found) <= _MAX_CHARACTERS:
             break
     return found
-
-
-class _Some:
-    """The first of some rows, and how many there are."""
-
-    def __init__(self) -> None:
-        self.rows: list[Row] = []
-        self.count = 0
-
-    def add(self, row: Row) -> None:
-        """Adds the next one."""
-        self.count += 1
-        if self.count <= _ROWS[0]:
-            self.rows.append(row)
 
 
 def _head(model: ReportModel) -> Iterator[str]:
@@ -70,26 +51,26 @@ def _head(model: ReportModel) -> Iterator[str]:
         yield ""
 
 
-def _table(loud: _Some, quiet: _Some, most: int) -> Iterator[str]:
+def _table(model: ReportModel, most: int) -> Iterator[str]:
     """What asks for attention; the gates that pass are folded."""
-    if loud.count:
-        yield from _table_of(loud, most)
-    if quiet.count:
-        told = counted(quiet.count, "permanent gate")
-        yield f"<details><summary>{told} {'passes' if quiet.count == 1 else 'pass'}</summary>"
+    if model.loud:
+        yield from _table_of(model.loud, most)
+    if quiet := model.quiet_gates:
+        told = counted(len(quiet), "permanent gate")
+        yield f"<details><summary>{told} {'passes' if len(quiet) == 1 else 'pass'}</summary>"
         yield ""
         yield from _table_of(quiet, most)
         yield "</details>"
         yield ""
 
 
-def _table_of(some: _Some, most: int) -> Iterator[str]:
+def _table_of(rows: Rows, most: int) -> Iterator[str]:
     yield "| case | verdict | passed | rate (95% interval) | baseline | adjusted p |"
     yield "|---|---|---|---|---|---|"
-    yield from map(_table_row, some.rows[:most])
+    yield from map(_table_row, rows[:most])
     yield ""
-    if some.count > most:
-        yield f"and {counted(some.count - most, 'case')} more: see the report"
+    if len(rows) > most:
+        yield f"and {counted(len(rows) - most, 'case')} more: see the report"
         yield ""
 
 
@@ -102,8 +83,8 @@ def _table_row(row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _folded(loud: _Some, most: int) -> Iterator[str]:
-    for row in loud.rows[:most]:
+def _folded(model: ReportModel, most: int) -> Iterator[str]:
+    for row in model.loud[:most]:
         yield f"<details><summary>{code(row.verdict.case_id)}: {escaped(row.title)}</summary>"
         yield ""
         yield f"- {escaped(row.reason)}"

@@ -114,6 +114,9 @@ class ReportModel:
         compared: what it is compared with, one sentence.
         notes: what a reader of the numbers should know.
         conditions: the manifest as (label, value).
+        loud: the rows that ask for attention; `quiet_gates`: the permanent gates that don't.
+        failing: the ids of the cases that fail, or are inconclusive.
+        duration_s: seconds of all samples.
     """
 
     run_id: str
@@ -134,6 +137,10 @@ class ReportModel:
     coverage: CoverageView | None
     uncovered: str
     conditions: tuple[tuple[str, str], ...]
+    loud: Rows
+    quiet_gates: Rows
+    failing: frozenset[str]
+    duration_s: float
 
     @property
     def rows(self) -> Rows:
@@ -208,6 +215,10 @@ def build_report(
         coverage=None if background.coverage is None else view_coverage(background.coverage),
         uncovered=background.uncovered,
         conditions=(*_conditions(manifest), *_spent(account)),
+        loud=Rows(parts, (at for at in seen.order if not seen.quiet[at])),
+        quiet_gates=Rows(parts, (at for at in seen.order if seen.quiet[at] and seen.gates[at])),
+        failing=frozenset(seen.failing),
+        duration_s=seen.duration_s,
     )
 
 
@@ -222,7 +233,7 @@ class _Seen:
     """What one look at all verdicts comes to.
 
     Attributes:
-        ids: the cases' ids, in the verdicts' order; `loud` and `quiet`: of each, see `report.row`.
+        ids: the cases' ids, in the verdicts' order; `loud`, `quiet`, `gates`: of each, see `report.row`.
         order: where the verdicts stand, the most urgent first.
         sections: how many cases each section has.
         keys: how many rows have a key.
@@ -232,27 +243,32 @@ class _Seen:
 
     def __init__(self, verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]]) -> None:
         self.ids: list[str] = []
-        self.loud, self.quiet = bytearray(), bytearray()
+        self.loud, self.quiet, self.gates = bytearray(), bytearray(), bytearray()
+        self.failing: set[str] = set()
         self.sections: Counter[str] = Counter()
         self.keys: Counter[Key] = Counter()
         self.chosen: dict[str, Counter[str]] = {"tag": Counter(), "signature": Counter(), "owner": Counter()}
         self.compared = False
         self.samples = 0
-        self.cost_usd = 0.0
+        self.cost_usd = self.duration_s = 0.0
         urgency: dict[_Urgency, list[int]] = {}
         for at, verdict in enumerate(verdicts):
-            row = Row(verdict, (), {})
+            row = Row(verdict, samples.get(verdict.case_id, ()), {})
             keys, section = row.keys, _section_of(verdict)
             self.ids.append(verdict.case_id)
             self.loud.append(is_loud(verdict))
             self.quiet.append(row.quiet)
+            self.gates.append(verdict.permanent)
+            if "fail" in keys or "inconclusive" in keys:
+                self.failing.add(verdict.case_id)
             self.sections[section] += 1
             self.keys.update(keys)
             self.chosen["tag"].update(verdict.tags)
             self.chosen["signature"][verdict.signature] += 1
             self.chosen["owner"][verdict.owner] += 1
             self.compared = self.compared or verdict.baseline is not None
-            self.samples += len(samples.get(verdict.case_id, ()))
+            self.samples += len(row.samples)
+            self.duration_s += row.duration_s
             self.cost_usd += verdict.cost_usd
             urgency.setdefault(_urgency(verdict, section), []).append(at)
         alike = (sorted(places, key=self.ids.__getitem__) for _, places in sorted(urgency.items()))

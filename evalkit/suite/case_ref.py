@@ -19,7 +19,18 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
 from evalkit.suite.packed import packed, unpacked
 
-__all__ = ["CaseRef", "CaseRefs", "NamedCases", "brief_reference", "ids_of", "libraries_of", "reference", "targets_of"]
+__all__ = [
+    "CaseRef",
+    "CaseRefs",
+    "NamedCases",
+    "brief_reference",
+    "ids_of",
+    "libraries_of",
+    "reference",
+    "root_of",
+    "states_of",
+    "targets_of",
+]
 
 
 _Alike: TypeAlias = tuple[str, str, str, str, tuple[str, ...], str, str]
@@ -97,7 +108,7 @@ class CaseRefs(Sequence[CaseRef]):
         self._own: list[bytes] = []
         known: dict[_Alike, _Alike] = {}
         for case in cases:
-            root = _root_of(case)
+            root = root_of(case)
             alike = (root, case.state, case.signature, case.target, case.tags, case.owner, case.key_id)
             hashes = map(packed, (case.digest, case.raw_hash, case.replayed, case.demands))
             self._ids.append(case.id)
@@ -125,6 +136,11 @@ class CaseRefs(Sequence[CaseRef]):
         _, _, signature, _, tags, owner, _ = self._alike[at]
         version, title, link, digest, *_ = marshal.loads(self._own[at])
         return self._ids[at], version, unpacked(digest), title, owner, link, signature, tags
+
+    def named_at(self, at: int) -> tuple[str, int, str, str]:
+        """A case's id, version, digest and state."""
+        version, _, _, digest, *_ = marshal.loads(self._own[at])
+        return self._ids[at], version, unpacked(digest), self._alike[at][1]
 
     @property
     def named(self) -> NamedCases:
@@ -162,13 +178,18 @@ class NamedCases(Sequence[tuple[str, int, str, str]]):
     def __getitem__(self, at: slice) -> Sequence[tuple[str, int, str, str]]: ...
     def __getitem__(self, at: int | slice) -> tuple[str, int, str, str] | Sequence[tuple[str, int, str, str]]:
         if isinstance(at, slice):
-            return [*map(_named, self._cases[at])]
-        return _named(self._cases[at])
+            return [*map(self._cases.named_at, range(len(self))[at])]
+        return self._cases.named_at(at)
 
 
 def targets_of(cases: Sequence[CaseRef]) -> set[str]:
     """The targets that some cases name."""
     return {one[3] for one in set(cases._alike)} if isinstance(cases, CaseRefs) else {case.target for case in cases}
+
+
+def states_of(cases: Sequence[CaseRef]) -> list[str]:
+    """The states of some cases, in their order."""
+    return [one[1] for one in cases._alike] if isinstance(cases, CaseRefs) else [case.state for case in cases]
 
 
 def libraries_of(cases: Sequence[CaseRef]) -> set[str]:
@@ -203,8 +224,11 @@ def reference(path: Path) -> CaseRef:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
 
 
-def brief_reference(path: Path) -> CaseRef:
+def brief_reference(path: Path, *, compared: bool = True) -> CaseRef:
     """The same without what only an ingest asks for, and of the checks their digest alone.
+
+    Args:
+        compared: whether that is asked for soon; otherwise the header is read again when it is.
 
     Raises:
         InputError: the file is no case.
@@ -212,11 +236,12 @@ def brief_reference(path: Path) -> CaseRef:
     try:
         header = read_header(path)
         sanitization = header["sanitization"]
+        checks = [check_from_json(body, str(path)) for body in header["checks"]] if compared else None
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], header["state"], header["title"],
             header["signature"], header["target"], tuple(header["tags"]), header["owner"], header["link"],
             sanitization["raw_hash"], check_text="", replayed=_replayed(header), key_id=sanitization["key_id"],
-            demands=checks_digest(check_from_json(body, str(path)) for body in header["checks"]),
+            demands="" if checks is None else checks_digest(checks),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
@@ -227,7 +252,12 @@ def _replayed(header: dict[str, Any]) -> str:
     return hashlib.sha256(exact_text(parts)).hexdigest()[:16]
 
 
-def _root_of(case: CaseRef) -> str:
+def root_of(case: CaseRef) -> str:
+    """The library that a case stands in.
+
+    Raises:
+        IntegrityError: the file holds another case or version than its place says.
+    """
     root = os.path.dirname(os.path.dirname(case.path))
     if _path(root, case.id, case.version) != case.path:
         raise IntegrityError(f"the file holds case {case.id} version {case.version}", case.path, "git checkout it")
@@ -246,7 +276,3 @@ def _unpacked(case_id: str, alike: _Alike, own: bytes) -> CaseRef:
         _path(root, case_id, version), case_id, version, digest, state, title, signature, target, tags, owner, link,
         raw_hash, "", (), "", replayed, "{}", key_id, demands,
     )  # fmt: skip
-
-
-def _named(case: CaseRef) -> tuple[str, int, str, str]:
-    return case.id, case.version, case.digest, case.state

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalkit.case.store import iter_cases
 from evalkit.errors import ConfigError
-from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, reference
+from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, reference, root_of
 from evalkit.suite.model import Selection
 
 __all__ = ["CaseRef", "CaseRefs", "brief_reference", "list_cases", "matches", "reference", "select_cases"]
@@ -24,19 +24,30 @@ def list_cases(root: str | Path) -> Iterator[CaseRef]:
         yield reference(versions[-1][1])
 
 
-def select_cases(root: str | Path, selection: Selection) -> CaseRefs:
+def select_cases(root: str | Path, selection: Selection, *, compared: bool = False) -> CaseRefs:
     """The cases that `selection` means, by id; retired ones never.
+
+    Args:
+        compared: whether they are compared with a baseline: what they demand is held then.
 
     Raises:
         ConfigError: an exact id names no case, or nothing is selected.
         IntegrityError: a file holds another case or version than its place says: one of two would be run for both.
     """
-    every = CaseRefs(brief_reference(versions[-1][1]) for _, versions in iter_cases(root))
-    known = set(every.ids) if selection.ids else set()
+    lacking = {wanted for wanted in selection.ids if not any(c in wanted for c in "*?[")}
+
+    def meant() -> Iterator[CaseRef]:
+        for _, versions in iter_cases(root):
+            case = brief_reference(versions[-1][1], compared=compared)
+            root_of(case)
+            lacking.discard(case.id)
+            if case.state != "retired" and matches(case, selection):
+                yield case
+
+    chosen = CaseRefs(meant())
     for wanted in selection.ids:
-        if not any(c in wanted for c in "*?[") and wanted not in known:
+        if wanted in lacking:
             raise ConfigError(f"the suite selects {wanted!r}, and there is no such case", str(root), "evalkit list")
-    chosen = every.those(lambda case: case.state != "retired" and matches(case, selection))
     if not chosen:
         raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
     return chosen

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evalkit.verdict.model import CaseVerdict, SuiteEffect
 from evalkit.verdict.ruling import points
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["OPPOSED", "effect_sentence", "opposed", "suite_effect"]
 
@@ -19,6 +20,8 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     In a sequential run the numbers of samples hang on what they came to, and bad cases have fewer of them: the
     intervals are then for reading, not for deciding.
     """
+    if not any(verdict.baseline for verdict, _ in distinct(verdicts)):
+        return None
     tables = [(v.baseline.passed, v.baseline.n, v.passed, v.n) for v in verdicts if v.baseline is not None and v.n]
     if not tables:
         return None

@@ -17,6 +17,7 @@ from evalkit.suite.samples import column, live_samples
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.schedule import blocks
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["run_notices"]
 
@@ -58,9 +59,11 @@ def run_notices(
 
 def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
     """Comparisons that were not made."""
-    stale = [f"{verdict.case_id}: {verdict.stale}" for verdict in verdicts if verdict.stale]
+    stale = [(verdict, count) for verdict, count in distinct(verdicts) if verdict.stale]
     if stale:
-        yield f"{len(stale)} of {len(verdicts)} cases were not compared with the baseline; {stale[0]}"
+        first, cases = stale[0][0], sum(count for _, count in stale)
+        many = f"{cases} of {len(verdicts)} cases were not compared with the baseline"
+        yield f"{many}; {first.case_id}: {first.stale}"
 
 
 def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, frozen: bool) -> Iterator[str]:

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any, Protocol
 
 from evalkit.stats.normal_power import normal_n_for_drop
-from evalkit.suite.case_ref import CaseRef, ids_of
+from evalkit.suite.case_ref import CaseRef, ids_of, states_of
 from evalkit.suite.model import Policy, Sample, Suite
 from evalkit.suite.select import matches
 from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
@@ -100,16 +100,17 @@ def make_plans(
     """
     if taken is not None:
         suite = replace(suite, sequential=False)
-    wanted = [(policy_of(case, suite), case.state == "permanent") for case in cases]
-    gates = [
-        (policy, measures.get(case_id)) for case_id, (policy, gate) in zip(ids_of(cases), wanted, strict=True) if gate
-    ]
+    policies = [policy_of(case, suite) for case in cases] if suite.policies else [suite.policy] * len(cases)
+    permanent = [state == "permanent" for state in states_of(cases)]
+    ids = ids_of(cases)
+    wanted = [*zip(ids, policies, permanent, strict=True)]
+    gates = [(policy, measures.get(case_id)) for case_id, policy, is_permanent in wanted if is_permanent]
     sharing = sum(policy.kind != "zero_failures" for policy, _ in gates)
     together = sum(not _alone(policy, suite, measure) for policy, measure in gates)
     screened = suite.sequential and (len(measures) > SCREENED_ABOVE if suite.screening is None else suite.screening)
     plans: dict[str, CasePlan] = {}
     made: dict[Any, CasePlan] = {}  # most cases have the same one
-    for case_id, (policy, is_permanent) in zip(ids_of(cases), wanted, strict=True):
+    for case_id, policy, is_permanent in wanted:
         measure = measures.get(case_id)
         alpha = policy.alpha
         if is_permanent:

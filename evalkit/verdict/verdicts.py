@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from operator import attrgetter
@@ -10,7 +11,7 @@ from typing import Any, overload
 from evalkit.suite.case_ref import CaseRef, CaseRefs
 from evalkit.verdict.model import CaseVerdict
 
-__all__ = ["Verdicts", "changed", "verdicts_of"]
+__all__ = ["Verdicts", "changed", "distinct", "verdicts_of"]
 
 _NAMES = ("case_id", "version", "digest", "title", "owner", "link", "signature", "tags")
 """What a verdict has of its case alone, as `CaseRefs.naming` gives it."""
@@ -31,6 +32,14 @@ class Verdicts(Sequence[CaseVerdict]):
         self.cases = cases
         known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._found = [known.setdefault(found, found) for found in map(_found, verdicts)]
+
+    def distinct(self) -> list[tuple[CaseVerdict, int]]:
+        """See the function `distinct`."""
+        first: dict[int, int] = {}
+        count: Counter[int] = Counter(map(id, self._found))
+        for at, found in enumerate(self._found):
+            first.setdefault(id(found), at)
+        return [(self._made(at), count[key]) for key, at in first.items()]
 
     def __len__(self) -> int:
         return len(self._found)
@@ -59,6 +68,14 @@ _BETWEEN = [field.name for field in fields(CaseVerdict)].index("owner") - 4
 def verdicts_of(cases: Sequence[CaseRef], verdicts: Iterable[CaseVerdict]) -> Sequence[CaseVerdict]:
     """The verdicts on some cases, in their order; made when they are asked for where the cases are."""
     return Verdicts(cases, verdicts) if isinstance(cases, CaseRefs) else [*verdicts]
+
+
+def distinct(verdicts: Sequence[CaseVerdict]) -> list[tuple[CaseVerdict, int]]:
+    """What cases came to, and how many came to it: a verdict that stands for others is the first of them.
+
+    For counting: what a verdict has of its case alone says nothing of the others.
+    """
+    return verdicts.distinct() if isinstance(verdicts, Verdicts) else [(verdict, 1) for verdict in verdicts]
 
 
 def changed(verdicts: Sequence[CaseVerdict], change: Callable[[CaseVerdict], CaseVerdict]) -> Sequence[CaseVerdict]:
