@@ -13,9 +13,7 @@ from tests.verdict.planned import plans_of
 from tests.verdict.test_compare import samples
 
 CASES = [
-    CaseRef(
-        f"l/c{at}/v0001.parquet", f"c{at}", 1, f"{at}", "reviewed", f"title {at}", "S", "", ("t",), "me", f"link {at}"
-    )
+    CaseRef(f"l/c{at}/v0001.parquet", f"c{at}", 1, f"{at}", "reviewed", f"t {at}", "S", "", ("t",), "me", f"link {at}")
     for at in range(6)
 ]
 FOUND = {f"c{at}": samples(("passed", 5 if at % 3 else 4), ("missed", 0 if at % 3 else 1)) for at in range(6)}
