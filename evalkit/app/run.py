@@ -32,6 +32,7 @@ from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
+from evalkit.suite.freed import give_back
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
@@ -181,6 +182,7 @@ def _do(
     on_progress: Callable[[Progress], None],
 ) -> Run:
     _replay(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+    give_back()  # tables that were written in between: some 20 MB
     return _kept(finish(folder, manifest, suite, cases, settings, plans))
 
 
