@@ -242,9 +242,7 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
     if not path.exists() or not wanted:
         return found
     try:
-        with pq.ParquetFile(
-            path, pre_buffer=False
-        ) as file:  # a part at a time: a whole group takes three times its size
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # a whole group takes three times its size
             for batch in file.iter_batches(_LINE_ROWS, columns=["digest", "trace"], use_threads=False):
                 texts = batch.column("trace")
                 for row, digest in enumerate(batch.column("digest").to_pylist()):
