@@ -42,9 +42,9 @@ def in_halves(work: Callable[[T], bytes], items: Sequence[T]) -> Iterator[bytes]
         _do(work, items[1::2], theirs)
     theirs.close()
     try:
-        for at, item in enumerate(items):
+        for at in range(len(items)):  # an item that is not worked on here is not made here
             found = _taken(ours) if at % 2 else None
-            yield work(item) if found is None else found
+            yield work(items[at]) if found is None else found
     finally:
         ours.close()
         with contextlib.suppress(ProcessLookupError):

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import tomllib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,7 +167,7 @@ class _Runner:
     """A suite's runner, made when its first case is run: collecting loads no target."""
 
     def __init__(
-        self, suite: Suite, cases: list[CaseRef], settings: Settings, account: Path, config: pytest.Config
+        self, suite: Suite, cases: Sequence[CaseRef], settings: Settings, account: Path, config: pytest.Config
     ) -> None:
         self._given = suite, cases, settings, account
         self._config = config
@@ -198,7 +198,7 @@ def _stays_inside(config: pytest.Config) -> bool:
     return asked or watched or sys.gettrace() is not None or hasattr(config, "workerinput")
 
 
-def _items(parent: _Cases, suite: Suite, cases: list[CaseRef], settings: Settings) -> Iterator[pytest.Item]:
+def _items(parent: _Cases, suite: Suite, cases: Sequence[CaseRef], settings: Settings) -> Iterator[pytest.Item]:
     name = hashlib.sha256(os.fsencode(parent.path)).hexdigest()[:16]
     parent.runner = runner = _Runner(suite, cases, settings, _scratch(parent.config) / f"{name}.json", parent.config)
     for case in cases:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -38,7 +38,7 @@ class MadeRun:
     """What `build_report` takes."""
 
     manifest: Manifest
-    verdicts: list[CaseVerdict]
+    verdicts: Sequence[CaseVerdict]
     decision: Decision
     samples: dict[str, list[Sample]]
     cases: Mapping[str, Case]

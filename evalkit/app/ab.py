@@ -39,7 +39,6 @@ from evalkit.suite.select import CaseRef, select_cases
 from evalkit.suite.turns import Arm
 from evalkit.verdict.ab import Metric
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
-from evalkit.verdict.baseline import checks_digest
 from evalkit.verdict.estimate import first_looks
 from evalkit.verdict.plans import make_plans
 
@@ -254,7 +253,7 @@ def _do(
     plan: ABPlan,
     settings: Settings,
     suites: Sequence[Suite],
-    cases: list[CaseRef],
+    cases: Sequence[CaseRef],
     workers: int | None,
     executor: str,
     on_progress: Callable[[Progress], None],
@@ -280,7 +279,7 @@ def _resumable(folder: Path) -> Iterator[None]:
 
 
 def _compared(
-    folder: Path, plan: ABPlan, settings: Settings, suites: Sequence[Suite], cases: list[CaseRef], stopped: str
+    folder: Path, plan: ABPlan, settings: Settings, suites: Sequence[Suite], cases: Sequence[CaseRef], stopped: str
 ) -> ABRun:
     """The verdict on what both arms came to; written down, as the arms' own reports are."""
     for arm, suite in zip(_ARMS, suites, strict=True):
@@ -302,4 +301,4 @@ def _arm(name: str, suite: Suite, samples: Mapping[str, Any]) -> ArmSamples:
 
 def _guards(case: CaseRef) -> tuple[str, str]:
     """What makes two versions of a case comparable: what is replayed, and what it must come to."""
-    return case.raw_hash, checks_digest(case.checks)
+    return case.raw_hash, case.checks_digest

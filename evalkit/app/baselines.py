@@ -196,7 +196,7 @@ def _made(
 
 
 _MEASURE = "mend what misses or errs, and run the suite again"
-Loaded = tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]
+Loaded = tuple[Manifest, Suite, Sequence[CaseRef], Mapping[str, Sequence[Sample]]]
 
 
 def _loaded(folder: Path, settings: Settings) -> Loaded:

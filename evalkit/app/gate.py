@@ -29,6 +29,7 @@ from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
 from evalkit.verdict.plans import Plans, make_plans
+from evalkit.verdict.verdicts import changed
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -85,8 +86,8 @@ def gate_run(
         folder=folder,
         manifest=manifest,
         samples=samples,
-        cases=tuple(cases),
-        verdicts=tuple(verdicts),
+        cases=cases,
+        verdicts=verdicts,
         decision=decision,
         account=account,
         effect=suite_effect(verdicts),
@@ -138,19 +139,19 @@ def _policy_words(suite: Mapping[str, Any]) -> str:
     return (f"{kind} ({told})" if told else kind) + more
 
 
-def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tuple[list[CaseVerdict], list[str]]:
+def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tuple[Sequence[CaseVerdict], list[str]]:
     """Verdicts in which cases that were retired since the run block nothing any more; and that they were, in words."""
-    retired = {case.id: case for case in list_cases(settings.cases) if case.state == "retired"}
-    found, told = [], []
-    for verdict in verdicts:
-        if verdict.permanent and verdict.case_id in retired:
-            event = read_case(retired[verdict.case_id].path).life[-1]
-            told.append(
-                f"{verdict.case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}"
-            )
-            verdict = replace(verdict, permanent=False)
-        found.append(verdict)
-    return found, told
+    retired = {case.id: case.path for case in list_cases(settings.cases) if case.state == "retired"}
+    told = []
+
+    def without(verdict: CaseVerdict) -> CaseVerdict:
+        if not verdict.permanent or verdict.case_id not in retired:
+            return verdict
+        event = read_case(retired[verdict.case_id]).life[-1]
+        told.append(f"{verdict.case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}")
+        return replace(verdict, permanent=False)
+
+    return (changed(verdicts, without) if retired else verdicts), told
 
 
 def _unsafe(manifest: Manifest, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from evalkit.canonical import Json
@@ -10,14 +9,12 @@ from evalkit.errors import ConfigError, InputError
 from evalkit.report.data import verdicts_from_json
 from evalkit.suite.filter import parse_filter
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.select import CaseRef
+from evalkit.suite.select import CaseRefs
 
 __all__ = ["narrowed"]
 
 
-def narrowed(
-    cases: Sequence[CaseRef], filter_text: str, only_failing: Path | None
-) -> tuple[list[CaseRef], dict[str, Json]]:
+def narrowed(cases: CaseRefs, filter_text: str, only_failing: Path | None) -> tuple[CaseRefs, dict[str, Json]]:
     """The cases that are meant, and what the manifest says of it; empty where all are.
 
     Raises:
@@ -25,10 +22,10 @@ def narrowed(
         InputError: there is no such run, or it is not finished.
     """
     part: dict[str, Json] = {}
-    chosen = list(cases)
+    chosen = cases
     if filter_text:
         meant = parse_filter(filter_text)
-        chosen = [case for case in chosen if meant(case)]
+        chosen = chosen.those(meant)
         part["filter"] = filter_text
         if not chosen:
             raise ConfigError(
@@ -36,7 +33,7 @@ def narrowed(
             )
     if only_failing is not None:
         failing = _failing(only_failing)
-        chosen = [case for case in chosen if case.id in failing]
+        chosen = chosen.those(lambda case: case.id in failing)
         part["only_failing"] = read_manifest(only_failing).run_id
         if not chosen:
             raise ConfigError(

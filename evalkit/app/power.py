@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import ceil
 from pathlib import Path
@@ -185,7 +185,7 @@ def power_json(plan: PowerPlan) -> dict[str, Any]:
     return asdict(plan)
 
 
-def _selected(settings: Settings, suite: Suite) -> list[CaseRef]:
+def _selected(settings: Settings, suite: Suite) -> Sequence[CaseRef]:
     """The suite's cases; one permanent case that stands for those to come where there are none."""
     try:
         return select_cases(settings.cases, suite.select)

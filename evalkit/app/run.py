@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
+from evalkit.suite.freed import give_back, take_from_system
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
@@ -43,6 +44,7 @@ from evalkit.suite.select import CaseRef, select_cases
 from evalkit.verdict.night import night_of
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["exit_code", "resume_suite", "run_suite"]
 
@@ -83,7 +85,9 @@ def run_suite(
     suite = read_suite(path, settings, overrides)
     own_baseline = suite.baseline or str(baseline_path(Path(path)))
     suite = replace(suite, baseline=baseline or suite.baseline)
-    cases, part = narrowed(select_cases(settings.cases, suite.select), filter_text, only_failing)
+    cases, part = narrowed(
+        select_cases(settings.cases, suite.select, compared=bool(suite.baseline)), filter_text, only_failing
+    )
     check_cost_budget(suite, cases)
     layers = layers_of(suite, cases)
     started_at = now_utc()
@@ -93,7 +97,7 @@ def run_suite(
     manifest = Manifest(
         run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
         suite=suite_json(suite),
-        cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
+        cases=cases.named,
         started_at=started_at,
         actor=actor or settings.actor,
         reason=reason,
@@ -160,7 +164,7 @@ def exit_code(run: Run) -> ExitCode:
 
     Cases that screening left alone are no reason for 3.
     """
-    effects = {verdict.effect for verdict in run.verdicts if not verdict.screened}
+    effects = {verdict.effect for verdict, _ in distinct(run.verdicts) if not verdict.screened}
     if "blocks" in effects:
         return ExitCode.BLOCKED
     return ExitCode.INCONCLUSIVE if "unmeasured" in effects else ExitCode.DONE
@@ -170,13 +174,31 @@ def _do(
     folder: Path,
     manifest: Manifest,
     suite: Suite,
-    cases: list[CaseRef],
+    cases: Sequence[CaseRef],
     settings: Settings,
     plans: Plans,
     workers: int | None,
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> Run:
+    _replay(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+    give_back()  # tables that were written in between: some 20 MB
+    return _kept(finish(folder, manifest, suite, cases, settings, plans))
+
+
+def _replay(
+    folder: Path,
+    manifest: Manifest,
+    suite: Suite,
+    cases: Sequence[CaseRef],
+    settings: Settings,
+    plans: Plans,
+    workers: int | None,
+    executor: str,
+    on_progress: Callable[[Progress], None],
+) -> None:
+    """Takes the samples; what was held of them meanwhile is gone before they are judged."""
+    take_from_system()
     chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
     opened = OpenRun(
         folder,
@@ -196,7 +218,6 @@ def _do(
             run.finish()
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
-    return _kept(finish(folder, manifest, suite, cases, settings))
 
 
 def _kept(run: Run) -> Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,11 @@ from evalkit.case.store import case_versions, read_case
 from evalkit.distil.coverage import coverage
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.account import Account, read_account
+from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, ids_of
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.results import read_samples, read_traces
-from evalkit.suite.select import CaseRef, reference
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
@@ -40,16 +40,28 @@ _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
 
 
-def finish(folder: Path, manifest: Manifest, suite: Suite, cases: list[CaseRef], settings: Settings) -> Run:
-    """Judges a whole run's samples, decides, and writes verdicts and report."""
+def finish(
+    folder: Path,
+    manifest: Manifest,
+    suite: Suite,
+    cases: Sequence[CaseRef],
+    settings: Settings,
+    plans: Plans | None = None,
+) -> Run:
+    """Judges a whole run's samples, decides, and writes verdicts and report.
+
+    Args:
+        plans: the run's; made from the manifest if None.
+    """
     samples, account = read_samples(folder), read_account(folder)
-    plans = make_plans(suite, cases, manifest.measures)
+    if plans is None:
+        plans = make_plans(suite, cases, manifest.measures)
     verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
     notices = run_notices(samples, verdicts, plans, frozen=runs_twice(suite))
-    run = Run(folder, manifest, samples, tuple(cases), tuple(verdicts), decision, account, effect, notices)
+    run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
 
@@ -85,7 +97,7 @@ def write_run(run: Run, suite: Suite, settings: Settings) -> None:
 def judged(
     manifest: Manifest,
     suite: Suite,
-    cases: list[CaseRef],
+    cases: Sequence[CaseRef],
     samples: Mapping[str, Sequence[Sample]],
     account: Account,
     *,
@@ -93,7 +105,7 @@ def judged(
     planned: bool = True,
     plans: Plans | None = None,
     sampled: Plans | None = None,
-) -> list[CaseVerdict]:
+) -> Sequence[CaseVerdict]:
     """The verdicts on a run's samples, by the plans that the run was made for.
 
     Args:
@@ -122,7 +134,7 @@ def judged(
     return with_staleness(verdicts, stale)
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[CaseRef], Mapping[str, Sequence[Sample]]]:
+def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, CaseRefs, Mapping[str, Sequence[Sample]]]:
     """A finished run's parts.
 
     Raises:
@@ -133,7 +145,7 @@ def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, list[Ca
     return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
 
 
-def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
+def cases_of(manifest: Manifest, root: Path, folder: Path) -> CaseRefs:
     """The run's cases as they were run; a version that is gone or is another one now is refused."""
     found, gone = cases_left(manifest, root)
     for case_id, version, _ in gone:
@@ -141,24 +153,27 @@ def cases_of(manifest: Manifest, root: Path, folder: Path) -> list[CaseRef]:
     return found
 
 
-def cases_left(manifest: Manifest, root: Path) -> tuple[list[CaseRef], list[tuple[str, int, str]]]:
+def cases_left(manifest: Manifest, root: Path) -> tuple[CaseRefs, list[tuple[str, int, str]]]:
     """The run's cases as they were run, and those that are gone: id, version and state.
 
     Raises:
         IntegrityError: a version is another one now.
     """
-    found: list[CaseRef] = []
     gone: list[tuple[str, int, str]] = []
-    for case_id, version, digest, state in manifest.cases:
-        path = dict(case_versions(root / case_id)).get(version)
-        if path is None:
-            gone.append((case_id, version, state))
-            continue
-        case = reference(path).brief()
-        if case.digest != digest:
-            raise IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
-        found.append(case)
-    return found, gone
+
+    def found() -> Iterator[CaseRef]:
+        for case_id, version, digest, state in manifest.cases:
+            path = dict(case_versions(root / case_id)).get(version)
+            if path is None:
+                gone.append((case_id, version, state))
+                continue
+            case = brief_reference(path)
+            if case.digest != digest:
+                what = f"case {case_id} version {version} is another file now"
+                raise IntegrityError(what, str(path), "git checkout it")
+            yield case
+
+    return CaseRefs(found()), gone
 
 
 def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], settings: Settings) -> Background:
@@ -186,23 +201,28 @@ def _nights(manifest: Manifest) -> tuple[Night, ...]:
 class _CasesByNeed(Mapping[str, Case]):
     """The run's cases by id, each read when it is asked for: a report shows few of them in full."""
 
-    def __init__(self, cases: Iterable[CaseRef]) -> None:
-        self._paths = {case.id: case.path for case in cases}
+    def __init__(self, cases: Sequence[CaseRef]) -> None:
+        self._cases = cases
+        self._ids = ids_of(cases)
         self._read: dict[str, Case] = {}
 
     def __getitem__(self, case_id: str) -> Case:
         if case_id not in self._read:
-            self._read[case_id] = read_case(self._paths[case_id])
+            try:
+                at = self._ids.index(case_id)  # looked for: a table of all would be larger than what is asked for
+            except ValueError:
+                raise KeyError(case_id) from None
+            self._read[case_id] = read_case(self._cases[at].path)
         return self._read[case_id]
 
     def __contains__(self, case_id: object) -> bool:
-        return case_id in self._paths  # without reading it
+        return case_id in self._ids  # without reading it
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
+        return iter(self._ids)
 
     def __len__(self) -> int:
-        return len(self._paths)
+        return len(self._ids)
 
 
 def _traces(folder: Path) -> Callable[[list[str]], Mapping[str, Any]]:

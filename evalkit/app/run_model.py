@@ -29,24 +29,9 @@ class Run:
     folder: Path
     manifest: Manifest
     samples: Mapping[str, Sequence[Sample]]
-    cases: tuple[CaseRef, ...]
-    verdicts: tuple[CaseVerdict, ...]
+    cases: Sequence[CaseRef]
+    verdicts: Sequence[CaseVerdict]
     decision: Decision
     account: Account = NOTHING_SPENT
     effect: SuiteEffect | None = None
     notices: tuple[str, ...] = ()
-
-    @property
-    def samples_taken(self) -> int:
-        """Samples of all cases."""
-        return sum(verdict.samples for verdict in self.verdicts)
-
-    @property
-    def samples_fixed(self) -> int:
-        """Samples that the policies take where none are saved by stopping early."""
-        return sum(verdict.samples_fixed for verdict in self.verdicts)
-
-    @property
-    def calls_saved(self) -> int:
-        """Live model calls that the samples not taken would have made."""
-        return sum(verdict.calls_saved for verdict in self.verdicts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ from evalkit.playback.endpoint.budget import check_prices
 from evalkit.playback.keys import requested_model
 from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
 from evalkit.playback.targets.reference import is_outside
+from evalkit.suite.case_ref import CaseRef, targets_of
 from evalkit.suite.config import load_suite
 from evalkit.suite.model import Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import baseline_rows
 from evalkit.verdict.plans import Plans
@@ -64,11 +64,11 @@ def suite_baseline(suite: Suite) -> Baseline | None:
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
 
 
-def measures_of(suite: Suite, cases: list[CaseRef], at: str) -> dict[str, tuple[int, int]]:
+def measures_of(suite: Suite, cases: Sequence[CaseRef], at: str) -> dict[str, tuple[int, int]]:
     """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
     baseline = suite_baseline(suite)
     rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
-    return {id: (row.passed, row.n) for id, row in rows.items() if row is not None and id not in stale}
+    return {id: (row.passed, row.n) for id, row in rows.items() if id not in stale}
 
 
 def underpowered_lines(underpowered: Mapping[str, str], *, frozen: bool) -> Iterator[str]:
@@ -90,7 +90,7 @@ def most_samples(suite: Suite, plans: Plans) -> int:
     return sum(2 if runs_twice(suite) else plan.fixed for plan in plans.values())
 
 
-def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
+def check_cost_budget(suite: Suite, cases: Sequence[CaseRef]) -> None:
     """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
     if suite.budget.cost_usd is None or suite.model is None or not suite.live:
         return
@@ -102,14 +102,14 @@ def check_cost_budget(suite: Suite, cases: list[CaseRef]) -> None:
         check_prices(suite.budget, suite.prices, sorted({requested_model(step) or "" for step in steps}))
 
 
-def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
+def layers_of(suite: Suite, cases: Sequence[CaseRef]) -> tuple[str, ...]:
     """What will keep the run's replays from the world; said in the manifest and the report.
 
     Raises:
         ReplayRefused: a sandbox is asked for, and Landlock or seccomp does not hold.
     """
     if not suite.sandbox:
-        outside = _outside(suite, cases)
+        outside = [is_outside(suite.target or target) for target in targets_of(cases)]
         return (*(() if outside and all(outside) else LAYERS), *(OUTSIDE_LAYERS if any(outside) else ()))
     from evalkit.playback.sandbox.run import probe_layers  # runs without a sandbox need not load it
 
@@ -117,11 +117,6 @@ def layers_of(suite: Suite, cases: list[CaseRef]) -> tuple[str, ...]:
     if not held.safe and not suite.unsafe_replay:
         raise ReplayRefused(*held.refusal("sandbox"))
     return held.told(live=suite.live)
-
-
-def _outside(suite: Suite, cases: list[CaseRef]) -> list[bool]:
-    """Whether the agents that a suite starts are in other processes, case by case."""
-    return [is_outside(suite.target or case.target) for case in cases]
 
 
 def _baseline_beside(path: str | Path) -> str:

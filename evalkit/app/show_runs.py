@@ -19,6 +19,7 @@ from evalkit.trace.diff import Comparison
 from evalkit.trace.visible import visible
 from evalkit.verdict.effect import effect_sentence
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.verdicts import distinct
 
 __all__ = [
     "account_lines",
@@ -200,7 +201,9 @@ def _repeated(verdict: CaseVerdict) -> str:
 
 def _tally_lines(run: Run) -> Iterator[str]:
     """How many cases came to which word, what the suite came to against its baseline, and what stopping early saved."""
-    words = Counter("screened" if verdict.screened else verdict.verdict for verdict in run.verdicts)
+    words: Counter[str] = Counter()
+    for verdict, cases in distinct(run.verdicts):
+        words["screened" if verdict.screened else verdict.verdict] += cases
     told = [f"{words['PASS']} passed", f"{words['FAIL']} failed", f"{words['INCONCLUSIVE']} inconclusive"]
     if words["DEGRADED_WITHIN_MARGIN"]:
         told.append(f"{words['DEGRADED_WITHIN_MARGIN']} degraded within the margin")
@@ -214,11 +217,11 @@ def _tally_lines(run: Run) -> Iterator[str]:
 
 def saving_lines(run: Run) -> Iterator[str]:
     """What stopping early saved; nothing where it saved nothing."""
-    saved = run.samples_fixed - run.samples_taken
-    if saved > 0:
-        calls = f"; {run.calls_saved:,} model calls saved" if run.calls_saved > 0 else ""
-        share = whole_percent(saved / run.samples_fixed)
-        yield f"{run.samples_taken:,} samples instead of {run.samples_fixed:,} (-{share}){calls}"
+    found = savings(run.verdicts)
+    taken, fixed, calls_saved = found["samples"], found["samples_fixed"], found["model_calls_saved"]
+    if fixed > taken:
+        calls = f"; {calls_saved:,} model calls saved" if calls_saved > 0 else ""
+        yield f"{taken:,} samples instead of {fixed:,} (-{whole_percent((fixed - taken) / fixed)}){calls}"
 
 
 def notice_lines(run: Run) -> Iterator[str]:

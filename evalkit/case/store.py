@@ -196,7 +196,7 @@ def iter_cases(root: str | Path) -> Iterator[tuple[str, list[tuple[int, Path]]]]
     """The cases under `root` by id, each with its versions, oldest first."""
     if Path(root).is_dir():
         for name in sorted(os.listdir(root)):
-            versions = case_versions(Path(root, name))
+            versions = case_versions(os.path.join(root, name))  # a path would keep the names of all cases
             if versions:
                 yield name, versions
 

@@ -6,7 +6,7 @@ business (`check.registry`); a type compiles a check's parameters once into a fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -14,7 +14,7 @@ from evalkit.canonical import Json, digest
 from evalkit.errors import InputError
 from evalkit.trace.model import Trace
 
-__all__ = ["Check", "CheckResult", "CheckType", "Finding", "Judge", "check_from_json", "check_json"]
+__all__ = ["Check", "CheckResult", "CheckType", "Finding", "Judge", "check_from_json", "check_json", "checks_digest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +143,8 @@ def check_from_json(body: Any, where: str = "") -> Check:
         confidence=float(confidence),
         note=str(body.get("note", "")),
     )
+
+
+def checks_digest(checks: Iterable[Check]) -> str:
+    """What a case demands, in 16 hex digits: equal while its gating checks are."""
+    return digest([*sorted(check.id for check in checks if check.gating)])[:16]

@@ -10,6 +10,7 @@ import orjson
 
 from evalkit.errors import InputError
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Decision, Estimate, ManyRuns, SuiteEffect
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["SCHEMA", "savings", "verdicts_from_json", "verdicts_json"]
 
@@ -44,12 +45,13 @@ def verdicts_json(
 
 def savings(verdicts: Sequence[CaseVerdict]) -> dict[str, int]:
     """Samples taken, those without early stopping, and the live model calls that the difference would have made."""
-    return {
-        "samples": sum(verdict.samples for verdict in verdicts),
-        "samples_fixed": sum(verdict.samples_fixed for verdict in verdicts),
-        "model_calls": sum(verdict.model_calls for verdict in verdicts),
-        "model_calls_saved": sum(verdict.calls_saved for verdict in verdicts),
-    }
+    found = dict.fromkeys(("samples", "samples_fixed", "model_calls", "model_calls_saved"), 0)
+    for verdict, cases in distinct(verdicts):
+        found["samples"] += cases * verdict.samples
+        found["samples_fixed"] += cases * verdict.samples_fixed
+        found["model_calls"] += cases * verdict.model_calls
+        found["model_calls_saved"] += cases * verdict.calls_saved
+    return found
 
 
 def verdicts_from_json(text: str | bytes, where: str = "") -> tuple[list[CaseVerdict], Decision]:

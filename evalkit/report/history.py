@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from evalkit.percent import percent
@@ -93,20 +93,20 @@ NO_HISTORY = History()
 
 def build_history(
     before: Sequence[Night],
-    tonight: Night,
+    tonight: Callable[[], Night],
     baseline: BaselineInfo | None = None,
 ) -> History:
     """The history of a suite, this run last.
 
     Args:
         before: the nights before this one, oldest first.
-        tonight: this run.
+        tonight: gives this run; asked for where there are others.
         baseline: what this run is compared with, and what came before it.
     """
     baselines = tuple(_baselines(baseline))
     if not before:
         return History(baselines=baselines)
-    trend = trend_of([*before, tonight][-MOST_NIGHTS:], most_cases=_MOST_CASES)
+    trend = trend_of([*before, tonight()][-MOST_NIGHTS:], most_cases=_MOST_CASES)
     return History(
         sentences=tuple(_told(trend)),
         nights=tuple(_lines(trend))[::-1],

@@ -14,14 +14,13 @@ __all__ = ["render_html"]
 
 def render_html(model: ReportModel) -> str:
     """The whole file's text."""
-    placed = [
-        (row, section.key, folded)
+    entries = (
+        _entry(row, section.key, folded)
         for section in model.sections
         for folded, rows in ((False, section.rows), (True, section.folded))
         for row in rows
-    ]
-    entries = (_entry(*one) for one in placed)
-    return render_page("page.html", "macros/row.html", [row for row, _, _ in placed], entries, report=model)
+    )
+    return render_page("page.html", "macros/row.html", model.rows, entries, report=model)
 
 
 def _entry(row: Row, section: str, folded: bool) -> dict[str, Any]:

@@ -28,13 +28,14 @@ _NO_CHARACTER = re.compile("[\ufdd0-\ufdef]|[\ufffe\uffff]")  # what XML 1.0 for
 
 def render_junit(model: ReportModel) -> Iterator[str]:
     """The file's text, in parts: it may be large."""
-    rows = list(model.rows)
+    rows = model.rows
     holds = list(_holds(model))
+    tallies = {tally.key: tally.count for tally in model.tallies}
     counts = {
         "tests": str(len(rows) + len(holds)),
-        "failures": str(sum("fail" in row.keys for row in rows) + sum(tag == "failure" for _, tag, _ in holds)),
-        "errors": str(sum("inconclusive" in row.keys for row in rows) + sum(tag == "error" for _, tag, _ in holds)),
-        "time": _seconds(sum(row.duration_s for row in rows)),
+        "failures": str(tallies["fail"] + sum(tag == "failure" for _, tag, _ in holds)),
+        "errors": str(tallies["inconclusive"] + sum(tag == "error" for _, tag, _ in holds)),
+        "time": _seconds(model.duration_s),
     }
     root = ElementTree.Element("testsuites", {"name": "evalkit", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": _text(model.suite or "suite"), **counts, "skipped": "0"})
@@ -45,18 +46,17 @@ def render_junit(model: ReportModel) -> Iterator[str]:
     head, end = ElementTree.tostring(root, "unicode").split("  </testsuite>")
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n{head}'
     for test in chain((_testcase(row, model) for row in rows), (_hold(*hold, model) for hold in holds)):
-        ElementTree.indent(test, level=2)
+        _indent(test)
         yield f"    {ElementTree.tostring(test, 'unicode')}\n"
     yield f"  </testsuite>{end}\n"
 
 
 def _holds(model: ReportModel) -> Iterator[tuple[str, str, str]]:
     """What holds the release and is no failing or inconclusive row: (name, ``failure`` or ``error``, why)."""
-    told = {row.verdict.case_id for row in model.rows if {"fail", "inconclusive"} & set(row.keys)}
     decision = model.decision
     others: dict[str, list[str]] = {}
     for name, sentence in decision.blocking:
-        if name not in told:
+        if name not in model.failing:
             others.setdefault(name, []).append(sentence)
     yield from ((f"gate: {name}", "failure", "; ".join(sentences)) for name, sentences in others.items())
     if decision.outcome == "INCONCLUSIVE" and not decision.inconclusive:
@@ -94,6 +94,15 @@ def _testcase(row: Row, model: ReportModel) -> ElementTree.Element:
     if row.samples:
         ElementTree.SubElement(test, "system-out").text = "\n".join(_sample_lines(row))
     return test
+
+
+def _indent(test: ElementTree.Element) -> None:
+    """What `ElementTree.indent` does, which leaves garbage behind that only a full collection finds."""
+    if len(test):
+        test.text = "\n      "
+        for child in test:
+            child.tail = "\n      "
+        test[-1].tail = "\n    "
 
 
 def _problem(test: ElementTree.Element, tag: str, kind: str, row: Row) -> None:

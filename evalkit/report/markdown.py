@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from evalkit.report.escapes import MARKS, code, escaped
 from evalkit.report.model import ReportModel
 from evalkit.report.row import Row
+from evalkit.report.rows import Rows
 from evalkit.report.text import counted
 
 __all__ = ["render_markdown"]
@@ -52,10 +53,9 @@ def _head(model: ReportModel) -> Iterator[str]:
 
 def _table(model: ReportModel, most: int) -> Iterator[str]:
     """What asks for attention; the gates that pass are folded."""
-    rows = list(model.rows)
-    if loud := [row for row in rows if not row.quiet]:
-        yield from _table_of(loud, most)
-    if quiet := [row for row in rows if row.quiet and row.verdict.permanent]:
+    if model.loud:
+        yield from _table_of(model.loud, most)
+    if quiet := model.quiet_gates:
         told = counted(len(quiet), "permanent gate")
         yield f"<details><summary>{told} {'passes' if len(quiet) == 1 else 'pass'}</summary>"
         yield ""
@@ -64,7 +64,7 @@ def _table(model: ReportModel, most: int) -> Iterator[str]:
         yield ""
 
 
-def _table_of(rows: Sequence[Row], most: int) -> Iterator[str]:
+def _table_of(rows: Rows, most: int) -> Iterator[str]:
     yield "| case | verdict | passed | rate (95% interval) | baseline | adjusted p |"
     yield "|---|---|---|---|---|---|"
     yield from map(_table_row, rows[:most])
@@ -84,7 +84,7 @@ def _table_row(row: Row) -> str:
 
 
 def _folded(model: ReportModel, most: int) -> Iterator[str]:
-    for row in [row for row in model.rows if not row.quiet][:most]:
+    for row in model.loud[:most]:
         yield f"<details><summary>{code(row.verdict.case_id)}: {escaped(row.title)}</summary>"
         yield ""
         yield f"- {escaped(row.reason)}"

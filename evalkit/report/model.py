@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain, islice
+from typing import Any, TypeAlias
 
 from evalkit.canonical import Json
 from evalkit.case.model import Case
@@ -14,6 +16,7 @@ from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_traces
 from evalkit.report.history import History, build_history
 from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, is_loud
+from evalkit.report.rows import Rows, Told
 from evalkit.report.text import cost_text, counted, cut, json_text
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.suite.model import Manifest, Sample
@@ -31,6 +34,7 @@ _TOLD_WHOLE = 100
 """A run of no more cases is told in full, passing cases too."""
 _PAGE_CHARACTERS = 2_500_000
 _VALUES_A_CASE = 40
+_Urgency: TypeAlias = tuple[int, int, bool, float]
 _QUIET_SHOWN = 20
 """Passing permanent gates beyond this number are folded."""
 _FACET_VALUES = 200
@@ -63,8 +67,8 @@ class Section:
     key: str
     title: str
     note: str
-    rows: tuple[Row, ...]
-    folded: tuple[Row, ...]
+    rows: Rows
+    folded: Rows
 
     @property
     def count(self) -> int:
@@ -110,6 +114,9 @@ class ReportModel:
         compared: what it is compared with, one sentence.
         notes: what a reader of the numbers should know.
         conditions: the manifest as (label, value).
+        loud: the rows that ask for attention; `quiet_gates`: the permanent gates that don't.
+        failing: the ids of the cases that fail, or are inconclusive.
+        duration_s: seconds of all samples.
     """
 
     run_id: str
@@ -130,13 +137,15 @@ class ReportModel:
     coverage: CoverageView | None
     uncovered: str
     conditions: tuple[tuple[str, str], ...]
+    loud: Rows
+    quiet_gates: Rows
+    failing: frozenset[str]
+    duration_s: float
 
     @property
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Rows:
         """All rows, the most urgent first."""
-        for section in self.sections:
-            yield from section.rows
-            yield from section.folded
+        return Rows.joined([part for section in self.sections for part in (section.rows, section.folded)])
 
 
 _HEADLINES = {
@@ -180,41 +189,36 @@ def build_report(
         account: what the run spent.
         notices: what a reader of the run's numbers should know (`verdict.notices`).
     """
-    ordered = sorted(verdicts, key=_urgency)
-    whole = len(ordered) <= _TOLD_WHOLE
-    told = [verdict.case_id for verdict in ordered if whole or is_loud(verdict)][:_DETAILED_CASES]
-    details = _details(told, samples, cases, traces)
+    seen = _Seen(verdicts, samples)
+    whole = len(verdicts) <= _TOLD_WHOLE
+    told = [seen.ids[at] for at in islice((at for at in seen.order if whole or seen.loud[at]), _DETAILED_CASES)]
     nights = [night for night in background.nights if night.run_id != manifest.run_id]
-    rows = [
-        Row(
-            verdict,
-            samples.get(verdict.case_id, ()),
-            manifest.suite,
-            nights,
-            details.get(verdict.case_id),
-        )
-        for verdict in ordered
-    ]
-    anchors = {row.verdict.case_id: row.anchor for row in rows}
+    parts = Told(verdicts, samples, manifest.suite, nights, _details(told, samples, cases, traces))
+    named = {case_id for case_id, _ in (*decision.blocking, *decision.inconclusive)}
+    places = {seen.ids[at]: place for place, at in enumerate(seen.order) if seen.ids[at] in named}
     return ReportModel(
         run_id=manifest.run_id,
         suite=str(manifest.suite.get("name", "")),
         started_at=manifest.started_at,
         decision=decision,
         headline=_HEADLINES[decision.outcome],
-        reason=_reason(decision, anchors),
-        summary=_summary(rows, manifest),
-        compared=_compared(background.baseline, rows),
-        blocking=_notices(decision.blocking, anchors),
-        inconclusive=_notices(decision.inconclusive, anchors),
+        reason=_reason(decision, places),
+        summary=_summary(seen, manifest),
+        compared=_compared(background.baseline, compared=seen.compared),
+        blocking=_notices(decision.blocking, places),
+        inconclusive=_notices(decision.inconclusive, places),
         notes=tuple(cut(notice, SENTENCE) for notice in notices),
-        tallies=tuple(_tally(key, label, rows) for key, label in KEY_LABELS),
-        facets=tuple(_facets(ordered)),
-        sections=tuple(_sections(rows)),
-        history=build_history(nights, night_of(manifest, samples, verdicts, decision), background.baseline),
+        tallies=tuple(_tally(key, label, seen.keys[key]) for key, label in KEY_LABELS),
+        facets=tuple(_facets(seen)),
+        sections=tuple(_sections(seen, parts)),
+        history=build_history(nights, lambda: night_of(manifest, samples, verdicts, decision), background.baseline),
         coverage=None if background.coverage is None else view_coverage(background.coverage),
         uncovered=background.uncovered,
         conditions=(*_conditions(manifest), *_spent(account)),
+        loud=Rows(parts, (at for at in seen.order if not seen.quiet[at])),
+        quiet_gates=Rows(parts, (at for at in seen.order if seen.quiet[at] and seen.gates[at])),
+        failing=frozenset(seen.failing),
+        duration_s=seen.duration_s,
     )
 
 
@@ -225,25 +229,63 @@ def _spent(account: Account) -> Iterator[tuple[str, str]]:
         yield "stopped", f"{account.stopped}; evalkit run --resume with a larger --budget goes on"
 
 
-def _tally(key: Key, label: str, rows: Sequence[Row]) -> Tally:
-    count = sum(key in row.keys for row in rows)
+class _Seen:
+    """What one look at all verdicts comes to.
+
+    Attributes:
+        ids: the cases' ids, in the verdicts' order; `loud`, `quiet`, `gates`: of each, see `report.row`.
+        order: where the verdicts stand, the most urgent first.
+        sections: how many cases each section has.
+        keys: how many rows have a key.
+        chosen: what rows can be chosen by: values of ``tag``, ``signature``, ``owner``, and how many cases have each.
+        compared: whether a case has a baseline.
+    """
+
+    def __init__(self, verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]]) -> None:
+        self.ids: list[str] = []
+        self.loud, self.quiet, self.gates = bytearray(), bytearray(), bytearray()
+        self.failing: set[str] = set()
+        self.sections: Counter[str] = Counter()
+        self.keys: Counter[Key] = Counter()
+        self.chosen: dict[str, Counter[str]] = {"tag": Counter(), "signature": Counter(), "owner": Counter()}
+        self.compared = False
+        self.samples = 0
+        self.cost_usd = self.duration_s = 0.0
+        urgency: dict[_Urgency, list[int]] = {}
+        for at, verdict in enumerate(verdicts):
+            row = Row(verdict, samples.get(verdict.case_id, ()), {})
+            keys, section = row.keys, _section_of(verdict)
+            self.ids.append(verdict.case_id)
+            self.loud.append(is_loud(verdict))
+            self.quiet.append(row.quiet)
+            self.gates.append(verdict.permanent)
+            if "fail" in keys or "inconclusive" in keys:
+                self.failing.add(verdict.case_id)
+            self.sections[section] += 1
+            self.keys.update(keys)
+            self.chosen["tag"].update(verdict.tags)
+            self.chosen["signature"][verdict.signature] += 1
+            self.chosen["owner"][verdict.owner] += 1
+            self.compared = self.compared or verdict.baseline is not None
+            self.samples += len(row.samples)
+            self.duration_s += row.duration_s
+            self.cost_usd += verdict.cost_usd
+            urgency.setdefault(_urgency(verdict, section), []).append(at)
+        alike = (sorted(places, key=self.ids.__getitem__) for _, places in sorted(urgency.items()))
+        self.order = array("L", chain.from_iterable(alike))
+
+
+def _tally(key: Key, label: str, count: int) -> Tally:
     return Tally(key, label.removesuffix("s") if count == 1 and key == "gate" else label, count)
 
 
-def _facets(verdicts: Sequence[CaseVerdict]) -> Iterator[Facet]:
+def _facets(seen: _Seen) -> Iterator[Facet]:
     """Lists to choose from; one value for all cases is no choice."""
-    for key, label, values in (
-        ("tag", "tags", (tag for verdict in verdicts for tag in verdict.tags)),
-        ("signature", "signatures", (verdict.signature for verdict in verdicts)),
-        ("owner", "owners", (verdict.owner for verdict in verdicts)),
-    ):
-        found = _counted(values)
-        if len(found) > 1 or (found and found[0][1] < len(verdicts)):
+    for key, label in (("tag", "tags"), ("signature", "signatures"), ("owner", "owners")):
+        named = ((value, count) for value, count in seen.chosen[key].items() if value)
+        found = sorted(named, key=lambda one: (-one[1], one[0]))
+        if len(found) > 1 or (found and found[0][1] < len(seen.ids)):
             yield Facet(key, label, tuple(found[:_FACET_VALUES]))
-
-
-def _counted(values: Iterable[str]) -> list[tuple[str, int]]:
-    return sorted(Counter(value for value in values if value).items(), key=lambda item: (-item[1], item[0]))
 
 
 def _details(
@@ -274,32 +316,32 @@ def _section_of(verdict: CaseVerdict) -> str:
     return "flaky" if verdict.failed else "fixed" if verdict.change == "improved" else "rest"
 
 
-def _urgency(verdict: CaseVerdict) -> tuple[int, int, bool, float, str]:
+def _urgency(verdict: CaseVerdict, section: str) -> _Urgency:
+    """The lower, the more urgent; cases of one urgency stand by their ids."""
     rate = 1.0 if verdict.rate is None else verdict.rate
-    word = _WORDS[verdict.verdict]
-    return _ORDER[_section_of(verdict)], word, verdict.change != "improved", rate, verdict.case_id
+    return _ORDER[section], _WORDS[verdict.verdict], verdict.change != "improved", rate
 
 
-def _sections(rows: Sequence[Row]) -> Iterator[Section]:
-    by_section: dict[str, list[Row]] = {}
-    for row in rows:
-        by_section.setdefault(_section_of(row.verdict), []).append(row)
+def _sections(seen: _Seen, told: Told) -> Iterator[Section]:
+    start = 0  # a section's rows stand together
     for key, title, note in _SECTIONS:
-        own = by_section.get(key, [])
-        quiet = [row for row in own if row.quiet]
-        room = _QUIET_SHOWN if key != "rest" or len(by_section) == 1 else 0
-        folded = quiet if len(quiet) > room else []
-        if own:
-            hidden = {row.anchor for row in folded}
-            yield Section(key, title, note, tuple(row for row in own if row.anchor not in hidden), tuple(folded))
+        own = seen.order[start : start + seen.sections[key]]
+        start += len(own)
+        quiet = sum(seen.quiet[at] for at in own)
+        room = _QUIET_SHOWN if key != "rest" or len(seen.sections) == 1 else 0
+        if own and quiet > room:
+            rows = Rows(told, (at for at in own if not seen.quiet[at]))
+            yield Section(key, title, note, rows, Rows(told, (at for at in own if seen.quiet[at])))
+        elif own:
+            yield Section(key, title, note, Rows(told, own), Rows(told))
 
 
-def _reason(decision: Decision, anchors: Mapping[str, str]) -> str:
+def _reason(decision: Decision, places: Mapping[str, int]) -> str:
     """One reason as it is, several counted; what is about no case of the run is no gate of it."""
     if len(decision.blocking) + len(decision.inconclusive) < 2:
         return cut(decision.reason, SENTENCE)
     names = {case_id for case_id, _ in decision.blocking}
-    noun = "permanent gate" if names <= set(anchors) else "reason"
+    noun = "permanent gate" if names <= set(places) else "reason"
     blocking = len(names) if noun == "permanent gate" else len(decision.blocking)
     unmeasured = len({case_id for case_id, _ in decision.inconclusive})
     told = [f"{counted(blocking, noun)} {'blocks' if blocking == 1 else 'block'}"] if blocking else []
@@ -309,19 +351,18 @@ def _reason(decision: Decision, anchors: Mapping[str, str]) -> str:
     return f"{', '.join(told)}."
 
 
-def _summary(rows: Sequence[Row], manifest: Manifest) -> str:
-    count = sum(len(row.samples) for row in rows)
-    gates = sum(row.verdict.permanent for row in rows)
-    told = [counted(len(rows), "case"), counted(gates, "permanent gate"), counted(count, "sample")]
+def _summary(seen: _Seen, manifest: Manifest) -> str:
+    cases, gates = len(seen.ids), seen.keys["gate"]
+    told = [counted(cases, "case"), counted(gates, "permanent gate"), counted(seen.samples, "sample")]
     if manifest.suite.get("mode"):
         told.append(f"mode {cut(str(manifest.suite['mode']), 40)}")
-    spent = cost_text(sum(row.verdict.cost_usd for row in rows))
+    spent = cost_text(seen.cost_usd)
     return ", ".join([*told, spent] if spent else told)
 
 
-def _compared(info: BaselineInfo | None, rows: Sequence[Row]) -> str:
+def _compared(info: BaselineInfo | None, *, compared: bool) -> str:
     """What the run is compared with; a baseline that no case has is none."""
-    if not any(row.verdict.baseline for row in rows):
+    if not compared:
         return "Compared with no baseline: what got worse can't be told, only what fails."
     if info is None:
         return "Compared with a baseline."
@@ -330,11 +371,13 @@ def _compared(info: BaselineInfo | None, rows: Sequence[Row]) -> str:
     return f"{cut(told, SENTENCE).rstrip('.')}."
 
 
-def _notices(found: Sequence[tuple[str, str]], anchors: Mapping[str, str]) -> tuple[Notice, ...]:
+def _notices(found: Sequence[tuple[str, str]], places: Mapping[str, int]) -> tuple[Notice, ...]:
     """What is about no case of the run first, then the cases as they stand on the page."""
-    order = {case_id: at for at, case_id in enumerate(anchors)}
-    ordered = sorted(found, key=lambda notice: order.get(notice[0], -1))
-    return tuple(Notice(case_id, cut(sentence, SENTENCE), anchors.get(case_id, "")) for case_id, sentence in ordered)
+    ordered = sorted(found, key=lambda notice: places.get(notice[0], -1))
+    return tuple(
+        Notice(case_id, cut(sentence, SENTENCE), f"case={case_id}" if case_id in places else "")
+        for case_id, sentence in ordered
+    )
 
 
 def _conditions(manifest: Manifest) -> Iterator[tuple[str, str]]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from evalkit.errors import ConfigError
 from evalkit.halves import can_fork
 from evalkit.playback.targets.reference import is_alone, is_outside
+from evalkit.suite.case_ref import CaseRef, targets_of
 from evalkit.suite.model import Suite
-from evalkit.suite.select import CaseRef
 
 __all__ = ["choose", "memory_at_hand"]
 
@@ -43,18 +43,18 @@ def choose(
         return executor, 1 if executor == "serial" else count
     if suite.sandbox and sys.platform == "linux":  # elsewhere it was refused, or asked for all the same
         return "sandbox", count
-    targets = [suite.target or case.target for case in cases]
+    targets = {suite.target or target for target in targets_of(cases)}
     if count == 1 or (not asked and (_is_small(suite, targets, samples) or any(map(is_alone, targets)))):
         return _one_at_once(targets), 1
     return "fork" if can_fork() else "xdist", count
 
 
-def _is_small(suite: Suite, targets: Sequence[str], samples: int) -> bool:
+def _is_small(suite: Suite, targets: Collection[str], samples: int) -> bool:
     """Whether a second worker costs more than it saves; a program takes long to start."""
     return samples <= _SMALL_RUN and suite.mode == "exact" and not any(map(is_outside, targets))
 
 
-def _one_at_once(targets: Sequence[str]) -> str:
+def _one_at_once(targets: Collection[str]) -> str:
     """A fork where it can be: an agent that ends its process, or crashes it, would end the run as well."""
     return "fork" if can_fork() and not all(map(is_outside, targets)) else "serial"
 

@@ -48,7 +48,7 @@ def start_run(folder: Path, manifest: Manifest) -> None:
 
 def replace_manifest(folder: Path, manifest: Manifest) -> None:
     """Writes a run's manifest anew, at once."""
-    write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, option=orjson.OPT_INDENT_2), durable=True)
+    write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, list, orjson.OPT_INDENT_2), durable=True)
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, TypeAlias
@@ -322,7 +322,7 @@ class Manifest:
 
     run_id: str
     suite: Mapping[str, Json]
-    cases: tuple[tuple[str, int, str, str], ...]
+    cases: Sequence[tuple[str, int, str, str]]
     started_at: str
     actor: str = ""
     reason: str = ""

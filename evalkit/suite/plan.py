@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import TypeAlias, overload
 
+from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.seen import Seen
-from evalkit.suite.select import CaseRef
 
 __all__ = ["Item", "Portion", "plan_again", "plan_items", "split_item"]
+
+_Left: TypeAlias = tuple[int, tuple[int, ...], int]
+"""What is left of a case: where it stands, indices of samples, their attempt."""
 
 _SHARES, _LEAST_SHARES = 4, 48
 """An item is a quarter of a worker's share of what is left: the first ones are large, so that an item's own cost does
@@ -35,16 +40,58 @@ class Portion:
     digest: str = ""
 
 
+class Portions(Sequence[Portion]):
+    """Portions of very many cases, each made when it is asked for; a copy in another process has them all."""
+
+    def __init__(self, cases: Sequence[CaseRef]) -> None:
+        self._cases = cases
+        self._at = array("L")
+        self._samples: list[tuple[int, ...]] = []
+        self._attempts = array("L")
+
+    def add(self, case: int, samples: tuple[int, ...], attempt: int) -> None:
+        """Adds a portion of the case that stands there."""
+        self._at.append(case)
+        self._samples.append(samples)
+        self._attempts.append(attempt)
+
+    @property
+    def size(self) -> int:
+        """Samples in them."""
+        return sum(map(len, self._samples))
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    @overload
+    def __getitem__(self, at: int) -> Portion: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Portion]: ...
+    def __getitem__(self, at: int | slice) -> Portion | Sequence[Portion]:
+        if isinstance(at, slice):
+            return [*map(self._portion, self._at[at], self._samples[at], self._attempts[at])]
+        return self._portion(self._at[at], self._samples[at], self._attempts[at])
+
+    def __reduce__(self) -> tuple[type, tuple[list[Portion]]]:
+        return tuple, ([*self],)
+
+    def _portion(self, at: int, samples: tuple[int, ...], attempt: int) -> Portion:
+        case = self._cases[at]
+        return Portion(case.path, case.id, case.version, samples, attempt, case.digest)
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """Some portions, done by one worker in order."""
 
     number: int
-    portions: tuple[Portion, ...]
+    portions: Sequence[Portion]
 
     @property
     def size(self) -> int:
         """Samples in it."""
+        if isinstance(self.portions, Portions):
+            return self.portions.size
         return sum(len(portion.samples) for portion in self.portions)
 
 
@@ -56,15 +103,16 @@ def plan_items(
     An item is a case with its samples; tiny cases share an item, and a case with many samples among few is spread.
 
     Args:
-        wanted: by case id, how many samples there should be.
+        wanted: by case id, how many samples there should be; of other cases none are planned.
         workers: how many will work at once.
         done: what a journal already holds.
     """
     left = [
-        (case, tuple(i for i in range(wanted[case.id]) if done is None or not done.has(case.id, i)), 1)
-        for case in cases
+        (at, tuple(i for i in range(wanted[case_id]) if done is None or not done.has(case_id, i)), 1)
+        for at, case_id in enumerate(ids_of(cases))
+        if case_id in wanted
     ]
-    return _items(left, workers)
+    return _items(cases, left, workers)
 
 
 def plan_again(
@@ -75,15 +123,15 @@ def plan_again(
     Args:
         retries: how often a sample may be replayed after its first attempt.
     """
-    left: list[tuple[CaseRef, tuple[int, ...], int]] = []
-    for case in cases:
-        attempts = done.errored(case.id)
+    left: list[_Left] = []
+    for at, case_id in enumerate(ids_of(cases)):
+        attempts = done.errored(case_id)
         by_attempt: dict[int, list[int]] = {}
         for index, attempt in sorted(attempts.items()):
-            if index < wanted[case.id] and attempt <= retries:
+            if index < wanted.get(case_id, 0) and attempt <= retries:
                 by_attempt.setdefault(attempt + 1, []).append(index)
-        left += [(case, tuple(indices), attempt) for attempt, indices in by_attempt.items()]
-    return _items(left, workers)
+        left += [(at, tuple(indices), attempt) for attempt, indices in by_attempt.items()]
+    return _items(cases, left, workers)
 
 
 def split_item(item: Item, first_number: int, done: Seen) -> list[Item]:
@@ -101,25 +149,26 @@ def split_item(item: Item, first_number: int, done: Seen) -> list[Item]:
     return [Item(first_number + at, (single,)) for at, single in enumerate(singles)]
 
 
-def _items(left: Sequence[tuple[CaseRef, tuple[int, ...], int]], workers: int) -> list[Item]:
+def _items(cases: Sequence[CaseRef], left: Sequence[_Left], workers: int) -> list[Item]:
     total = ahead = sum(len(indices) for _, indices, _ in left)
     least = ceil(total / (workers * _LEAST_SHARES))
     items: list[Item] = []
-    batch: list[Portion] = []
+    batch = Portions(cases)
+    alike: dict[tuple[int, ...], tuple[int, ...]] = {}
     size = filled = 0
-    for case, indices, attempt in left:
+    for at, indices, attempt in left:
         start = 0
         while start < len(indices):
             if not batch:
                 size = max(least, ceil(ahead / (workers * _SHARES)))
             some = indices[start : start + size]
-            batch.append(Portion(case.path, case.id, case.version, some, attempt, case.digest))
+            batch.add(at, alike.setdefault(some, some), attempt)
             start += len(some)
             filled += len(some)
             if filled >= size:
-                items.append(Item(len(items), tuple(batch)))
+                items.append(Item(len(items), batch))
                 ahead -= filled
-                batch, filled = [], 0
+                batch, filled = Portions(cases), 0
     if batch:
-        items.append(Item(len(items), tuple(batch)))
+        items.append(Item(len(items), batch))
     return items

@@ -23,6 +23,7 @@ from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import half_written, on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, OWN, KeptTrace, encode_batch
 from evalkit.suite.model import Sample
+from evalkit.suite.packed import packed
 from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
 from evalkit.suite.samples import RunSamples
 from evalkit.trace.model import Trace
@@ -87,7 +88,7 @@ class Tables:
         self._size = 0
         self._done = 0  # bytes of the journal whose rows are in the tables
         self._ahead = not (folder / JOURNAL_NAME).exists()
-        self._digests: set[str] = set()
+        self._digests: set[str | bytes] = set()
 
     def __enter__(self) -> Tables:
         return self
@@ -241,11 +242,10 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
     if not path.exists() or not wanted:
         return found
     try:
-        with pq.ParquetFile(path) as file:
-            for at in range(file.num_row_groups):
-                table = file.read_row_group(at, use_threads=False)
-                texts = table.column("trace")
-                for row, digest in enumerate(table.column("digest").to_pylist()):
+        with pq.ParquetFile(path, pre_buffer=False) as file:  # a whole group takes three times its size
+            for batch in file.iter_batches(_LINE_ROWS, columns=["digest", "trace"], use_threads=False):
+                texts = batch.column("trace")
+                for row, digest in enumerate(batch.column("digest").to_pylist()):
                     if digest in wanted:
                         found[digest] = trace_from_json(texts[row].as_py(), digest)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
@@ -294,10 +294,10 @@ def _samples(alike: pa.Table) -> pa.Table:
     return alike
 
 
-def _unwritten(traces: pa.Table, written: set[str]) -> pa.Table:
+def _unwritten(traces: pa.Table, written: set[str | bytes]) -> pa.Table:
     """The traces whose digest was not written before, each once; notes them."""
     runs: list[list[int]] = []  # start and end of consecutive fresh rows: slices copy nothing
-    for at, digest in enumerate(traces.column("digest").to_pylist()):
+    for at, digest in enumerate(map(packed, traces.column("digest").to_pylist())):
         if digest in written:
             continue
         written.add(digest)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
+from evalkit.suite.case_ref import CaseRef, libraries_of
 from evalkit.suite.died import to_do_again
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, head_of, read_heads
@@ -20,7 +21,6 @@ from evalkit.suite.plan import Item, plan_again, plan_items
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import Tables
 from evalkit.suite.seen import Seen
-from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
 from evalkit.suite.writer import sole_writer
 
@@ -79,7 +79,6 @@ class OpenRun:
         self._worked_at = 0.0
         self._whole = True
         self._wanted: Mapping[str, int] = {}
-        self._cases_done: set[str] = set()
         self._rounds: Rounds | None = None
         self._open = ExitStack()
         self._working = ExitStack()
@@ -102,6 +101,7 @@ class OpenRun:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+        self._rounds = None  # it knows this object: without it, what was held of the samples is gone at once
 
     def up_to(self, wanted: Mapping[str, int]) -> bool:
         """Does what is lacking of the first so many samples of some cases, by id.
@@ -113,14 +113,12 @@ class OpenRun:
             EvalkitError: what a worker raised on purpose, or a disk that is full.
             KeyboardInterrupt: stopped; the journal holds what was done.
         """
-        asked = [case for case in self._cases if wanted.get(case.id)]
-        self._wanted = {**self._wanted, **{case.id: wanted[case.id] for case in asked}}
-        self._cases_done = {case.id for case in asked if self._has_all(case.id)}
-        items = plan_items(asked, wanted, self._workers, self.seen)
+        self._wanted = {**self._wanted, **wanted} if self._wanted else wanted
+        items = plan_items(self._cases, wanted, self._workers, self.seen)
         self.progress.total = self.progress.done + sum(item.size for item in items)
-        self.progress.cases_done = len(self._cases_done)
+        self.progress.cases_done = self._done_of(wanted)
         self._do_all(items)
-        self._again(asked, wanted)
+        self._again(wanted)
         self._whole = self._whole and self.progress.done == self.progress.total
         return self._whole
 
@@ -138,12 +136,12 @@ class OpenRun:
         (self._folder / JOURNAL_NAME).unlink()
         return ""
 
-    def _again(self, asked: Sequence[CaseRef], wanted: Mapping[str, int]) -> None:
+    def _again(self, wanted: Mapping[str, int]) -> None:
         """Replays what infrastructure spoiled; not further once nothing recovers, since it is still down."""
         errored = -1
         while errored != self.seen.counts["errored"]:
             errored = self.seen.counts["errored"]
-            items = plan_again(asked, wanted, self._workers, self.seen, self._suite.retries)
+            items = plan_again(self._cases, wanted, self._workers, self.seen, self._suite.retries)
             if not items:
                 return
             if self._over():
@@ -169,7 +167,7 @@ class OpenRun:
         """The executor, opened when it is first needed."""
         if self._rounds is None:
             scratch = self._working.enter_context(_scratch())
-            libraries = tuple({Path(case.path).parent.parent for case in self._cases})
+            libraries = tuple(map(Path, libraries_of(self._cases)))
             job = Job(self._plan, self._workers, scratch, libraries, self._over, self._meanwhile)
             self._rounds = self._working.enter_context(EXECUTORS.get(self._executor)(job))
         return self._rounds
@@ -187,15 +185,18 @@ class OpenRun:
 
     def _take(self, head: Head) -> None:
         """Notes what a journal line holds."""
+        cases = {entry[0] for entry in head.seen}
+        done = self._done_of(cases)
         self.seen.add(head.seen)
         progress = self.progress
         progress.stands_at(self.seen.counts)
         progress.cost_usd += head.cost_usd
         progress.retried += sum(entry[4] > 1 for entry in head.seen if len(entry) > 4)
-        for case_id in {entry[0] for entry in head.seen} - self._cases_done:
-            if self._has_all(case_id):
-                self._cases_done.add(case_id)
-        progress.cases_done = len(self._cases_done)
+        progress.cases_done += self._done_of(cases) - done
+
+    def _done_of(self, cases: Iterable[str]) -> int:
+        """How many of some cases have all samples that were asked for."""
+        return sum(self._has_all(case_id) for case_id in cases)
 
     def _has_all(self, case_id: str) -> bool:
         wanted = self._wanted.get(case_id)

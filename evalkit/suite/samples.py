@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import IntegrityError
 from evalkit.suite.model import Sample
+from evalkit.suite.packed import packed, unpacked
 from evalkit.suite.sample_rows import samples_of
 
 __all__ = ["CaseSamples", "RunSamples", "column", "live_samples"]
@@ -68,23 +69,28 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         self._ends = [*itertools.accumulate(sizes)]
         self._numbers: dict[str, np.ndarray] = {}
         self._words: dict[str, list[str]] = {}
+        self._traces: list[str | bytes] = []
         for name in names:
             values = table.column(name).combine_chunks()
-            if name in _TEXTS:
+            if name == "trace":
+                self._traces = [*map(packed, values.dictionary.to_pylist())]
+            elif name in _TEXTS:
                 self._words[name] = values.dictionary.to_pylist()
+            if name in _TEXTS:
                 values = values.indices
             self._numbers[name] = _numpy(values)
         rows = np.lexsort((self._numbers["index"], self._numbers["case_id"]))
         self._numbers = {"order": rows, **{name: values[rows] for name, values in self._numbers.items()}}
         ids = self._words["case_id"]
-        starts = np.searchsorted(self._numbers["case_id"], np.arange(len(ids) + 1)).tolist()
-        self._places = dict(zip(ids, itertools.pairwise(starts), strict=True))
+        self._starts = np.searchsorted(self._numbers["case_id"], np.arange(len(ids) + 1))
+        self._places = {case_id: at for at, case_id in enumerate(ids)}
         self._held: dict[int, pa.Table] = {}
         self._made: dict[tuple[int, int], list[Sample]] = {}
         self._room = _MADE_HELD
 
     def __getitem__(self, case_id: str) -> CaseSamples:
-        return CaseSamples(self, *self._places[case_id])
+        at = self._places[case_id]
+        return CaseSamples(self, int(self._starts[at]), int(self._starts[at + 1]))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -98,6 +104,8 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         if values is None:
             return None
         found: list[Any] = values[start:end].tolist()
+        if name == "trace":
+            return [unpacked(self._traces[at]) for at in found]
         words = self._words.get(name)
         return found if words is None else [words[at] for at in found]
 

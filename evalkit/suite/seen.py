@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalkit.suite.model import Outcome, Sample
+from evalkit.suite.packed import packed
 
 __all__ = ["CaseSeen", "Seen", "seen_json"]
 
-_LETTERS: dict[Outcome, int] = {"passed": ord("p"), "failed": ord("f"), "missed": ord("m"), "errored": ord("e")}
-_OUTCOMES: dict[int, Outcome] = {letter: outcome for outcome, letter in _LETTERS.items()}
-_ERRORED = _LETTERS["errored"]
+_LETTERS: dict[Outcome, bytes] = {"passed": b"p", "failed": b"f", "missed": b"m", "errored": b"e"}
+_OUTCOMES: dict[int, Outcome] = {letter[0]: outcome for outcome, letter in _LETTERS.items()}
+_ERRORED = _LETTERS["errored"][0]
 
 
 class CaseSeen:
@@ -21,8 +22,8 @@ class CaseSeen:
     __slots__ = ("_attempts", "_digest", "_letters", "_unequal")
 
     def __init__(self) -> None:
-        self._letters = bytearray()
-        self._digest = ""
+        self._letters = b""
+        self._digest: str | bytes = ""
         self._unequal = False
         self._attempts: dict[int, int] | None = None  # of samples that are errored, or were
 
@@ -52,17 +53,17 @@ class CaseSeen:
 
     def add(self, index: int, outcome: Outcome, digest: str, attempt: int = 1, drew: bool = False) -> Outcome | None:
         """Notes one sample; gives back the outcome of an earlier attempt, whose place it takes."""
-        if index >= len(self._letters):
-            self._letters.extend(bytes(index + 1 - len(self._letters)))
-        before = self._letters[index]
+        letters = self._letters.ljust(index + 1, b"\0")
+        before = letters[index]
         if before and attempt < self.attempts.get(index, 1):  # a later attempt is known already
             return outcome
-        self._letters[index] = _LETTERS[outcome]
+        self._letters = letters[:index] + _LETTERS[outcome] + letters[index + 1 :]
         if outcome == "errored" or attempt > 1:
             self._attempts = {**self.attempts, index: attempt}
         if digest and outcome != "errored":
-            self._unequal = self._unequal or drew or self._digest not in ("", digest)
-            self._digest = digest
+            seen = packed(digest)
+            self._unequal = self._unequal or drew or self._digest not in ("", seen)
+            self._digest = seen
         return _OUTCOMES.get(before)
 
     def has(self, index: int, attempt: int = 1) -> bool:

@@ -21,8 +21,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evalkit.canonical import digest
-from evalkit.check.model import Check
+from evalkit.check.model import checks_digest
 from evalkit.errors import InputError
 from evalkit.suite.model import Sample
 from evalkit.suite.samples import live_samples
@@ -104,7 +103,7 @@ class Facts:
 
     Attributes:
         version: the case's.
-        checks: see `checks_digest`.
+        checks: see `check.model.checks_digest`.
         replayed: see `suite.select.CaseRef`.
         models, fingerprints, prompts, toolsets: of all its samples, sorted; see `suite.model.Served`.
         deterministic: its replays were equal, in a frozen world: one outcome, however many there are.
@@ -138,17 +137,12 @@ class Baseline:
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
 
-def checks_digest(checks: Iterable[Check]) -> str:
-    """What a case demands, in 16 hex digits: equal while its gating checks are."""
-    return digest([*sorted(check.id for check in checks if check.gating)])[:16]
-
-
 def facts_of(case: CaseRef, samples: Sequence[Sample]) -> Facts:
     """What a case's samples were samples of."""
     served = [sample.served for sample in live_samples(samples) if sample.served is not None]
     words = {name: {word for one in served for word in getattr(one, name)} for name in _LISTS}
     lists: dict[str, Any] = {name: tuple(sorted(found)) for name, found in words.items()}
-    return Facts(case.version, checks_digest(case.checks), case.replayed, **lists)
+    return Facts(case.version, case.checks_digest, case.replayed, **lists)
 
 
 def make_baseline(

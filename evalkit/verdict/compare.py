@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
 from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_interval, stability
+from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.model import Outcome, Policy, Sample
 from evalkit.suite.samples import column
-from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import Baseline, checks_digest
+from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.family import Regression, regressions
 from evalkit.verdict.model import BaselineRow, CaseVerdict, Change, Estimate, ManyRuns, Word
@@ -27,6 +27,7 @@ from evalkit.verdict.schedule import (
     outcomes_by_index,
     standing,
 )
+from evalkit.verdict.verdicts import verdicts_of
 
 __all__ = ["baseline_rows", "case_verdicts"]
 
@@ -34,8 +35,8 @@ Table = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Ran:
-    """One case, with what its samples came to.
+class _Came:
+    """What a case's samples came to; most cases came to the same.
 
     Attributes:
         now: what may be decided on.
@@ -44,12 +45,31 @@ class _Ran:
             was frozen.
     """
 
-    case: CaseRef
-    plan: CasePlan
-    samples: Sequence[Sample]
     now: Standing
     counts: Counter[Outcome]
     equal: bool
+
+
+@dataclass(slots=True)  # not frozen: very many are made
+class _Ran:
+    """One case, with what its samples came to."""
+
+    case: CaseRef
+    plan: CasePlan
+    samples: Sequence[Sample]
+    came: _Came
+
+    @property
+    def now(self) -> Standing:
+        return self.came.now
+
+    @property
+    def counts(self) -> Counter[Outcome]:
+        return self.came.counts
+
+    @property
+    def equal(self) -> bool:
+        return self.came.equal
 
     @property
     def passed(self) -> int:
@@ -81,7 +101,7 @@ def case_verdicts(
     underpowered: Mapping[str, str] | None = None,
     sampled: Plans | None = None,
     twice: bool = False,
-) -> list[CaseVerdict]:
+) -> Sequence[CaseVerdict]:
     """One verdict a case, in the order of `cases`. A case's policy alone decides; the comparison is shown beside it.
 
     The regression test is exact and one-sided, corrected over the cases that have a baseline (`verdict.family`). A case
@@ -98,39 +118,50 @@ def case_verdicts(
         twice: whether two equal replays were enough of a case.
     """
     rows = baseline_rows(cases, baseline)
-    ran = [_ran(case, plans[case.id], samples.get(case.id, ()), frozen) for case in cases]
-    judged = _judged({one.case.id: one.plan.table(one.now.passed) for one in ran})
-    compared = _compared(ran, rows)
-    verdicts = []
-    for one in ran:
+    ids = ids_of(cases)
+    known: dict[Any, _Came] = {}
+    came = [_came(samples.get(case_id, ()), frozen, known) for case_id in ids]
+    judged = _judged({case_id: plans[case_id].table(one.now.passed) for case_id, one in zip(ids, came, strict=True)})
+
+    def ran() -> Iterator[_Ran]:
+        for case, one in zip(cases, came, strict=True):
+            yield _Ran(case, plans[case.id], samples.get(case.id, ()), one)
+
+    compared = _judged({one.case.id: _table(one, rows.get(one.case.id)) for one in ran()}) if rows else {}
+
+    def verdict(one: _Ran) -> CaseVerdict:
         case_id = one.case.id
-        ruling = _ruling(one, rows[case_id], judged.get(case_id), stopped)
+        row = rows.get(case_id)
         said = (underpowered or {}).get(case_id, "")
         estimate = estimate_of((sampled or plans)[case_id], one.samples, one.now.passed, twice=twice)
-        verdicts.append(_verdict(one, ruling, rows[case_id], compared.get(case_id), alpha, pass_k, said, estimate))
-    return verdicts
+        ruling = _ruling(one, row, judged.get(case_id), stopped)
+        return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate)
+
+    return verdicts_of(cases, map(verdict, ran()))
 
 
-def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[str, BaselineRow | None]:
-    """By case id what a baseline knows of it; None without one, or when the case demands something else since."""
-    return {case.id: _baseline_row(case, baseline) for case in cases}
+def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[str, BaselineRow]:
+    """By case id what a baseline knows of it; not of cases that it lacks, or that demand something else since."""
+    if baseline is None:
+        return {}
+    return {case.id: row for case in cases if (row := _baseline_row(case, baseline)) is not None}
 
 
-def _ran(case: CaseRef, plan: CasePlan, samples: Sequence[Sample], frozen: bool) -> _Ran:
+def _came(samples: Sequence[Sample], frozen: bool, known: dict[Any, _Came]) -> _Came:
+    """What some samples came to; the same object as for others that came to the same."""
     outcomes: list[Outcome] = column(samples, "outcome")
-    now = standing(outcomes_by_index(samples))
-    return _Ran(case, plan, samples, now, Counter(outcomes), frozen and equal_replays(samples))
+    equal = frozen and equal_replays(samples)
+    asked = (*column(samples, "index"), *outcomes, equal)
+    found = known.get(asked)
+    if found is None:
+        found = known[asked] = _Came(standing(outcomes_by_index(samples)), Counter(outcomes), equal)
+    return found
 
 
 def _judged(tables: Mapping[str, Table | None]) -> dict[str, Regression]:
     """The p-values of those cases whose policy judges them together."""
     present = {case_id: table for case_id, table in tables.items() if table is not None}
     return dict(zip(present, regressions(list(present.values())), strict=True))
-
-
-def _compared(ran: Sequence[_Ran], rows: Mapping[str, BaselineRow | None]) -> dict[str, Regression]:
-    """Per case with a baseline how all of its samples compare."""
-    return _judged({one.case.id: _table(one, rows[one.case.id]) for one in ran})
 
 
 def _table(one: _Ran, row: BaselineRow | None) -> Table | None:
@@ -272,9 +303,9 @@ def _change(found: Regression | None, alpha: float) -> Change:
     return "improved" if found.p_better <= alpha else "no change shown"
 
 
-def _baseline_row(case: CaseRef, baseline: Baseline | None) -> BaselineRow | None:
-    found = None if baseline is None else baseline.counts.get(case.id)
-    if baseline is None or found is None or not found[1] or found[2] != checks_digest(case.checks):
+def _baseline_row(case: CaseRef, baseline: Baseline) -> BaselineRow | None:
+    found = baseline.counts.get(case.id)
+    if found is None or not found[1] or found[2] != case.checks_digest:
         return None
     low, high = midp(found[0], found[1])
     facts = baseline.facts.get(case.id)

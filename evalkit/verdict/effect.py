@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evalkit.percent import signed_points
 from evalkit.verdict.model import CaseVerdict, Estimate, SuiteEffect
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["OPPOSED", "effect_sentence", "opposed", "suite_effect"]
 
@@ -19,6 +20,8 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     Difference and intervals are of rates without the bias of stopping early, or of going on with suspects alone; the
     test is over the samples that nothing could keep from being taken.
     """
+    if not any(verdict.baseline for verdict, _ in distinct(verdicts)):
+        return None
     both = [(one.baseline, one) for one in verdicts if one.baseline is not None and one.baseline.n and one.n]
     if not both:
         return None

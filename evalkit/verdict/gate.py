@@ -30,27 +30,35 @@ def decide(
     blocking = [(case_id, f"{LOCK_NAME}: {sentence}") for case_id, sentence in lock_problems]
     blocking += holds
     inconclusive: list[tuple[str, str]] = []
-    ran = {verdict.case_id: verdict for verdict in verdicts}
-    for line in locked:
-        found = ran.get(line.case_id)
+    versions: dict[str, tuple[str, int]] = {}
+    bad: list[tuple[str, str]] = []
+    permanent = degraded = 0
+    wanted = [*locked]
+    for verdict in verdicts:
+        if wanted:
+            versions[verdict.case_id] = verdict.digest, verdict.version
+        if not verdict.permanent:
+            continue
+        permanent += 1
+        degraded += verdict.verdict == "DEGRADED_WITHIN_MARGIN"
+        if verdict.effect == "blocks":
+            bad.append((verdict.case_id, verdict.reason))
+        elif verdict.effect == "unmeasured":
+            inconclusive.append((verdict.case_id, verdict.reason))
+    for line in wanted:
+        found = versions.get(line.case_id)
         if found is None:
             why = f": {left_out}" if left_out else ""
             blocking.append((line.case_id, f"is a permanent gate and was not run{why}"))
-        elif found.digest != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
-            blocking.append((line.case_id, f"ran as version {found.version}; the lock wants version {line.version}"))
-    for verdict in verdicts:
-        if verdict.permanent and verdict.effect == "blocks":
-            blocking.append((verdict.case_id, verdict.reason))
-        elif verdict.permanent and verdict.effect == "unmeasured":
-            inconclusive.append((verdict.case_id, verdict.reason))
-    permanent = sum(verdict.permanent for verdict in verdicts)
+        elif found[0] != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
+            blocking.append((line.case_id, f"ran as version {found[1]}; the lock wants version {line.version}"))
+    blocking += bad
     if blocking:
         return Decision("BLOCKED", _blocked(blocking), tuple(blocking), tuple(inconclusive))
     if inconclusive:
         return Decision("INCONCLUSIVE", _unmeasured(inconclusive, permanent), (), tuple(inconclusive))
     if not permanent:
         return Decision("INCONCLUSIVE", "no permanent case was run: nothing guards this release")
-    degraded = sum(one.permanent and one.verdict == "DEGRADED_WITHIN_MARGIN" for one in verdicts)
     return Decision("PASS", _passed(permanent, degraded))
 
 

@@ -13,7 +13,7 @@ that two branches' nights are simply all there. A torn last line is ignored, and
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -168,8 +168,8 @@ def _line(night: Night) -> bytes:
     )
 
 
-def _case(night: Night, case_id: str) -> list[Any]:
-    counts = list(night.cases[case_id])
+def _case(night: Night, case_id: str) -> Sequence[Any]:
+    counts = night.cases[case_id]
     verdict, lost = night.verdicts.get(case_id, _PASS), night.lost.get(case_id, (0, 0))
     return counts if verdict == _PASS and lost == (0, 0) else [*counts, *lost, verdict]
 

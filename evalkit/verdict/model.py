@@ -102,7 +102,7 @@ class SuiteEffect:
     deterministic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # nobody changes it, but a run makes very many, and freezing would triple the time of that
 class CaseVerdict:
     """What a case's samples came to.
 

@@ -28,24 +28,35 @@ def night_of(
     """A run as a night."""
     served = [sample.served for one in samples.values() for sample in live_samples(one) if sample.served is not None]
     policy = manifest.suite.get("policy")
+    cases: dict[str, tuple[int, int]] = {}
+    lost: dict[str, tuple[int, int]] = {}
+    words: dict[str, str] = {}
+    alike: dict[tuple[int, int], tuple[int, int]] = {}  # most cases have the same counts
+    for one in verdicts:
+        counts = one.passed, one.n
+        cases[one.case_id] = alike.setdefault(counts, counts)
+        if one.missed or one.errored:
+            lost[one.case_id] = one.missed, one.errored
+        if one.verdict != "PASS":
+            words[one.case_id] = one.verdict
     return Night(
         run_id=manifest.run_id,
         started_at=manifest.started_at,
-        passed=sum(verdict.passed for verdict in verdicts),
-        n=sum(verdict.n for verdict in verdicts),
+        passed=sum(passed for passed, _ in cases.values()),
+        n=sum(n for _, n in cases.values()),
         cost_usd=_total(samples, "cost_usd"),
-        cases={verdict.case_id: (verdict.passed, verdict.n) for verdict in verdicts},
-        missed=sum(verdict.missed for verdict in verdicts),
-        errored=sum(verdict.errored for verdict in verdicts),
-        lost={one.case_id: (one.missed, one.errored) for one in verdicts if one.missed or one.errored},
-        verdicts={one.case_id: one.verdict for one in verdicts if one.verdict != "PASS"},
+        cases=cases,
+        missed=sum(missed for missed, _ in lost.values()),
+        errored=sum(errored for _, errored in lost.values()),
+        lost=lost,
+        verdicts=words,
         outcome=decision.outcome,
         suite=_suite_digest(manifest.suite),
         policy=str(policy.get("kind", "")) if isinstance(policy, Mapping) else "",
         commit=str(manifest.environment.get("git_commit") or ""),
         dirty=bool(manifest.environment.get("git_dirty")),
-        models=_sorted(name for one in served for name in one.models),
-        fingerprints=_sorted(name for one in served for name in one.fingerprints),
+        models=_sorted(name for answer in served for name in answer.models),
+        fingerprints=_sorted(name for answer in served for name in answer.fingerprints),
         duration_s=_total(samples, "duration_s"),
         estimates={
             one.case_id: (one.estimate.rate, one.estimate.variance)

@@ -18,6 +18,7 @@ from evalkit.suite.samples import column, live_samples
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.schedule import blocks
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["run_notices"]
 
@@ -59,10 +60,11 @@ def run_notices(
 
 def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
     """Comparisons that were not made."""
-    stale = [verdict for verdict in verdicts if verdict.stale]
+    stale = [(verdict, count) for verdict, count in distinct(verdicts) if verdict.stale]
     if stale:
-        many = f"{len(stale)} of {len(verdicts)} cases were not compared with the baseline"
-        yield f"{many}; {stale[0].case_id}: {stale[0].stale}"
+        first, cases = stale[0][0], sum(count for _, count in stale)
+        many = f"{cases} of {len(verdicts)} cases were not compared with the baseline"
+        yield f"{many}; {first.case_id}: {first.stale}"
 
 
 def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, frozen: bool) -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import Protocol
+from typing import Any, Protocol
 
 from evalkit.stats.normal_power import normal_n_for_drop
+from evalkit.suite.case_ref import CaseRef, ids_of, states_of
 from evalkit.suite.model import Policy, Sample, Suite
-from evalkit.suite.select import CaseRef, matches
+from evalkit.suite.select import matches
 from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
 from evalkit.verdict.in_batches import InBatches
 from evalkit.verdict.ruling import Ruling
@@ -99,24 +100,28 @@ def make_plans(
     """
     if taken is not None:
         suite = replace(suite, sequential=False)
-    policies = {case.id: policy_of(case, suite) for case in cases}
-    permanent = {case.id for case in cases if case.state == "permanent"}
-    sharing = sum(policies[case_id].kind != "zero_failures" for case_id in permanent)
-    together = sum(not _alone(policies[case_id], suite, measures.get(case_id)) for case_id in permanent)
+    policies = [policy_of(case, suite) for case in cases] if suite.policies else [suite.policy] * len(cases)
+    permanent = [state == "permanent" for state in states_of(cases)]
+    ids = ids_of(cases)
+    wanted = [*zip(ids, policies, permanent, strict=True)]
+    gates = [(policy, measures.get(case_id)) for case_id, policy, is_permanent in wanted if is_permanent]
+    sharing = sum(policy.kind != "zero_failures" for policy, _ in gates)
+    together = sum(not _alone(policy, suite, measure) for policy, measure in gates)
     screened = suite.sequential and (len(measures) > SCREENED_ABOVE if suite.screening is None else suite.screening)
     plans: dict[str, CasePlan] = {}
-    for case in cases:
-        policy, measure = policies[case.id], measures.get(case.id)
+    made: dict[Any, CasePlan] = {}  # most cases have the same one
+    for case_id, policy, is_permanent in wanted:
+        measure = measures.get(case_id)
         alpha = policy.alpha
-        if case.id in permanent:
+        if is_permanent:
             alpha *= (1 if _alone(policy, suite, measure) else together) / max(sharing, 1)
-        if taken is None:
-            plan = _plain(policy, alpha, suite, measure)
-        else:
-            plan = _of_all(policy, alpha, taken.get(case.id, 0), measure)
-        if screened and case.id not in permanent and measure is not None and _can_be_screened(policy, measure):
-            plan = Screened(_comparing(policy), alpha, case.id, measure, suite.samples, plan.fixed)
-        plans[case.id] = plan
+        asked = (policy, alpha, measure, None if taken is None else taken.get(case_id, 0))
+        plan = made.get(asked)
+        if plan is None:
+            plan = made[asked] = _plan(*asked, suite)
+        if screened and not is_permanent and measure is not None and _can_be_screened(policy, measure):
+            plan = Screened(_comparing(policy), alpha, case_id, measure, suite.samples, plan.fixed)
+        plans[case_id] = plan
     return plans
 
 
@@ -135,19 +140,18 @@ def _alone(policy: Policy, suite: Suite, measure: Measure | None) -> bool:
     return suite.sequential or policy.kind != "not_worse" or measure is None
 
 
-def _plain(policy: Policy, alpha: float, suite: Suite, measure: Measure | None) -> CasePlan:
+def _plan(policy: Policy, alpha: float, measure: Measure | None, taken: int | None, suite: Suite) -> CasePlan:
+    """The policy's plan; of all samples that there are, where so many were taken."""
+    compared = measure if policy.kind == "not_worse" else None
+    if taken is not None:
+        return Whole(policy, alpha, taken, compared)
     if suite.sequential and policy.kind == "acceptance":
         return InBatches(policy, alpha, suite.samples)
     if suite.sequential and policy.kind == "not_worse" and measure is not None:
         return AgainstBaseline(policy, alpha, measure, suite.samples)
     most = suite.samples or _fixed(policy, alpha, measure)
     early = suite.sequential and policy.kind in ("zero_failures", "min_rate")
-    return Whole(policy, alpha, most, measure if policy.kind == "not_worse" else None, early)
-
-
-def _of_all(policy: Policy, alpha: float, taken: int, measure: Measure | None) -> CasePlan:
-    """All samples that there are."""
-    return Whole(policy, alpha, taken, measure if policy.kind == "not_worse" else None)
+    return Whole(policy, alpha, most, compared, early)
 
 
 def _comparing(policy: Policy) -> Policy:

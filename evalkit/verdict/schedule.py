@@ -64,8 +64,7 @@ def wanted(plans: Plans, seen: Mapping[str, CaseSeen], *, frozen: bool) -> dict[
     Args:
         frozen: whether everything the target sees is: then two equal replays show that there is no variance.
     """
-    found = {case_id: _wanted(plan, seen.get(case_id), frozen) for case_id, plan in plans.items()}
-    return {case_id: number for case_id, number in found.items() if number}
+    return {case_id: number for case_id, plan in plans.items() if (number := _wanted(plan, seen.get(case_id), frozen))}
 
 
 def standing(outcomes: Sequence[Outcome | None]) -> Standing:

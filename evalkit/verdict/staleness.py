@@ -6,7 +6,7 @@ A stale baseline is never compared with: "no change shown" against another recor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from evalkit.suite.samples import live_samples
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, Facts, facts_of
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.verdicts import changed
 
 __all__ = ["differences_of_facts", "fresh_part", "stale_cases", "with_staleness"]
 
@@ -63,9 +64,11 @@ def fresh_part(baseline: Baseline | None, stale: Collection[str]) -> Baseline | 
     return replace(baseline, counts={case: found for case, found in baseline.counts.items() if case not in stale})
 
 
-def with_staleness(verdicts: Iterable[CaseVerdict], stale: Mapping[str, str]) -> list[CaseVerdict]:
+def with_staleness(verdicts: Sequence[CaseVerdict], stale: Mapping[str, str]) -> Sequence[CaseVerdict]:
     """The verdicts, with what was not compared and why; a policy that is a comparison has nothing to go by then."""
-    return [_stale(verdict, stale[verdict.case_id]) if verdict.case_id in stale else verdict for verdict in verdicts]
+    if not stale:
+        return verdicts
+    return changed(verdicts, lambda one: _stale(one, stale[one.case_id]) if one.case_id in stale else one)
 
 
 def _stale(verdict: CaseVerdict, why: str) -> CaseVerdict:

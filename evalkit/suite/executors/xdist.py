@@ -35,7 +35,7 @@ def over_xdist(job: Job) -> Iterator[Rounds]:
 
 def _do(work: Round, job: Job) -> None:
     plan = job.scratch / PLAN_NAME
-    plan.write_bytes(orjson.dumps({"suite": dict(job.suite), "items": work.items}))
+    plan.write_bytes(orjson.dumps({"suite": dict(job.suite), "items": work.items}, list))
     (job.scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
     controller = _Controller(work)
     workers = str(min(job.workers, len(work.items)))  # a round of few items needs no more, and each takes long to start
