@@ -85,9 +85,23 @@ class CaseRef:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The case's checks; kept as text, or not at all, until they are asked for, so that very many cases fit."""
-        bodies = parse_exact(self.check_text) if self.check_text else read_header(Path(self.path))["checks"]
-        return tuple(check_from_json(body, self.path) for body in bodies)
+        """The case's checks; kept as text, or not at all, until they are asked for, so that very many cases fit.
+
+        Raises:
+            InputError, IntegrityError: they are not kept, and the file is gone, or is another one now.
+        """
+        return tuple(check_from_json(body, self.path) for body in self._check_bodies())
+
+    def _check_bodies(self) -> list[Any]:
+        if self.check_text:
+            kept: list[Any] = parse_exact(self.check_text)
+            return kept
+        header = read_header(self.path)
+        if header["digest"] != self.digest:
+            what = f"case {self.id} version {self.version} is another file now"
+            raise IntegrityError(what, self.path, "git checkout it")
+        found: list[Any] = header["checks"]
+        return found
 
     @property
     def checks_digest(self) -> str:

@@ -61,3 +61,14 @@ def test_checks_that_are_not_held_are_read_again(tmp_path: Path) -> None:
         assert case.checks == made.checks == (CHECK,)
         assert bool(case.demands) is compared
         assert case.checks_digest == brief_reference(path).demands
+
+
+def test_checks_of_another_file_are_not_taken_for_the_cases(tmp_path: Path) -> None:
+    """A verdict names what its run's case demanded, and not what stands in its place since."""
+    made = a_case(a_trace(tool_step(0, "lookup", {}, {})), checks=[CHECK])
+    path = write_case(made, tmp_path)
+    case = brief_reference(path)
+    path.unlink()
+    write_case(replace(made, checks=(replace(CHECK, type="repeated_effect"),)), tmp_path)
+    with pytest.raises(IntegrityError, match="another file now"):
+        _ = case.checks
