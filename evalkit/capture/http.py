@@ -13,6 +13,7 @@ one answered), ``missing`` (``["input"]`` where the provider keeps messages that
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -20,9 +21,6 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from evalkit.capture.http_aiohttp import patch_aiohttp
-from evalkit.capture.http_httpx import patch_httpx
-from evalkit.capture.http_requests import patch_requests
 from evalkit.capture.patching import Patches
 from evalkit.wire.registry import WIRES
 
@@ -30,17 +28,23 @@ __all__ = ["http_capture"]
 
 
 class _Family(NamedTuple):
-    """How one library is patched, and the name that it has once it is loaded."""
+    """What patches one library, loaded with it, and a name that the library has once it is loaded."""
 
-    patch: Callable[[Patches, Any], None]
+    patcher: str
     loaded: str
+
+    def patch(self, patches: Patches, library: Any) -> None:
+        """Replaces the library's methods."""
+        module, _, name = self.patcher.partition(":")
+        function: Callable[[Patches, Any], None] = getattr(importlib.import_module(module), name)
+        function(patches, library)
 
 
 _FAMILIES = {
-    "httpx": _Family(patch_httpx, "AsyncClient"),
-    "httpx2": _Family(patch_httpx, "AsyncClient"),
-    "requests": _Family(patch_requests, "Session"),
-    "aiohttp": _Family(patch_aiohttp, "ClientSession"),
+    "httpx": _Family("evalkit.capture.http_httpx:patch_httpx", "AsyncClient"),
+    "httpx2": _Family("evalkit.capture.http_httpx:patch_httpx", "AsyncClient"),
+    "requests": _Family("evalkit.capture.http_requests:patch_requests", "Session"),
+    "aiohttp": _Family("evalkit.capture.http_aiohttp:patch_aiohttp", "ClientSession"),
 }
 
 

@@ -36,7 +36,6 @@ from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
-from evalkit.playback.outside import run_outside
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import AnyTarget, Target, TargetKilled, TargetUnavailable, outside_of
 from evalkit.playback.what_if import Supposing, WhatIf
@@ -212,6 +211,8 @@ class Day:
         done = _Done(session, collected)
         try:
             if outside is not None:
+                from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
+
                 done.output = run_outside(
                     outside, given, session, frozen, incident,
                     endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
