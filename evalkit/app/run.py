@@ -181,40 +181,34 @@ def _do(
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> Run:
-    _replay(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+    take_from_system()
+    chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
+    _replay(
+        OpenRun(  # not kept here: what was held of the samples meanwhile is gone before they are judged
+            folder,
+            suite,
+            cases,
+            executor=chosen,
+            workers=count,
+            on_progress=on_progress,
+            sanitizing=sanitizing_json(settings),
+            world=manifest.world,
+            at_most=most_samples(suite, plans),
+            meanwhile=load_reporting,
+        ),
+        plans,
+        folder,
+        twice=runs_twice(suite),
+    )
     give_back()  # tables that were written in between: some 20 MB
     return _kept(finish(folder, manifest, suite, cases, settings, plans))
 
 
-def _replay(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    settings: Settings,
-    plans: Plans,
-    workers: int | None,
-    executor: str,
-    on_progress: Callable[[Progress], None],
-) -> None:
-    """Takes the samples; what was held of them meanwhile is gone before they are judged."""
-    take_from_system()
-    chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
-    opened = OpenRun(
-        folder,
-        suite,
-        cases,
-        executor=chosen,
-        workers=count,
-        on_progress=on_progress,
-        sanitizing=sanitizing_json(settings),
-        world=manifest.world,
-        at_most=most_samples(suite, plans),
-        meanwhile=load_reporting,
-    )
+def _replay(opened: OpenRun, plans: Plans, folder: Path, *, twice: bool) -> None:
+    """Takes the samples, and writes them."""
     try:
         with opened as run:
-            _take_samples(run, plans, twice=runs_twice(suite))
+            _take_samples(run, plans, twice=twice)
             run.finish()
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
