@@ -191,7 +191,7 @@ class OpenRun:
         progress = self.progress
         progress.stands_at(self.seen.counts)
         progress.cost_usd += head.cost_usd
-        progress.retried += sum(entry[4] > 1 for entry in head.seen if len(entry) > 4)
+        progress.retried += sum(len(entry[1]) for entry in head.seen if len(entry) > 4 and entry[4] > 1)
         progress.cases_done += self._done_of(cases) - done
 
     def _done_of(self, cases: Iterable[str]) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from evalkit.suite.model import Outcome, Sample
@@ -11,9 +13,9 @@ from evalkit.suite.packed import packed
 
 __all__ = ["CaseSeen", "Seen", "seen_json"]
 
-_LETTERS: dict[Outcome, bytes] = {"passed": b"p", "failed": b"f", "missed": b"m", "errored": b"e"}
-_OUTCOMES: dict[int, Outcome] = {letter[0]: outcome for outcome, letter in _LETTERS.items()}
-_ERRORED = _LETTERS["errored"][0]
+_LETTERS: dict[Outcome, int] = {"passed": ord("p"), "failed": ord("f"), "missed": ord("m"), "errored": ord("e")}
+_OUTCOMES: dict[int, Outcome] = {letter: outcome for outcome, letter in _LETTERS.items()}
+_ERRORED = _LETTERS["errored"]
 
 
 class CaseSeen:
@@ -51,20 +53,27 @@ class CaseSeen:
         """By index, how often the samples were replayed that are errored, or were at first."""
         return self._attempts or {}
 
-    def add(self, index: int, outcome: Outcome, digest: str, attempt: int = 1, drew: bool = False) -> Outcome | None:
-        """Notes one sample; gives back the outcome of an earlier attempt, whose place it takes."""
-        letters = self._letters.ljust(index + 1, b"\0")
-        before = letters[index]
-        if before and attempt < self.attempts.get(index, 1):  # a later attempt is known already
-            return outcome
-        self._letters = letters[:index] + _LETTERS[outcome] + letters[index + 1 :]
+    def add(
+        self, indices: Sequence[int], outcome: Outcome, digest: str, attempt: int = 1, drew: bool = False
+    ) -> list[Outcome]:
+        """Notes samples that are alike; gives back the outcomes that count no longer.
+
+        These are the ones of earlier attempts, whose places they take, and their own where a later attempt is known.
+        """
+        letters = bytearray(self._letters.ljust(max(indices) + 1, b"\0"))
+        earlier = {index: letters[index] for index in indices if letters[index]}
+        known = {index for index in earlier if attempt < self.attempts.get(index, 1)}
+        fresh = [index for index in indices if index not in known] if known else indices
+        for index in fresh:
+            letters[index] = _LETTERS[outcome]
+        self._letters = bytes(letters)
         if outcome == "errored" or attempt > 1:
-            self._attempts = {**self.attempts, index: attempt}
-        if digest and outcome != "errored":
+            self._attempts = {**self.attempts, **dict.fromkeys(fresh, attempt)}
+        if fresh and digest and outcome != "errored":
             seen = packed(digest)
             self._unequal = self._unequal or drew or self._digest not in ("", seen)
             self._digest = seen
-        return _OUTCOMES.get(before)
+        return [outcome if index in known else _OUTCOMES[before] for index, before in earlier.items()]
 
     def has(self, index: int, attempt: int = 1) -> bool:
         """Whether that sample is there, by that attempt or a later one."""
@@ -90,14 +99,12 @@ class Seen(Mapping[str, CaseSeen]):
 
     def add(self, entries: Iterable[Sequence[Any]]) -> None:
         """Notes samples as `seen_json` gives them."""
-        for case_id, index, outcome, digest, *more in entries:
+        for case_id, indices, outcome, digest, *more in entries:
             case = self._cases.get(case_id)
             if case is None:
                 case = self._cases[case_id] = CaseSeen()
-            before = case.add(index, outcome, digest, *more)
-            self.counts[outcome] += 1
-            if before is not None:
-                self.counts[before] -= 1
+            self.counts[outcome] += len(indices)
+            self.counts.subtract(case.add(indices, outcome, digest, *more))
 
     def has(self, case_id: str, index: int, attempt: int = 1) -> bool:
         """Whether that sample is there, by that attempt or a later one."""
@@ -129,11 +136,20 @@ class Seen(Mapping[str, CaseSeen]):
 
 
 def seen_json(samples: Iterable[Sample]) -> list[list[Any]]:
-    """What a journal line tells first of each sample: case, index, outcome, digest; attempt, `drew` if unusual."""
-    return [[sample.case_id, sample.index, sample.outcome, sample.trace, *_more(sample)] for sample in samples]
+    """What a journal line tells first of its samples: case, indices, outcome, digest; attempt, `drew` if unusual.
+
+    An entry is of samples in a row that are alike in all that.
+    """
+    return [
+        [case_id, [sample.index for sample in some], outcome, digest, *_more(attempt, drew)]
+        for (case_id, outcome, digest, attempt, drew), some in groupby(samples, _told)
+    ]
 
 
-def _more(sample: Sample) -> Sequence[Any]:
-    if sample.drew:
-        return sample.attempt, True
-    return (sample.attempt,) if sample.attempt > 1 else ()
+_told = attrgetter("case_id", "outcome", "trace", "attempt", "drew")
+
+
+def _more(attempt: int, drew: bool) -> Sequence[Any]:
+    if drew:
+        return attempt, True
+    return (attempt,) if attempt > 1 else ()

@@ -58,7 +58,7 @@ def test_samples_survive_the_journal(batches: list[list[Sample]], tmp_path_facto
     folder = tmp_path_factory.mktemp("run")
     write(folder, *batches)
     every = [sample for batch in batches for sample in batch]
-    assert seen_in(folder) == [list(entry) for entry in seen_json(every)]
+    assert seen_in(folder) == [list(entry) for batch in batches for entry in seen_json(batch)]
     write_results(folder)
     expected: dict[str, list[Sample]] = {}
     for sample in sorted(every, key=lambda one: one.index):
@@ -73,9 +73,9 @@ def test_a_torn_line_is_as_if_it_had_not_been(tmp_path: Path, kept: int) -> None
     whole = write(tmp_path, first, second)
     start = whole.index(b"\n") + 1
     (tmp_path / JOURNAL_NAME).write_bytes(whole[: start + (len(whole) - start - 1) * kept // 100])
-    assert seen_in(tmp_path) == [["a", 0, "passed", ""]]
+    assert seen_in(tmp_path) == [["a", [0], "passed", ""]]
     write(tmp_path, second)
-    assert seen_in(tmp_path) == [["a", 0, "passed", ""], ["a", 1, "failed", ""]]
+    assert seen_in(tmp_path) == [["a", [0], "passed", ""], ["a", [1], "failed", ""]]
 
 
 def test_a_broken_line_in_the_middle_is_an_integrity_error(tmp_path: Path) -> None:
@@ -96,7 +96,8 @@ def test_a_lines_beginning_is_read_without_the_rest(batch: list[Sample]) -> None
     """Progress counts every outcome and the cost, whatever the samples' texts hold."""
     head = head_of(encode_batch(batch, [KeptTrace("d", "c", '{"outcome":"passed"}')]))
     assert head.cost_usd == sum(sample.cost_usd for sample in batch)
-    assert [(entry[0], entry[1], entry[2]) for entry in head.seen] == [(s.case_id, s.index, s.outcome) for s in batch]
+    told = [(case_id, index, outcome) for case_id, indices, outcome, *_ in head.seen for index in indices]
+    assert told == [(sample.case_id, sample.index, sample.outcome) for sample in batch]
 
 
 @given(st.lists(samples, max_size=5))
@@ -117,7 +118,9 @@ def test_alike_samples_in_a_row_are_written_once(given: list[tuple[str, int]]) -
 
 def test_a_journal_of_an_earlier_evalkit_is_refused(tmp_path: Path) -> None:
     """Its samples would be missing."""
-    (tmp_path / JOURNAL_NAME).write_text('{"cost_usd":0.0,"seen":[["c",0,"passed","d"]],"samples":[{}],"traces":[]}\n')
+    (tmp_path / JOURNAL_NAME).write_text(
+        '{"cost_usd":0.0,"seen":[["c",[0],"passed","d"]],"samples":[{}],"traces":[]}\n'
+    )
     with pytest.raises(IntegrityError, match="earlier evalkit"):
         list(read_heads(tmp_path))
 
@@ -126,7 +129,7 @@ def test_a_journal_of_an_earlier_evalkit_is_refused(tmp_path: Path) -> None:
 def test_what_was_seen_is_kept_by_index(given: list[tuple[int, str]]) -> None:
     """Outcomes stand at their index, in whichever order they came; what did not come is None."""
     seen = Seen()
-    seen.add(("c", index, outcome, f"{index % 2}") for index, outcome in given)
+    seen.add(("c", [index], outcome, f"{index % 2}") for index, outcome in given)
     by_index = dict(given)
     if not given:
         assert "c" not in seen
@@ -141,14 +144,30 @@ def test_what_was_seen_is_kept_by_index(given: list[tuple[int, str]]) -> None:
 
 def test_a_later_attempt_takes_the_place_of_an_errored_one() -> None:
     """In whichever order they are read; what an outage did to a replay does not make the case's replays unequal."""
-    entries = [("c", 0, "errored", "torn", 1), ("c", 0, "errored", "torn", 2), ("c", 0, "passed", "whole", 3)]
+    entries = [("c", [0], "errored", "torn", 1), ("c", [0], "errored", "torn", 2), ("c", [0], "passed", "whole", 3)]
     for order in itertools.permutations(entries):
         seen = Seen()
-        seen.add([*order, ("c", 1, "passed", "whole")])
+        seen.add([*order, ("c", [1], "passed", "whole")])
         assert seen["c"].outcomes == ("passed", "passed")
         assert +seen.counts == {"passed": 2}
         assert (seen["c"].equal, seen["c"].count, seen.errored("c")) == (True, 2, {})
         assert seen.retried() == {("c", 0): 3}
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["passed", "errored"]), st.integers(1, 3)))))
+def test_samples_told_together_are_seen_as_one_by_one(batches: list[list[tuple[int, str, int]]]) -> None:
+    """What is seen of a case does not hang on which of its samples came in a row."""
+    together, alone = Seen(), Seen()
+    for batch in batches:
+        of_one = {index: (outcome, attempt) for index, outcome, attempt in batch}
+        made = [Sample("c", 1, at, outcome, trace=outcome, attempt=n) for at, (outcome, n) in of_one.items()]  # type: ignore[arg-type]  # outcomes
+        together.add(seen_json(made))
+        for sample in made:
+            alone.add(seen_json([sample]))
+    assert +together.counts == +alone.counts
+    assert together.retried() == alone.retried()
+    assert together.errored("c") == alone.errored("c")
+    assert {key: one.outcomes for key, one in together.items()} == {key: one.outcomes for key, one in alone.items()}
 
 
 def test_samples_of_an_earlier_run_are_read(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_every_sample_left_is_planned_once(cases: int, samples: int, workers: in
     every = {(f"c{n}", index) for n in range(cases) for index in range(samples)}
     done = data.draw(st.sets(st.sampled_from(sorted(every)), max_size=20))
     seen = Seen()
-    seen.add((case_id, index, "passed", "") for case_id, index in done)
+    seen.add((case_id, [index], "passed", "") for case_id, index in done)
     planned = samples_in(plan_items(refs(cases), wanted(cases, samples), workers, seen))
     assert len(planned) == len(set(planned))
     assert set(planned) == every - done
@@ -68,7 +68,7 @@ def test_a_split_item_holds_each_sample_alone() -> None:
 def test_what_a_dead_worker_had_handed_in_is_not_done_again() -> None:
     """Only the samples that are not there are split off."""
     seen = Seen()
-    seen.add([("c0", 0, "passed", ""), ("c0", 2, "failed", "")])
+    seen.add([("c0", [0], "passed", ""), ("c0", [2], "failed", "")])
     given = Item(0, (Portion("/c0", "c0", 1, (0, 1, 2, 3)),))
     assert samples_in(split_item(given, 0, seen)) == [("c0", 1), ("c0", 3)]
 
@@ -76,8 +76,8 @@ def test_what_a_dead_worker_had_handed_in_is_not_done_again() -> None:
 def test_only_errored_samples_are_planned_again_and_only_so_often() -> None:
     """A failed or missed sample never; an errored one as the next attempt, until its retries are used up."""
     seen = Seen()
-    seen.add(("c0", index, outcome, "") for index, outcome in enumerate(["passed", "failed", "missed", "errored"]))
-    seen.add([("c1", 0, "errored", "", 3), ("c1", 1, "errored", "", 2), ("c1", 2, "passed", "", 2)])
+    seen.add(("c0", [index], outcome, "") for index, outcome in enumerate(["passed", "failed", "missed", "errored"]))
+    seen.add([("c1", [0], "errored", "", 3), ("c1", [1], "errored", "", 2), ("c1", [2], "passed", "", 2)])
     items = plan_again(refs(2), wanted(2, 9), 1, seen, 2)
     planned = [(p.case_id, p.samples, p.attempt) for item in items for p in item.portions]
     assert planned == [("c0", (3,), 2), ("c1", (1,), 3)]

@@ -51,7 +51,7 @@ def drawn(rate: float, lost: float, seed: int) -> Callable[[int], Outcome]:
 
 def take(seen: Seen, case_id: str, index: int, outcome: Outcome) -> None:
     """Notes a sample; replays differ from each other."""
-    seen.add([(case_id, index, outcome, f"trace {index}")])
+    seen.add([(case_id, [index], outcome, f"trace {index}")])
 
 
 def run_through(
@@ -207,17 +207,17 @@ def test_equal_frozen_replays_end_after_two() -> None:
     plans, seen = {"c": plan_of(Policy())}, Seen()
     assert wanted(plans, seen, frozen=True) == {"c": 2}
     assert wanted(plans, seen, frozen=False) == {"c": 5}
-    seen.add([("c", 0, "passed", "same"), ("c", 1, "passed", "same")])
+    seen.add([("c", [0, 1], "passed", "same")])
     assert wanted(plans, seen, frozen=True) == {}
     assert wanted(plans, seen, frozen=False) == {"c": 5}
-    seen.add([("c", 2, "passed", "other")])
+    seen.add([("c", [2], "passed", "other")])
     assert wanted(plans, seen, frozen=True) == {"c": 5}
 
 
 def test_one_result_and_one_loss_are_not_two_equal_replays() -> None:
     """A lost sample left no trace to compare."""
     plans, seen = {"c": plan_of(Policy(max_lost=0.1))}, Seen()
-    seen.add([("c", 0, "passed", "same"), ("c", 1, "errored", "")])
+    seen.add([("c", [0], "passed", "same"), ("c", [1], "errored", "")])
     assert wanted(plans, seen, frozen=True) == {"c": 6}
 
 
