@@ -28,7 +28,7 @@ _TEXTS = ("case_id", "outcome", "reason", "trace")
 _NUMBERS = ("index", "live_model", "cost_usd", "duration_s", "drew")
 _GROUPS_HELD = 2
 """Row groups of the file that are held at once: workers' samples stand side by side."""
-_MADE_HELD = 20_000
+_MADE_HELD = 5_000
 """Samples that are held once made: those of a failing case are wanted for its verdict, and again for the page."""
 
 
