@@ -149,15 +149,23 @@ def _opened(place: McpPlace) -> Any:
         env = {**get_default_environment(), **passed, **place.env}
         parameters = StdioServerParameters(command=place.argv[0], args=[*place.argv[1:]], env=env)
         return stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr)
-    headers = filled_headers(place.headers, where)
+    return _over_http(place.url, filled_headers(place.headers, where))
+
+
+@asynccontextmanager
+async def _over_http(url: str, headers: dict[str, str]) -> AsyncIterator[Any]:
     from mcp.client import streamable_http
 
     opened = getattr(streamable_http, "streamablehttp_client", None)  # mcp 1
     if opened is not None:
-        return opened(place.url, headers=headers)
+        async with opened(url, headers=headers) as streams:
+            yield streams
+        return
     import httpx2
 
-    return streamable_http.streamable_http_client(place.url, http_client=httpx2.AsyncClient(headers=headers))
+    client = httpx2.AsyncClient(headers=headers)
+    async with client, streamable_http.streamable_http_client(url, http_client=client) as streams:
+        yield streams
 
 
 def _innermost(error: BaseException) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -61,6 +65,21 @@ def test_the_tool_of_an_mcp_server_is_called(project: Project, recorded: Any) ->
     assert done.code == 0, done.out + done.err
     assert [one["status"] for one in done.json()] == ["same"]
     assert log.read_text("utf-8").splitlines() == ["started", "process_order 7"]
+
+
+def test_the_tool_of_an_mcp_server_behind_a_url_is_called(project: Project) -> None:
+    """Over streamable HTTP, as over stdio; a server that is gone is named."""
+    pytest.importorskip("mcp.server.mcpserver", reason="mcp 2 is not installed")
+    log = project.root / "server.log"
+    ingested(project, "process_order", ORDER)
+    with served(log) as url:
+        project.write("evalkit.toml", f'[mcp.shop]\nurl = "{url}"\n')
+        done = drift(project, "process_order", "--json")
+        assert done.code == 0, done.out + done.err
+        assert [one["status"] for one in done.json()] == ["same"]
+        assert log.read_text("utf-8").splitlines() == ["started", "process_order 7"]
+    done = drift(project, "process_order", "--timeout", "20")
+    assert (done.code, "the MCP server shop can't be reached" in done.err) == (2, True), done.err
 
 
 def test_another_answer_of_an_mcp_server_is_drift(project: Project) -> None:
@@ -138,6 +157,24 @@ class _Shop(BaseHTTPRequestHandler):
         self.send_response(200 if found else 404)
         self.end_headers()
         self.wfile.write(json.dumps(ORDER).encode() if found else b"no such place")
+
+
+@contextmanager
+def served(log: Path) -> Iterator[str]:
+    """A real MCP server; its URL."""
+    server = Path(__file__).parents[1] / "integrations" / "mcp_server.py"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, str(server), str(log), str(port)], stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+                break
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.kill()
+        process.wait()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A real MCP server over stdio, for the tests: says in a file that it was started and what it did."""
+"""A real MCP server over stdio, or at a port if one is given: says in a file that it was started and what it did."""
 
 from __future__ import annotations
 
@@ -56,4 +56,6 @@ if __name__ == "__main__":
     server.add_tool(get_money_back, annotations=ToolAnnotations.model_validate({"destructiveHint": True}))
     server.resource("shop://terms")(terms)
     server.prompt()(greet)
+    if sys.argv[2:]:
+        server.run("streamable-http", port=int(sys.argv[2]))
     server.run("stdio")
