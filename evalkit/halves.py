@@ -6,23 +6,17 @@ import contextlib
 import gc
 import os
 import signal
-import sys
-import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import TypeVar
 
-__all__ = ["can_fork", "in_halves"]
+from evalkit.forks import can_fork, forking
+
+__all__ = ["in_halves"]
 
 T = TypeVar("T")
 
 _WORTH_IT = 200
-
-
-def can_fork() -> bool:
-    """Whether forking is safe here: on Linux, in a process with one Python thread."""
-    return sys.platform == "linux" and threading.active_count() == 1
 
 
 def in_halves(work: Callable[[T], bytes], items: Sequence[T]) -> Iterator[bytes]:
@@ -34,8 +28,7 @@ def in_halves(work: Callable[[T], bytes], items: Sequence[T]) -> Iterator[bytes]
         yield from map(work, items)
         return
     ours, theirs = Pipe(duplex=False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 counts the libraries' own threads
+    with forking():
         fork = os.fork()
     if fork == 0:
         ours.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 from evalkit.canonical import Json
 from evalkit.capture.caller import Caller
 from evalkit.errors import ConfigError, InputError, ReplayRefused
-from evalkit.halves import can_fork
+from evalkit.forks import can_fork
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.model import Replay

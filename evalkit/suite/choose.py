@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from evalkit.errors import ConfigError
-from evalkit.halves import can_fork
+from evalkit.forks import can_fork
 from evalkit.playback.targets.reference import is_alone, is_outside
 from evalkit.suite.case_ref import CaseRef, targets_of
 from evalkit.suite.model import Suite

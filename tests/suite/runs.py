@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evalkit.case.store import write_case
 from evalkit.check.model import Check
-from evalkit.halves import can_fork
+from evalkit.forks import can_fork
 from evalkit.suite.manifest import MANIFEST_NAME, start_run, suite_json
 from evalkit.suite.model import Manifest, Selection, Suite
 from evalkit.suite.results import read_samples

@@ -201,7 +201,7 @@ def test_a_second_process_can_not_write_the_same_run(tmp_path: Path) -> None:
 def test_forks_are_only_made_of_a_process_with_one_thread() -> None:
     """A lock that another thread holds would stay locked in the child."""
     code = (
-        "import threading; from evalkit.halves import can_fork; before = can_fork(); "
+        "import threading; from evalkit.forks import can_fork; before = can_fork(); "
         "stop = threading.Event(); threading.Thread(target=stop.wait).start(); print(before, can_fork()); stop.set()"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)

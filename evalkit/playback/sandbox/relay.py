@@ -13,12 +13,12 @@ import socket
 import struct
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from evalkit.capture.caller import ModelRequest
+from evalkit.forks import forking
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.frames import receive_frame, send_frame
 from evalkit.playback.endpoint.model import EndpointHalt
@@ -72,8 +72,7 @@ def start_relay(model: Callable[[], LiveModel]) -> Relay:
     ours, theirs = socket.socketpair()
     notes, write_notes = os.pipe()
     os.set_blocking(notes, False)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 counts the threads of BLAS and Arrow
+    with forking():
         process = os.fork()
     if process == 0:
         try:

@@ -9,7 +9,6 @@ import shutil
 import signal
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from typing import Any
 import orjson
 
 from evalkit.errors import ReplayRefused
+from evalkit.forks import forking
 from evalkit.playback.sandbox.confine import confine
 from evalkit.playback.sandbox.model import Ended, Layers, Policy
 from evalkit.playback.sandbox.readable import packages, system_files
@@ -118,8 +118,7 @@ def start_sandboxed(
         keep: descriptors that stay open in the sandbox.
     """
     ours, theirs = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 counts the threads of BLAS and Arrow
+    with forking():
         child = os.fork()
     if child == 0:
         _child(function, payload, policy, folder, theirs, before, keep)

@@ -17,14 +17,13 @@ import multiprocessing
 import os
 import signal
 import sys
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from selectors import EVENT_READ, DefaultSelector
 
 from evalkit.errors import EvalkitError
-from evalkit.halves import can_fork
+from evalkit.forks import can_fork, forking
 from evalkit.suite.executors.orphan import die_with_parent
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
@@ -131,8 +130,7 @@ class _Hand:
         self.pipe, theirs = context.Pipe()
         self.alive = True
         self._process = context.Process(target=_work, args=(worker, theirs, self.pipe, os.getpid()), daemon=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # 3.12 counts the libraries' threads, see above
+        with forking():
             self._process.start()
         theirs.close()
 

@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from evalkit.errors import ConfigError, EvalkitError, ReplayRefused
-from evalkit.halves import can_fork
+from evalkit.forks import can_fork
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.kept import trace_digest
