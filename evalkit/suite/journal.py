@@ -41,7 +41,7 @@ _LOOK_BYTES = 1 << 20
 OWN = ("index", "duration_s")
 """What samples that are alike do not share."""
 _SHARED = tuple(one.name for one in fields(Sample) if one.name not in (*OWN, "order"))
-_shared = operator.attrgetter(*_SHARED)
+_shared, _own = operator.attrgetter(*_SHARED), operator.attrgetter(*OWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,14 @@ class Journal:
 def encode_batch(samples: Sequence[Sample], traces: Sequence[KeptTrace]) -> bytes:
     """A batch as a journal line."""
     cost = sum(sample.cost_usd for sample in samples)
-    alike = [
-        {**dict(zip(_SHARED, shared, strict=True)), **{name: [getattr(one, name) for one in some] for name in OWN}}
-        for shared, some in ((shared, [*some]) for shared, some in itertools.groupby(samples, _shared))
-    ]
+    alike = [*_alike(samples)]
     return orjson.dumps({"cost_usd": cost, "seen": seen_json(samples), "alike": alike, "traces": traces})
+
+
+def _alike(samples: Sequence[Sample]) -> Iterator[dict[str, Any]]:
+    for shared, some in itertools.groupby(samples, _shared):
+        own = zip(*map(_own, some), strict=True)
+        yield {**dict(zip(_SHARED, shared, strict=True)), **dict(zip(OWN, own, strict=True))}
 
 
 def decode_batch(line: bytes) -> tuple[list[Sample], list[KeptTrace]]:
