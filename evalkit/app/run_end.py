@@ -14,9 +14,9 @@ from evalkit.case.lock import LockLine, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.distil.coverage import coverage
-from evalkit.errors import InputError, IntegrityError
+from evalkit.errors import InputError
 from evalkit.suite.account import Account, read_account
-from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, ids_of
+from evalkit.suite.case_ref import CaseRef, CaseRefs, another_file, brief_reference, ids_of
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Suite
@@ -169,8 +169,7 @@ def cases_left(manifest: Manifest, root: Path) -> tuple[CaseRefs, list[tuple[str
                 continue
             case = brief_reference(path)
             if case.digest != digest:
-                what = f"case {case_id} version {version} is another file now"
-                raise IntegrityError(what, str(path), "git checkout it")
+                raise another_file(case_id, version, path)
             yield case
 
     return CaseRefs(found()), gone

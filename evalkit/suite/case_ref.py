@@ -6,6 +6,7 @@ import hashlib
 import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "CaseRef",
     "CaseRefs",
     "NamedCases",
+    "another_file",
     "brief_reference",
     "ids_of",
     "libraries_of",
@@ -98,8 +100,7 @@ class CaseRef:
             return kept
         header = read_header(self.path)
         if header["digest"] != self.digest:
-            what = f"case {self.id} version {self.version} is another file now"
-            raise IntegrityError(what, self.path, "git checkout it")
+            raise another_file(self.id, self.version, self.path)
         found: list[Any] = header["checks"]
         return found
 
@@ -224,8 +225,7 @@ def reference(path: Path) -> CaseRef:
     Raises:
         InputError: the file is no case.
     """
-    try:
-        header = read_header(path)
+    with _header(path) as header:
         sanitization = header["sanitization"]
         return CaseRef(
             str(path), header["id"], header["version"], header["digest"], intern(header["state"]), header["title"],
@@ -234,8 +234,6 @@ def reference(path: Path) -> CaseRef:
             tuple(header["source"].get("earlier", ())), exact_text(header["checks"]).decode(), _replayed(header),
             exact_text(sanitization.get("surrogates", {})).decode(), intern(sanitization["key_id"]),
         )  # fmt: skip
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
 
 
 def brief_reference(path: Path, *, compared: bool = True) -> CaseRef:
@@ -247,8 +245,7 @@ def brief_reference(path: Path, *, compared: bool = True) -> CaseRef:
     Raises:
         InputError: the file is no case.
     """
-    try:
-        header = read_header(path)
+    with _header(path) as header:
         sanitization = header["sanitization"]
         checks = [check_from_json(body, str(path)) for body in header["checks"]] if compared else None
         return CaseRef(
@@ -257,8 +254,20 @@ def brief_reference(path: Path, *, compared: bool = True) -> CaseRef:
             sanitization["raw_hash"], check_text="", replayed=_replayed(header), key_id=sanitization["key_id"],
             demands="" if checks is None else checks_digest(checks),
         )  # fmt: skip
+
+
+@contextmanager
+def _header(path: Path) -> Iterator[dict[str, Any]]:
+    """A case's header; what it lacks inside makes it no case."""
+    try:
+        yield read_header(path)
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a case: {error}", str(path), "evalkit check") from None
+
+
+def another_file(case_id: str, version: int, path: str | Path) -> IntegrityError:
+    """The error for a version of a case that is not the one that was run."""
+    return IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
 
 
 def _replayed(header: dict[str, Any]) -> str:
