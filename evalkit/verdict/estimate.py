@@ -9,7 +9,7 @@ from evalkit.suite.model import Sample
 from evalkit.suite.samples import column
 from evalkit.verdict.model import Estimate
 from evalkit.verdict.plans import CasePlan, Plans
-from evalkit.verdict.schedule import TWICE, outcomes_by_index, standing
+from evalkit.verdict.schedule import TWICE, outcomes_by_index, standing, traces_left
 
 __all__ = ["estimate_of", "estimates_of", "first_looks", "pooled"]
 
@@ -78,8 +78,7 @@ def _plain(passed: int, n: int) -> Estimate:
 
 def _some_equal(samples: Sequence[Sample]) -> bool:
     """Whether two of them, had they come first, could have shown a target without variance."""
-    facts = zip(*(column(samples, name) for name in ("trace", "drew", "outcome")), strict=True)
-    traces = [trace for trace, drew, outcome in facts if trace and not drew and outcome != "errored"]
+    traces = [trace for trace, drew in traces_left(samples) if not drew]
     return len(set(traces)) < len(traces)
 
 

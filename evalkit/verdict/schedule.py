@@ -9,7 +9,7 @@ run, and so in both arms of a comparison. A case that lost more than its policy 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalkit.suite.model import Outcome, Sample
@@ -26,6 +26,7 @@ __all__ = [
     "lost_too_many",
     "outcomes_by_index",
     "standing",
+    "traces_left",
     "wanted",
 ]
 
@@ -93,9 +94,14 @@ def equal_replays(samples: Sequence[Sample]) -> bool:
 
     What an outage did to a replay says nothing about the agent, as for `CaseSeen.equal`.
     """
-    facts = zip(*(column(samples, name) for name in ("trace", "drew", "outcome")), strict=True)
-    replays = {(trace, drew) for trace, drew, outcome in facts if trace and outcome != "errored"}
+    replays = {*traces_left(samples)}
     return len(replays) == 1 and not next(iter(replays))[1]
+
+
+def traces_left(samples: Sequence[Sample]) -> Iterator[tuple[str, bool]]:
+    """The digests of the replays that left a trace and that no outage ended, and whether chance had a part in each."""
+    facts = zip(*(column(samples, name) for name in ("trace", "drew", "outcome")), strict=True)
+    return ((trace, drew) for trace, drew, outcome in facts if trace and outcome != "errored")
 
 
 def deterministic(now: Standing, equal: bool, *, frozen: bool) -> bool:
