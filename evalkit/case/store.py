@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -34,6 +34,7 @@ __all__ = [
     "iter_cases",
     "prepare_case",
     "read_case",
+    "read_cases",
     "read_header",
     "unfinished",
     "write_case",
@@ -50,6 +51,7 @@ _LITTLE_BYTES = 16 * 1024**2
 _FOOTER_BYTES = 32_768
 _IN_FOOTER = b"\x18%c%b\x18" % (len(METADATA_KEY), METADATA_KEY)
 """What stands before the length of the header's text in a file's metadata."""
+_NAMES = tuple(STEP_SCHEMA.names)
 _ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
 """In none of them is a value shorter than it is (the last two are of flags and levels)."""
 
@@ -142,10 +144,27 @@ def read_case(path: str | Path, digest: str = "") -> Case:
         InputError: there is no such file, or it is no case.
         IntegrityError: header or rows were changed after writing, or it is another version.
     """
-    case, found = _read(Path(path))
-    if digest and found != digest:
-        raise IntegrityError(f"case {case.id} is another one than when this began", str(path), f"git checkout {path}")
-    return case
+    return read_cases([(path, digest)])[0]
+
+
+def read_cases(wanted: Iterable[tuple[str | Path, str]]) -> list[Case]:
+    """Several cases as `read_case` reads each, in two thirds of the time that one after the other takes.
+
+    Every step is taken for all of them before the next one: in turns, each drives the others' code out of the
+    processor's caches. Their files are in memory at once.
+
+    Args:
+        wanted: file or folder, and digest, of each.
+    """
+    cases: list[Case] = []
+    wanted = list(wanted)
+    for (path, digest), (case, found) in zip(wanted, _read([path for path, _ in wanted]), strict=True):
+        if digest and found != digest:
+            raise IntegrityError(
+                f"case {case.id} is another one than when this began", str(path), f"git checkout {path}"
+            )
+        cases.append(case)
+    return cases
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
@@ -180,7 +199,7 @@ def read_with_digest(path: str | Path) -> tuple[Case, str]:
 
     Also a small file that another program wrote is refused here: something may stand in it that no digest covers.
     """
-    return _read(Path(path), strict=True)
+    return _read([path], strict=True)[0]
 
 
 def case_versions(folder: str | Path) -> list[tuple[int, Path]]:
@@ -227,14 +246,26 @@ def find_case(reference: str, root: str | Path) -> Path:
     return versions[int(number)]
 
 
-def _read(path: Path, *, strict: bool = False) -> tuple[Case, str]:
-    if path.suffix != ".parquet" and path.is_dir():
-        versions = case_versions(path)
-        if not versions:
-            raise InputError("the folder holds no case", str(path), "pass a case file, or its folder")
-        path = versions[-1][1]
+def _read(paths: Sequence[str | Path], *, strict: bool = False) -> list[tuple[Case, str]]:
+    """Cases with their digests."""
+    places = [_file_of(path) for path in paths]
+    files = [_opened(where, strict=strict) for where in places]
+    tables = [_table(file, where) for file, where in zip(files, places, strict=True)]
+    parts = [_parts(table, where) for table, where in zip(tables, places, strict=True)]
+    return [_case(header, rows, where) for (header, rows), where in zip(parts, places, strict=True)]
+
+
+def _file_of(path: str | Path) -> str:
     where = str(path)
-    header, rows = _read_parquet(where, strict=strict)
+    if where.endswith(".parquet") or not os.path.isdir(where):
+        return where
+    versions = case_versions(where)
+    if not versions:
+        raise InputError("the folder holds no case", where, "pass a case file, or its folder")
+    return str(versions[-1][1])
+
+
+def _case(header: dict[str, Any], rows: list[dict[str, Any]], where: str) -> tuple[Case, str]:
     refuse_strange_format(header, where)
     chain = Chain(whole=header.get("format") == 1)
     for row in rows:
@@ -289,20 +320,43 @@ def _write_parquet(prepared: Prepared, sink: BinaryIO) -> None:
         writer.add_key_value_metadata({METADATA_KEY: prepared.header})
 
 
-def _read_parquet(where: str, *, strict: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+@contextlib.contextmanager
+def _as_parquet(where: str) -> Iterator[None]:
+    """Tells what keeps a file from being read as Parquet."""
     try:
-        with pa.OSFile(where) as source, pq.ParquetFile(source, pre_buffer=False) as file:
-            if file.metadata.num_rows > _MAX_ROWS:
-                raise InputError(
-                    f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"
-                )
-            if strict or not _is_little(file.metadata):
-                _refuse_strange(file, where)
-            table = file.read(use_threads=False)  # small files: threads cost more than they save
+        yield
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"not readable as Parquet: {error}", where, "restore the file from version control") from None
+
+
+def _opened(where: str, *, strict: bool) -> pq.ParquetFile:
+    """A file of which all may be unpacked."""
+    with _as_parquet(where):
+        file = pq.ParquetFile(_source(where), pre_buffer=False)
+        if file.metadata.num_rows > _MAX_ROWS:
+            raise InputError(f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file")
+        if strict or not _is_little(file.metadata):
+            _refuse_strange(file, where)
+        return file
+
+
+def _source(where: str) -> pa.NativeFile:
+    """A file to read from: a small one whole, since each column would be a reading of its own."""
+    with open(where, "rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_size <= _LITTLE_BYTES:
+            return pa.BufferReader(file.read())
+    return pa.OSFile(where)
+
+
+def _table(file: pq.ParquetFile, where: str) -> pa.Table:
+    with _as_parquet(where):
+        return file.read(use_threads=False)  # small files: threads cost more than they save
+
+
+def _parts(table: pa.Table, where: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """A table's header and rows."""
     _refuse_no_case(table.schema, where)
     try:
         header = parse_exact(table.schema.metadata[METADATA_KEY])
@@ -310,8 +364,11 @@ def _read_parquet(where: str, *, strict: bool) -> tuple[dict[str, Any], list[dic
         header = None
     if not isinstance(header, dict):
         raise IntegrityError("the header is no JSON object", where, "restore the file from version control")
-    columns = map(_values, table.columns)
-    return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    rows: list[dict[str, Any]] = []
+    for batch in table.to_batches():
+        columns = [_values(column) for column in batch.columns]
+        rows += [dict(zip(_NAMES, row, strict=True)) for row in zip(*columns, strict=True)]
+    return header, rows
 
 
 def _is_little(metadata: pq.FileMetaData) -> bool:
@@ -339,11 +396,11 @@ def _refuse_no_case(schema: pa.Schema, where: str) -> None:
         raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def _values(column: pa.Array) -> list[Any]:
     """A column in Python; times in microseconds, by a view: Arrow's compute functions take 30 ms to load."""
     if column.null_count == len(column):  # most columns of most steps
         return [None] * len(column)
     if pa.types.is_timestamp(column.type):
-        return [value for chunk in column.chunks for value in chunk.view(pa.int64()).to_pylist()]
+        column = column.view(pa.int64())
     values: list[Any] = column.to_pylist()
     return values

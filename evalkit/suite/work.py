@@ -14,7 +14,7 @@ from evalkit.capture.caller import Caller
 from evalkit.capture.http import http_capture
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
-from evalkit.case.store import read_case
+from evalkit.case.store import read_case, read_cases
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.errors import ConfigError, InputError, ReplayRefused
@@ -243,20 +243,30 @@ class Worker:
 
 
 def _with_cases(portions: Sequence[Portion]) -> Iterator[list[tuple[Portion, Case]]]:
-    """The portions with their cases, some at a time.
+    """The portions with their cases, some at a time: small ones are read and made ready in a row (see `read_cases`).
 
-    Small ones are read some in a row: in turns with replays each reading takes a quarter longer, because either drives
-    the other's code out of the processor's caches. First one alone, so that an agent that waits begins at once.
+    First one alone, so that an agent that waits begins at once.
     """
-    waiting: list[tuple[Portion, Case]] = []
+    waiting: list[Portion] = []
     size, most = 0, 1
     for portion in portions:
-        waiting.append((portion, read_case(portion.path, portion.digest)))
-        size += os.path.getsize(portion.path)
+        waiting.append(portion)
+        size += _bytes_of(portion.path)
         if len(waiting) >= most or size >= _READ_BYTES:
-            yield waiting
+            yield _read(waiting)
             waiting, size, most = [], 0, min(2 * most, _READ_IN_A_ROW)
-    yield waiting
+    yield _read(waiting)
+
+
+def _bytes_of(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:  # reading it will tell
+        return 0
+
+
+def _read(portions: Sequence[Portion]) -> list[tuple[Portion, Case]]:
+    return [*zip(portions, read_cases((one.path, one.digest) for one in portions), strict=True)]
 
 
 class _Found:
