@@ -8,8 +8,9 @@ fixture has them as they are, which is how the recording came to its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from evalkit.canonical import Json
@@ -99,42 +100,32 @@ class Outputs:
         return self._now
 
 
-def _texts_of(trace: Trace) -> Iterator[str]:
-    yield from _texts_of_run(trace)
-    for step in trace.steps:
-        yield from _texts_of_step(step)
+def _texts_of(trace: Trace) -> list[str]:
+    return [*_texts_of_run(trace), *chain.from_iterable(map(_texts_of_step, trace.steps))]
 
 
-def _texts_of_run(trace: Trace) -> Iterator[str]:
-    yield from _texts([trace.input, trace.output])
-    yield from _error(trace.error)
+def _texts_of_run(trace: Trace) -> list[str]:
+    return _texts([trace.input, trace.output], trace.error)
 
 
-def _texts_of_step(step: Step) -> Iterator[str]:
-    yield step.name
-    if step.model is not None:
-        yield step.model
-    yield from _texts([step.input, step.output, dict(step.attributes)])
-    yield from _error(step.error)
+def _texts_of_step(step: Step) -> list[str]:
+    return _texts([step.name, step.model, step.input, step.output, dict(step.attributes)], step.error)
 
 
-def _error(error: StepError | None) -> Iterator[str]:
-    if error is not None:
-        yield from (part for part in (error.type, error.message, error.module, error.stack) if part)
-
-
-def _texts(nodes: list[Any]) -> Iterator[str]:
+def _texts(nodes: list[Any], error: StepError | None) -> list[str]:
     """Every text in some values, keys too; long numbers as texts, because they may be somebody's."""
-    waiting = nodes
-    while waiting:
-        node = waiting.pop()
+    if error is not None:
+        nodes += (error.type, error.message, error.module, error.stack)
+    found: list[str] = []
+    for node in nodes:  # it grows meanwhile
         kind = type(node)
         if kind is str:
-            yield node
+            found.append(node)
         elif kind is dict:
-            yield from node
-            waiting.extend(node.values())
+            found += node
+            nodes += node.values()
         elif kind is list:
-            waiting.extend(node)
+            nodes += node
         elif kind is int and node > 999_999:
-            yield str(node)
+            found.append(str(node))
+    return found
