@@ -90,25 +90,34 @@ class FixtureIndex:
     ) -> None:
         self.kinds = kinds
         self.volatile = dict(volatile or {})
-        self.recorded: list[Step] = [step for step in steps if step.kind in kinds and not is_unanswered(step)]
-        self.keys: list[Key] = [
-            self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
-        ]
+        self.recorded: list[Step] = []
+        self.keys: list[Key] = []
         self.queues: dict[Key, Queue] = {}
         self._retrievers: set[str] = set()
         self._by_query: dict[tuple[str, Key], Queue] = {}
         self._shapes: set[frozenset[str]] = set()
         self._by_text: dict[tuple[str, str, str | None, bytes], Spelling] = {}
-        for key, step in zip(self.keys, self.recorded, strict=True):
-            queue = self.queues.setdefault(key, Queue())
-            queue.add(step)
-            self._spelled(step.kind, step.name, requested_model(step), step.input, queue)
-            if step.kind == "retrieval":
-                self._retrievers.add(step.name)
-                if (query := query_of(step.input)) is not None:
-                    self._by_query.setdefault((step.name, query), queue)
-            self._shapes.add(unknown_parts(step))
+        for step in steps:
+            if step.kind in kinds and not is_unanswered(step):
+                self._record(step)
         self._shapes.discard(frozenset())
+
+    def _record(self, step: Step) -> None:
+        kind, name, model = step.kind, step.name, requested_model(step)
+        key = self.key(kind, name, step.input, model)
+        self.recorded.append(step)
+        self.keys.append(key)
+        queue = self.queues.get(key)
+        if queue is None:
+            queue = self.queues[key] = Queue()
+        queue.add(step)
+        self._spelled(kind, name, model, step.input, queue)
+        if kind == "retrieval":
+            self._retrievers.add(name)
+            if (query := query_of(step.input)) is not None:
+                self._by_query.setdefault((name, query), queue)
+        elif kind == "model":
+            self._shapes.add(unknown_parts(step))
 
     def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
         """The key under which a call is looked up.

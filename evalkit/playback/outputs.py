@@ -38,9 +38,8 @@ class Outputs:
 
     def __init__(self, case: Case, make: MakeSanitizer | None) -> None:
         self._incident = case.incident
-        self._surrogates = case.trace.record.surrogates
+        self._register = Register((case.trace.record.surrogates,))
         self._make = make
-        self._register: Register | None = None
         self._base: Sanitizer | None = None
         self._known: set[str] | None = None
         self._kept: dict[bytes, Kept] = {}  # by text, which is quicker to find than a digest is to compute
@@ -78,6 +77,8 @@ class Outputs:
         steps = tuple(step for step in trace.steps if not known.issuperset(_texts_of_step(step)))
         if not steps and known.issuperset(_texts_of_run(trace)):
             return Kept(trace, text, digest)
+        if self._now is None and self._project().leaves(trace, fresh=steps, clean=known):
+            return Kept(trace, text, digest)
         given = replace(trace, id="")  # made up here, and new for each case
         clean = self._sanitizer().trace(given, fresh=steps)
         if clean is given:
@@ -91,13 +92,15 @@ class Outputs:
         return self._known
 
     def _sanitizer(self) -> Sanitizer:
+        if self._now is None:
+            self._now = self._project().fresh(self._texts_known(), self._register)
+        return self._now
+
+    def _project(self) -> Sanitizer:
         if self._base is None:
             assert self._make is not None
             self._base = self._make()
-            self._register = Register((self._surrogates,))
-        if self._now is None:
-            self._now = self._base.fresh(self._texts_known(), self._register)
-        return self._now
+        return self._base
 
 
 def _texts_of(trace: Trace) -> list[str]:

@@ -125,6 +125,23 @@ class Sanitizer:
             self._learn()
             return self._cleaned(trace)
 
+    def leaves(self, trace: Trace, *, fresh: Sequence[Step], clean: Iterable[str]) -> bool:
+        """Whether a sanitizer that knows of no value yet is sure to leave a trace as it is, its id aside.
+
+        Args:
+            fresh: as for `trace`.
+            clean: texts that were sanitized before and needn't be read again.
+
+        Raises:
+            InputError: a value is no JSON.
+        """
+        if trace.surrogates or self.policy.allow_paths:
+            return False
+        harvester = Harvester(self._rules.policy, self._rules.detector)
+        harvester.skip(clean)
+        harvester.nodes(_bodies(trace, fresh))
+        return not harvester.take()
+
     def value(self, value: Json) -> Json:
         """A loose JSON value with everything replaced that is known so far or found in it.
 
@@ -275,7 +292,12 @@ def _results(traces: Iterable[Trace]) -> Iterator[Any]:
 
 
 def _parts(trace: Trace, steps: Iterable[Step]) -> Iterator[Any]:
-    yield from (trace.id, trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
+    yield trace.id
+    yield from _bodies(trace, steps)
+
+
+def _bodies(trace: Trace, steps: Iterable[Step]) -> Iterator[Any]:
+    yield from (trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
     yield from _error_parts(trace.error)
     for step in steps:
         yield from step_parts(step)

@@ -152,7 +152,8 @@ class Worker:
             stack.enter_context(carry_context())
             for some in _with_cases(item.portions):
                 ready = [
-                    _Ready(portion, case, self._target(case), self._prepared(case, caller)) for portion, case in some
+                    _Ready(portion, case, self._target(case), self._prepared(case, caller), _Reading(case, portion))
+                    for portion, case in some
                 ]
                 with self._around(ready):
                     if not all(self._do_portion(one, found) for one in ready):
@@ -194,7 +195,6 @@ class Worker:
             for index in portion.samples:
                 found.add(_lost(case, index, portion.attempt, "missed", prepared.what))
             return True
-        read = _Reading(case, portion.attempt)
         passing = 0
         with prepared.entered(target) as day:
             for index in portion.samples:
@@ -212,7 +212,7 @@ class Worker:
                 passed = replay.status == "passed"
                 kept = self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT
                 passing += kept and passed
-                found.add(read.sample(index, replay), replay if kept else None)
+                found.add(ready.reading.sample(index, replay), replay if kept else None)
         return True
 
     def _stopped(self) -> bool:
@@ -287,6 +287,7 @@ class _Ready:
     case: Case
     target: AnyTarget
     prepared: PreparedCase | ReplayRefused
+    reading: _Reading
 
 
 class _Found:
@@ -324,9 +325,9 @@ class _Found:
 class _Reading:
     """Makes samples of a case's replays."""
 
-    def __init__(self, case: Case, attempt: int) -> None:
+    def __init__(self, case: Case, portion: Portion) -> None:
         self._case = case
-        self._attempt = attempt
+        self._attempt = portion.attempt
         self._ids = [check.id for check in case.checks]
         self._results: Sequence[CheckResult] = ()
         self._checks: tuple[SampleCheck, ...] = ()
