@@ -26,7 +26,8 @@ METADATA_KEY = b"evalkit.case"
 _MAX_ROWS = 1_000_000
 _MAX_BYTES = 1024**3
 _LITTLE_BYTES = 16 * 1024**2
-_NAMES = tuple(STEP_SCHEMA.names)
+_ROW = pa.struct([field.with_type(pa.int64()) if pa.types.is_timestamp(field.type) else field for field in STEP_SCHEMA])
+"""A row with its times in microseconds; Arrow's compute functions would take 30 ms to load."""
 _ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
 """In none of them is a value shorter than it is (the last two are of flags and levels)."""
 
@@ -82,17 +83,16 @@ class _Reading:
     def take_rows(self) -> None:
         """Take header and rows over from Arrow."""
         table, where = self.table, self._where
-        _refuse_no_case(table.schema, where)
+        text = _header_text(table.schema, where)
         try:
-            header = parse_exact(table.schema.metadata[METADATA_KEY])
+            header = parse_exact(text)
         except ValueError:
             header = None
         if not isinstance(header, dict):
             raise IntegrityError("the header is no JSON object", where, "restore the file from version control")
         self.header, self.rows = header, []
         for batch in table.to_batches():
-            columns = [_values(column) for column in batch.columns]
-            self.rows += [dict(zip(_NAMES, row, strict=True)) for row in zip(*columns, strict=True)]
+            self.rows += batch.to_struct_array().view(_ROW).to_pylist()
         del self.table
 
     def check(self) -> None:
@@ -143,7 +143,7 @@ def _is_little(metadata: pq.FileMetaData) -> bool:
 
 def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
     """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes."""
-    _refuse_no_case(file.schema_arrow, where)
+    _header_text(file.schema_arrow, where)
     groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
     columns = [group.column(at) for group in groups for at in range(group.num_columns)]
     if any(column.has_dictionary_page or not _ENCODINGS.issuperset(column.encodings) for column in columns):
@@ -155,16 +155,9 @@ def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
         raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
 
 
-def _refuse_no_case(schema: pa.Schema, where: str) -> None:
-    if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
+def _header_text(schema: pa.Schema, where: str) -> bytes:
+    """What the schema of a case's table holds as the header; any other is refused."""
+    text: bytes | None = (schema.metadata or {}).get(METADATA_KEY)
+    if text is None or not schema.equals(STEP_SCHEMA):
         raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
-
-
-def _values(column: pa.Array) -> list[Any]:
-    """A column in Python; times in microseconds, by a view: Arrow's compute functions take 30 ms to load."""
-    if column.null_count == len(column):  # most columns of most steps
-        return [None] * len(column)
-    if pa.types.is_timestamp(column.type):
-        column = column.view(pa.int64())
-    values: list[Any] = column.to_pylist()
-    return values
+    return text
