@@ -90,7 +90,7 @@ class OutputMatches:
 
         def judge(trace: Trace) -> Finding:
             body = final_text(trace)
-            if found.search(body) is not None:
+            if found.search(body.encode()) is not None:  # of a text it would count the characters before each group
                 return Finding(True, "the final answer matches", answer_step(trace))
             return Finding(False, f"expected a match of {pattern}, got {shown(body)}", answer_step(trace))
 
