@@ -179,7 +179,11 @@ def test_a_foreign_parquet_is_no_case(tmp_path: Path) -> None:
 def test_cases_read_together_are_those_read_alone(tmp_path: Path) -> None:
     """In the order in which they are wanted; a folder means its newest version, a digest the version that has it."""
     paths = [write_case(replace(a_case(), id=f"case-{number}"), tmp_path) for number in range(3)]
-    wanted = [(paths[2], case_digest(paths[2])), (paths[0].parent, ""), (str(paths[1]), "")]
+    wanted: list[tuple[str | Path, str]] = [
+        (paths[2], case_digest(paths[2])),
+        (paths[0].parent, ""),
+        (str(paths[1]), ""),
+    ]
     assert read_cases(wanted) == [read_case(path) for path, _ in wanted]
     assert read_cases([]) == []
 
