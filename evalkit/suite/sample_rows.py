@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from evalkit.suite.model import SERVED_LISTS, Sample, SampleCheck, Served
+from evalkit.suite.spread import inside
 
-__all__ = ["SAMPLE_SCHEMA", "inside", "samples_of"]
+__all__ = ["SAMPLE_SCHEMA", "samples_of"]
 
 _CHECKS = pa.list_(
     pa.struct(
@@ -98,9 +99,3 @@ def _texts_of(column: pa.ChunkedArray) -> list[Any]:
     """A column's values, equal ones as one object."""
     known: dict[Any, Any] = {}
     return [known.setdefault(value, value) for value in column.to_pylist()]
-
-
-def inside(lists: pa.ListArray) -> pa.Array:
-    """The values of all lists; Arrow's own flattening loads its compute functions, a tenth of a small run's time."""
-    first, last = lists.offsets[0].as_py(), lists.offsets[len(lists)].as_py()
-    return lists.values.slice(first, last - first)
