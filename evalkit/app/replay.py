@@ -17,6 +17,7 @@ from evalkit.app.replay_sandbox import replay_confined
 from evalkit.app.settings import Settings
 from evalkit.capture.caller import Caller
 from evalkit.errors import InputError
+from evalkit.playback.clock import load_time_machine
 from evalkit.playback.endpoint.calls import LiveModel, check_headers
 from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.local import account, local_caller
@@ -26,7 +27,6 @@ from evalkit.playback.replay import PreparedCase
 from evalkit.playback.targets.loop import AgentLoop
 from evalkit.playback.targets.make import make_target
 from evalkit.playback.targets.protocol import AnyTarget
-from evalkit.playback.world import load_time_machine
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace

@@ -8,8 +8,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
-__all__ = ["Deadline", "ReplayTimeout"]
+__all__ = ["Deadline", "ReplayTimeout", "alarm_at_hand"]
 
 
 class ReplayTimeout(BaseException):
@@ -19,8 +20,7 @@ class ReplayTimeout(BaseException):
 class Deadline:
     """Raises `ReplayTimeout` in the main thread when a replay takes longer than it may.
 
-    Without effect outside of the main thread, and on systems without interval timers (Windows). The timer is not set
-    anew for each replay: one that goes off too early is set again for what is left.
+    Works inside of `alarm_at_hand`: not outside of the main thread, nor on systems without interval timers (Windows).
 
     Args:
         seconds: real seconds that a replay may take.
@@ -32,7 +32,6 @@ class Deadline:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._works = False
-        self._armed = False
         self._running = False
         self._left = seconds
         self._began = 0.0
@@ -41,28 +40,15 @@ class Deadline:
         self.rang = False
         self._lock = threading.Lock()
 
-    @contextmanager
-    def ready(self) -> Iterator[None]:
-        """Inside, replays can be timed."""
-        if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-            yield
-            return
-        before = signal.signal(signal.SIGALRM, self._rings)
-        self._works = True
-        try:
-            yield
-        finally:
-            self._works = self._armed = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
-
     def start(self) -> None:
         """The time of a replay begins to run."""
         self.rang = False
+        self._works = _ALARM.works_here()
         if self._works:
             with self._lock:
                 self._replay += 1
                 self._waiting, self._left = 0, self._seconds
+                _ALARM.deadline = self
                 self._run_on()
 
     def stop(self) -> None:
@@ -88,23 +74,85 @@ class Deadline:
                 if self._running and self._waiting == 0:
                     self._run_on()
 
-    def _run_on(self) -> None:
-        self._began = time.monotonic()
-        self._running = True
-        if not self._armed:
-            self._arm(self._left)
+    def rings(self) -> None:
+        """The alarm went off: for this replay, or for one before.
 
-    def _arm(self, seconds: float) -> None:
-        self._armed = True
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
-
-    def _rings(self, _signal: int, _frame: FrameType | None) -> None:
-        self._armed = False
+        Raises:
+            ReplayTimeout: for this one.
+        """
         if not self._running or self._waiting:
-            return  # whatever runs on arms it again
+            return  # whatever runs on sets it again
         left = self._left - (time.monotonic() - self._began)
         if left > 0:
-            self._arm(left)
+            _ALARM.set(left)
         else:
             self.rang = True
             raise ReplayTimeout(f"stopped after {self._seconds:g} s")
+
+    def _run_on(self) -> None:
+        self._began = time.monotonic()
+        self._running = True
+        _ALARM.set(self._left)
+
+
+class _Alarm:
+    """The process's one timer. It is not set anew for each replay: going off too early, it is set for what is left.
+
+    Attributes:
+        deadline: of the replay that began last.
+    """
+
+    def __init__(self) -> None:
+        self.deadline: Deadline | None = None
+        self._goes_off_at: float | None = None
+        self._thread = 0
+        self._before: Any = None
+
+    def works_here(self) -> bool:
+        """Whether it goes off in this thread."""
+        return self._thread == threading.get_ident()
+
+    def ready(self) -> None:
+        """Lets it go off in this thread, the main one; also where an agent has taken the signal for itself."""
+        if not self._thread:
+            self._before = signal.getsignal(signal.SIGALRM)
+            self._thread = threading.get_ident()
+        if signal.getsignal(signal.SIGALRM) != self.goes_off:
+            signal.signal(signal.SIGALRM, self.goes_off)
+
+    def set(self, seconds: float) -> None:
+        """Goes off within `seconds`."""
+        at = time.monotonic() + max(seconds, 0.001)
+        if self._goes_off_at is None or at < self._goes_off_at:
+            self._goes_off_at = at
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+
+    def goes_off(self, _signal: int, _frame: FrameType | None) -> None:
+        """The signal's handler."""
+        self._goes_off_at = None
+        if self.deadline is not None:
+            self.deadline.rings()
+
+    def stop(self) -> None:
+        """Goes off no more."""
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._before)
+        self._thread, self.deadline, self._goes_off_at = 0, None, None
+
+
+_ALARM = _Alarm()
+
+
+@contextmanager
+def alarm_at_hand() -> Iterator[None]:
+    """Inside, replays can be timed, where this process can do it; setting it up anew for each case takes a while."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+    first = not _ALARM.works_here()
+    _ALARM.ready()
+    try:
+        yield
+    finally:
+        if first:
+            _ALARM.stop()

@@ -22,13 +22,14 @@ from evalkit.check.model import CheckResult
 from evalkit.errors import EvalkitError
 from evalkit.playback.admission import check_open
 from evalkit.playback.collected import Collected, Outline
-from evalkit.playback.deadline import Deadline, ReplayTimeout
+from evalkit.playback.deadline import Deadline, ReplayTimeout, alarm_at_hand
 from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.endpoint.model import Endpoint
 from evalkit.playback.endpoint.watched import WatchedCaller
 from evalkit.playback.faults import Fault, Faulty, check_faults
 from evalkit.playback.fixtures import FixtureIndex, Frozen
+from evalkit.playback.guard import Guard
 from evalkit.playback.kept import Kept
 from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
 from evalkit.playback.missing import Missing
@@ -39,11 +40,11 @@ from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.targets.protocol import AnyTarget, Target, TargetKilled, TargetUnavailable, outside_of
 from evalkit.playback.what_if import Supposing, WhatIf
-from evalkit.playback.workplace import workplace
-from evalkit.playback.world import Guard, World
+from evalkit.playback.workplace import working_copy
+from evalkit.playback.world import World, at_hand
 from evalkit.trace.model import Kind, StepError, Trace
 
-__all__ = ["Day", "PreparedCase", "prepare"]
+__all__ = ["Day", "PreparedCase", "prepare", "surroundings"]
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 """Of disk, files, memory, processes."""
@@ -53,6 +54,17 @@ _WITH_MODEL: frozenset[Kind] = _TOOLS | frozenset[Kind]({"model"})
 
 Judgement: TypeAlias = "tuple[ReplayStatus, tuple[CheckResult, ...], str]"
 """What a replay came to, its checks' results, and why it did not pass."""
+
+
+@contextmanager
+def surroundings(endpoint: str | None, options: WorldOptions = PLAIN_WORLD) -> Iterator[None]:
+    """What replays of agents in this process need around them; entered for many cases, it is set up only once.
+
+    Raises:
+        ConfigError: see `world.at_hand`.
+    """
+    with http_capture(), carry_context(), alarm_at_hand(), at_hand(endpoint, options):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,36 +101,29 @@ class PreparedCase:
         The frozen world is around this process. An agent in another one is out of its reach, and evalkit needs its own
         clock and sockets to serve that.
         """
-        endpoint, options = self.endpoint, self.options
-        guard = Guard() if self.sandbox else Guard.for_endpoint(endpoint)
-        world = World(self.case.trace.trace.started_at or 0.0, guard, options, endpoint)
-        deadline = Deadline(self.timeout_s)
-        outside = outside_of(target)
+        guard = Guard() if self.sandbox else Guard.for_endpoint(self.endpoint)
+        world = World(self.case.trace.trace.started_at or 0.0, guard, self.options, self.endpoint)
         with ExitStack() as stack:
             caller = self.caller
-            if caller is None and endpoint is not None:
-                known = Endpoint(endpoint)
+            if caller is None and self.endpoint is not None:
+                known = Endpoint(self.endpoint)
                 caller = stack.enter_context(local_caller(known, stack.enter_context(account(known, NO_LIMITS))))
-            around = (
-                http_capture(),
-                carry_context(),
-                workplace(copied=options.working_copy),
-                deadline.ready(),
-                world.entered(),
-            )
-            for layer in around if outside is None else ():
-                stack.enter_context(layer)
-            yield Day(self, world, deadline, caller if endpoint is not None else None)
+            if outside_of(target) is None:
+                stack.enter_context(surroundings(self.endpoint, self.options))
+                if self.options.working_copy:
+                    stack.enter_context(working_copy())
+                stack.enter_context(world.entered())
+            yield Day(self, world, caller if self.endpoint is not None else None)
 
 
 class Day:
     """The frozen day of a case, in which replays take place one after the other."""
 
-    def __init__(self, prepared: PreparedCase, world: World, deadline: Deadline, caller: Caller | None) -> None:
+    def __init__(self, prepared: PreparedCase, world: World, caller: Caller | None) -> None:
         self._prepared = prepared
         self._caller = caller
         self._world = world
-        self._deadline = deadline
+        self._deadline = Deadline(prepared.timeout_s)
         self._incident = incident = prepared.case.trace.trace
         self._input = copies(incident.input)
         self._before = [step for step in incident.steps if step.seq < (prepared.from_step or 0)]
@@ -235,7 +240,7 @@ class Day:
                 done.fault = done.error.message if isinstance(raised, TargetUnavailable) else ""
             done.pressed = _is_the_machines(raised)
         done.ended_at = world.clock.read()
-        done.drew = outside is None and world.drew()
+        done.drew = outside is None and world.chance.drew()
         if outside is None and self._deadline.rang:
             done.pressed = True
             if done.error is None:  # it swallowed what was to stop it

@@ -1,4 +1,4 @@
-"""Where a replay takes place: the current folder, or a temporary copy of it that is thrown away."""
+"""Where a replay takes place when not in the current folder: a temporary copy of it that is thrown away."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from pathlib import Path
 
 from evalkit.playback.sandbox.staging import stage
 
-__all__ = ["workplace"]
+__all__ = ["working_copy"]
 
 
 @contextmanager
-def workplace(*, copied: bool) -> Iterator[None]:
+def working_copy() -> Iterator[None]:
     """While inside, the current folder is the replay's; what it writes into a copy is gone afterwards.
 
     The copy lacks what `sandbox.staging` leaves out: hidden files, keys, virtual environments. Code that is loaded
     already stays where it was loaded from.
     """
-    if not copied:
-        yield
-        return
     before = Path.cwd()
     folder = Path(tempfile.mkdtemp(prefix="evalkit-replay-"))
     try:

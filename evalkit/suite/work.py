@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from evalkit.case.store import read_case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.errors import ConfigError, InputError, ReplayRefused
+from evalkit.playback.clock import load_time_machine
 from evalkit.playback.endpoint.calls import LiveModel, check_headers
 from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.ledger import Ledger
@@ -25,12 +27,11 @@ from evalkit.playback.endpoint.local import local_caller
 from evalkit.playback.model import Replay
 from evalkit.playback.options import PLAIN_WORLD, world_from_json
 from evalkit.playback.overrides import NO_OVERRIDES
-from evalkit.playback.replay import PreparedCase, prepare
+from evalkit.playback.replay import PreparedCase, prepare, surroundings
 from evalkit.playback.targets.make import make_target
-from evalkit.playback.targets.protocol import AnyTarget
+from evalkit.playback.targets.protocol import AnyTarget, outside_of
 from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf, parse_what_if
-from evalkit.playback.world import load_time_machine
 from evalkit.sanitize.key import key_at_hand
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import Sanitizer
@@ -150,10 +151,19 @@ class Worker:
             stack.enter_context(http_capture())
             stack.enter_context(carry_context())
             for some in _with_cases(item.portions):
-                ready = [(portion, case, self._prepared(case, caller)) for portion, case in some]
-                if not all(self._do_portion(*one, found) for one in ready):
-                    break
+                ready = [
+                    _Ready(portion, case, self._target(case), self._prepared(case, caller)) for portion, case in some
+                ]
+                with self._around(ready):
+                    if not all(self._do_portion(one, found) for one in ready):
+                        break
         return found.line()
+
+    def _around(self, ready: Sequence[_Ready]) -> AbstractContextManager[None]:
+        """What replays need around them, set up once for some cases; an agent in another process needs none of it."""
+        if any(outside_of(one.target) is not None for one in ready):
+            return nullcontext()
+        return surroundings(self.base_url if self._suite.mode != "exact" else None, self._options)
 
     def _prepared(self, case: Case, caller: Caller | None) -> PreparedCase | ReplayRefused:
         """The case made ready; a miss that is known before the replay instead."""
@@ -177,9 +187,9 @@ class Worker:
         except ReplayRefused as refused:
             return refused
 
-    def _do_portion(self, portion: Portion, case: Case, prepared: PreparedCase | ReplayRefused, found: _Found) -> bool:
+    def _do_portion(self, ready: _Ready, found: _Found) -> bool:
         """Adds a portion's samples and traces; whether the run may go on."""
-        target = self._target(case)
+        portion, case, target, prepared = ready.portion, ready.case, ready.target, ready.prepared
         if isinstance(prepared, ReplayRefused):  # the other cases go on
             for index in portion.samples:
                 found.add(_lost(case, index, portion.attempt, "missed", prepared.what))
@@ -257,6 +267,16 @@ def _with_cases(portions: Sequence[Portion]) -> Iterator[list[tuple[Portion, Cas
             yield waiting
             waiting, size, most = [], 0, min(2 * most, _READ_IN_A_ROW)
     yield waiting
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A portion that can be replayed, or can't for a reason that is known before."""
+
+    portion: Portion
+    case: Case
+    target: AnyTarget
+    prepared: PreparedCase | ReplayRefused
 
 
 class _Found:

@@ -35,7 +35,7 @@ import pyarrow as pa
 import pyarrow.fs
 import pyarrow.parquet as pq
 
-from evalkit.playback import world
+from evalkit.playback import guard
 from evalkit.playback.sandbox import confine, landlock, seccomp
 from evalkit.playback.sandbox.model import Policy
 
@@ -382,10 +382,10 @@ def read_own_environment_by_proc(place: Place) -> bool:
 
 def patch_the_guard_by_gc(place: Place) -> bool:
     for found in gc.get_objects():
-        if isinstance(found, world.Guard):
+        if isinstance(found, guard.Guard):
             found.host, found.port = "127.0.0.1", place.tcp
-    world.Guard.check = lambda *_: None  # type: ignore[method-assign]
-    world._ACTIVE.clear()
+    guard.Guard.check = lambda *_: None  # type: ignore[method-assign]
+    guard._ACTIVE.clear()
     return tcp_by_socket(place)
 
 

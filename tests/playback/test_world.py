@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from evalkit.playback.fixtures import ReplayHalt
-from evalkit.playback.world import Guard, World
+from evalkit.playback.guard import Guard
+from evalkit.playback.world import World
 
 START = 1_700_000_000.0
 
@@ -105,7 +106,7 @@ def test_draws_that_may_decide_something_are_noticed(draw: Callable[[], Any], de
         for seed in (1, 2):
             world.restart(seed)
             draw()
-            assert world.drew() is decides
+            assert world.chance.drew() is decides
     assert numpy.random
 
 
