@@ -24,7 +24,7 @@ from evalkit.suite.disk import half_written, on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, OWN, KeptTrace, encode_batch
 from evalkit.suite.model import Sample
 from evalkit.suite.packed import packed
-from evalkit.suite.sample_rows import SAMPLE_SCHEMA, samples_of
+from evalkit.suite.sample_rows import ALIKE, SAMPLE_SCHEMA, samples_of
 from evalkit.suite.samples import RunSamples
 from evalkit.suite.spread import encoded, inside, spread
 from evalkit.trace.model import Trace
@@ -59,7 +59,7 @@ _LINE_SCHEMA = pa.schema(
         ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
     ]
 )
-_ROW_SCHEMA = pa.schema([pa.field(one.name, encoded(one.type)) for one in SAMPLE_SCHEMA])
+_ROW_SCHEMA = pa.schema([*(pa.field(one.name, encoded(one.type)) for one in SAMPLE_SCHEMA), (ALIKE, pa.int32())])
 _SCHEMAS = {SAMPLES_NAME: _ROW_SCHEMA, ATTEMPTS_NAME: _ROW_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
 _CHUNK_BYTES = 1_000_000
 _LINE_ROWS = 500
@@ -91,6 +91,7 @@ class Tables:
         self._waiting: list[bytes] = []
         self._size = 0
         self._done = 0  # bytes of the journal whose rows are in the tables
+        self._entries = 0  # likewise, entries of samples
         self._ahead = not (folder / JOURNAL_NAME).exists()
         self._digests: set[str | bytes] = set()
 
@@ -143,11 +144,13 @@ class Tables:
 
     def _write(self, chunk: bytes, retried: Mapping[tuple[str, int], int]) -> None:
         table = _parsed(chunk, self._folder)
-        for samples in _samples(_rows(table, "alike")):
+        alike = _rows(table, "alike")
+        for samples in _samples(alike, self._entries):
             if retried:
                 samples, before = _last_attempts(samples, retried)
                 self._table(ATTEMPTS_NAME).add(before)
             self._table(SAMPLES_NAME).add(samples)
+        self._entries += alike.num_rows
         self._table(TRACES_NAME).add(_unwritten(_rows(table, "traces"), self._digests))
 
     def _table(self, name: str) -> _Grouped:
@@ -290,8 +293,8 @@ def _rows(table: pa.Table, name: str) -> pa.Table:
     return pa.Table.from_struct_array(inside(table.column(name).combine_chunks()))
 
 
-def _samples(alike: pa.Table) -> Iterator[pa.Table]:
-    """The samples of the journal's entries, some at a time."""
+def _samples(alike: pa.Table, first: int) -> Iterator[pa.Table]:
+    """The samples of the journal's entries, some at a time; entries are counted from `first`."""
     columns = {name: alike.column(name).combine_chunks() for name in SAMPLE_SCHEMA.names}
     ends = np.from_dlpack(columns[OWN[0]].offsets)
     start = 0
@@ -300,6 +303,8 @@ def _samples(alike: pa.Table) -> Iterator[pa.Table]:
         some = {name: column.slice(start, end - start) for name, column in columns.items()}
         places = np.repeat(np.arange(end - start), np.diff(ends[start : end + 1]))
         rows = [inside(column) if name in OWN else spread(column, places) for name, column in some.items()]
+        number = pa.py_buffer((places + first + start).astype(np.int32))
+        rows.append(pa.Array.from_buffers(pa.int32(), len(places), [None, number]))
         yield pa.Table.from_arrays(rows, schema=_ROW_SCHEMA)
         start = end
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from evalkit.suite.model import SERVED_LISTS, Sample, SampleCheck, Served
 from evalkit.suite.spread import inside
 
-__all__ = ["SAMPLE_SCHEMA", "samples_of"]
+__all__ = ["ALIKE", "SAMPLE_SCHEMA", "samples_of"]
 
 _CHECKS = pa.list_(
     pa.struct(
@@ -52,6 +52,8 @@ SAMPLE_SCHEMA = pa.schema(
         ("served", _SERVED),
     ]
 )
+ALIKE = "alike"
+"""A further column of the file: rows with the same number there differ in index and time alone."""
 
 _TEXTS = ("case_id", "outcome", "reason", "trace")
 _SHARED = {*_TEXTS, "checks"}

@@ -10,6 +10,8 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, overload
 
@@ -20,12 +22,15 @@ import pyarrow.parquet as pq
 from evalkit.errors import IntegrityError
 from evalkit.suite.model import Sample
 from evalkit.suite.packed import packed, unpacked
-from evalkit.suite.sample_rows import samples_of
+from evalkit.suite.sample_rows import ALIKE, samples_of
 
-__all__ = ["CaseSamples", "RunSamples", "column", "live_samples"]
+__all__ = ["CaseSamples", "RunSamples", "alike", "column", "live_samples"]
 
 _TEXTS = ("case_id", "outcome", "reason", "trace")
-_NUMBERS = ("index", "live_model", "cost_usd", "duration_s", "drew")
+_OWN = ("index", "duration_s")
+_NUMBERS = (*_OWN, "live_model", "cost_usd", "drew", ALIKE)
+_SHARED = [one.name for one in fields(Sample) if one.name not in (*_OWN, "order")]
+_shared = attrgetter(*_SHARED)
 _GROUPS_HELD = 2
 """Row groups of the file that are held at once: workers' samples stand side by side."""
 _MADE_HELD = 5_000
@@ -37,6 +42,11 @@ def column(samples: Sequence[Sample], name: str) -> list[Any]:
     if isinstance(samples, CaseSamples) and (found := samples.fact(name)) is not None:
         return found
     return [getattr(sample, name) for sample in samples]
+
+
+def alike(samples: Sequence[Sample]) -> list[tuple[Sample, int]]:
+    """Some samples, and how many each stands for: those in a row that differ in index and time alone are one."""
+    return samples.alike() if isinstance(samples, CaseSamples) else [(sample, 1) for sample in samples]
 
 
 def live_samples(samples: Sequence[Sample]) -> list[Sample]:
@@ -85,7 +95,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         self._starts = np.searchsorted(self._numbers["case_id"], np.arange(len(ids) + 1))
         self._places = {case_id: at for at, case_id in enumerate(ids)}
         self._held: dict[int, pa.Table] = {}
-        self._made: dict[tuple[int, int], list[Sample]] = {}
+        self._made: dict[tuple[int, int], list[tuple[Sample, int]]] = {}
         self._room = _MADE_HELD
 
     def __getitem__(self, case_id: str) -> CaseSamples:
@@ -111,6 +121,16 @@ class RunSamples(Mapping[str, "CaseSamples"]):
 
     def made(self, start: int, end: int) -> list[Sample]:
         """The samples from `start` to `end`, sorted likewise."""
+        own = zip(*(self._numbers[name][start:end].tolist() for name in (*_OWN, "order")), strict=True)
+        found: list[Sample] = []
+        for sample, count in self.alike(start, end):
+            shared = dict(zip(_SHARED, _shared(sample), strict=True))
+            for index, duration_s, order in itertools.islice(own, count):
+                found.append(Sample(**shared, index=index, duration_s=duration_s, order=order))
+        return found
+
+    def alike(self, start: int, end: int) -> list[tuple[Sample, int]]:
+        """The same as the function `alike` gives them."""
         found = self._made.get((start, end))
         if found is None:
             found = self._read(start, end)
@@ -119,16 +139,18 @@ class RunSamples(Mapping[str, "CaseSamples"]):
                 self._room -= len(found)
         return found
 
-    def _read(self, start: int, end: int) -> list[Sample]:
+    def _read(self, start: int, end: int) -> list[tuple[Sample, int]]:
+        entries, rows = (self._numbers.get(name, self._numbers["order"])[start:end] for name in (ALIKE, "order"))
+        firsts = np.flatnonzero(np.diff(entries, prepend=-1))
         found: list[Sample] = []
         with _sound(self._path):
-            for row, behind in _runs(self._numbers["order"][start:end].tolist()):
+            for row, behind in _runs(rows[firsts].tolist()):
                 while row < behind:
                     table, first = self._group(bisect_right(self._ends, row))
                     part = table.slice(row - first, behind - row)
                     found += samples_of(part, first=row)
                     row += part.num_rows
-        return found
+        return [*zip(found, np.diff(firsts, append=end - start).tolist(), strict=True)]
 
     def _group(self, at: int) -> tuple[pa.Table, int]:
         """A row group of the file, and the number of its first row."""
@@ -154,6 +176,10 @@ class CaseSamples(Sequence[Sample]):
     def fact(self, name: str) -> list[Any] | None:
         """See `column`; None where the field is not held."""
         return self._run.fact(name, self._start, self._end)
+
+    def alike(self) -> list[tuple[Sample, int]]:
+        """See the function `alike`."""
+        return self._run.alike(self._start, self._end)
 
     def __len__(self) -> int:
         return self._end - self._start
