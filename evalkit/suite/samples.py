@@ -111,11 +111,13 @@ class RunSamples(Mapping[str, "CaseSamples"]):
     def fact(self, name: str, start: int, end: int) -> list[Any] | None:
         """A field of the samples from `start` to `end`, sorted by case and index; None where it is not held."""
         values = self._numbers.get(name)
-        if values is None:
-            return None
-        found: list[Any] = values[start:end].tolist()
+        return None if values is None else self._told(name, values[start:end])
+
+    def _told(self, name: str, values: np.ndarray) -> list[Any]:
+        found: list[Any] = values.tolist()
         if name == "trace":
-            return [unpacked(self._traces[at]) for at in found]
+            texts = {at: unpacked(self._traces[at]) for at in {*found}}
+            return [texts[at] for at in found]
         words = self._words.get(name)
         return found if words is None else [words[at] for at in found]
 
@@ -148,7 +150,9 @@ class RunSamples(Mapping[str, "CaseSamples"]):
                 while row < behind:
                     table, first = self._group(bisect_right(self._ends, row))
                     part = table.slice(row - first, behind - row)
-                    found += samples_of(part, first=row)
+                    places = start + firsts[len(found) : len(found) + part.num_rows]
+                    held = {name: self._told(name, values[places]) for name, values in self._numbers.items()}
+                    found += samples_of(part, held)
                     row += part.num_rows
         return [*zip(found, np.diff(firsts, append=end - start).tolist(), strict=True)]
 
@@ -156,7 +160,8 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         """A row group of the file, and the number of its first row."""
         table = self._held.get(at)
         if table is None:
-            table = self._file.read_row_group(at, use_threads=False)
+            wanted = [name for name in self._file.schema_arrow.names if name not in self._numbers]
+            table = self._file.read_row_group(at, columns=wanted, use_threads=False)
             while len(self._held) >= _GROUPS_HELD:
                 del self._held[next(iter(self._held))]
             self._held[at] = table
