@@ -66,7 +66,7 @@ _LINE_ROWS = 500
 _GROUP_ROWS = 10_000
 _GROUP_BYTES = 4_000_000
 """What a reader that wants a few rows has to read."""
-_SPREAD_ROWS = 2_500
+_SPREAD_ROWS = 5_000
 """Rows that have a dictionary of their texts together; a group has that of its rows, and few others'."""
 
 
