@@ -30,7 +30,7 @@ from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import decode_batch
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
-from evalkit.suite.plan import Item, Portion, plan_items
+from evalkit.suite.plan import Item, Portion, plan_items, plans_again
 from evalkit.suite.seen import Seen, seen_json
 from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD, Worker
@@ -145,13 +145,19 @@ class CaseRunner:
         except BaseException:  # others of its workers may be at work still
             self.close()
             raise
-        samples = sorted(found.samples, key=lambda sample: sample.index)
+        samples = [found.samples[index] for index in sorted(found.samples)]
         return CaseRun(self._judged(case, samples), tuple(samples), found.traces)
 
     def _take(self, case: CaseRef, lacking: Mapping[str, int], found: _Found) -> None:
-        """Takes the samples that a case lacks."""
+        """Takes the samples that a case lacks, and again those that infrastructure spoiled."""
+        self._do(case, plan_items([case], lacking, self._workers, found.seen), found)
+        for items in plans_again([case], lacking, self._workers, found.seen, self._suite.retries):
+            if self._over():
+                return
+            self._do(case, items, found)
+
+    def _do(self, case: CaseRef, items: list[Item], found: _Found) -> None:
         rounds = self._working_on(case)
-        items = plan_items([case], lacking, self._workers, found.seen)
         while items:
             dead: list[tuple[Item, str]] = []
             rounds(Round(items, found.add, partial(_note, dead)))
@@ -193,14 +199,15 @@ class _Found:
 
     def __init__(self) -> None:
         self.seen = Seen()
-        self.samples: list[Sample] = []
+        self.samples: dict[int, Sample] = {}
+        """By index; of those that were replayed again the last."""
         self.traces: dict[str, Trace] = {}
 
     def add(self, lines: Sequence[bytes]) -> None:
         """Takes journal lines."""
         for fresh, kept in map(decode_batch, lines):
             self.seen.add(seen_json(fresh))
-            self.samples += fresh
+            self.samples.update((sample.index, sample) for sample in fresh)
             self.traces |= {one.digest: trace_from_json(one.trace, one.digest) for one in kept}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import TypeAlias, overload
@@ -11,7 +11,7 @@ from typing import TypeAlias, overload
 from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.seen import Seen
 
-__all__ = ["Item", "Portion", "plan_again", "plan_items", "split_item"]
+__all__ = ["Item", "Portion", "plan_items", "plans_again", "split_item"]
 
 _Left: TypeAlias = tuple[int, tuple[int, ...], int]
 """What is left of a case: where it stands, indices of samples, their attempt."""
@@ -115,14 +115,27 @@ def plan_items(
     return _items(cases, left, workers)
 
 
-def plan_again(
+def plans_again(
     cases: Sequence[CaseRef], wanted: Mapping[str, int], workers: int, done: Seen, retries: int
-) -> list[Item]:
-    """The items of errored samples that may be replayed once more.
+) -> Iterator[list[Item]]:
+    """The items of errored samples that may be replayed once more, and again after those were done.
+
+    No further once nothing recovers: what spoils them is still there.
 
     Args:
+        done: the samples so far; the items that were given are expected in there when the next are asked for.
         retries: how often a sample may be replayed after its first attempt.
     """
+    errored = -1
+    while errored != done.counts["errored"]:
+        errored = done.counts["errored"]
+        items = _again(cases, wanted, workers, done, retries)
+        if not items:
+            return
+        yield items
+
+
+def _again(cases: Sequence[CaseRef], wanted: Mapping[str, int], workers: int, done: Seen, retries: int) -> list[Item]:
     left: list[_Left] = []
     for at, case_id in enumerate(ids_of(cases)):
         attempts = done.errored(case_id)

@@ -17,7 +17,7 @@ from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, head_of, read_heads
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Suite
-from evalkit.suite.plan import Item, plan_again, plan_items
+from evalkit.suite.plan import Item, plan_items, plans_again
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import Tables
 from evalkit.suite.seen import Seen
@@ -137,13 +137,8 @@ class OpenRun:
         return ""
 
     def _again(self, wanted: Mapping[str, int]) -> None:
-        """Replays what infrastructure spoiled; not further once nothing recovers, since it is still down."""
-        errored = -1
-        while errored != self.seen.counts["errored"]:
-            errored = self.seen.counts["errored"]
-            items = plan_again(self._cases, wanted, self._workers, self.seen, self._suite.retries)
-            if not items:
-                return
+        """Replays what infrastructure spoiled."""
+        for items in plans_again(self._cases, wanted, self._workers, self.seen, self._suite.retries):
             if self._over():
                 self._whole = False
                 return

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import random
+import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,7 @@ from evalkit.case.model import Case
 from evalkit.check.model import Check
 from evalkit.playback.environment import seen_by_agent
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
-from evalkit.playback.replay import prepare
+from evalkit.playback.replay import prepare, surroundings
 from evalkit.playback.targets.python import PythonTarget
 from tests.build import BOUGHT_AT, a_case, a_trace, tool_step
 from tests.project import Project
@@ -103,10 +107,46 @@ def test_what_an_agent_changes_reaches_no_other_replay(monkeypatch: pytest.Monke
 
     before = dict(os.environ)
     target = PythonTarget(agent)
-    for _case in range(2):
-        with prepare(the_case()).entered(target) as day:
-            assert [day.replay(target, sample).trace.output for sample in range(2)] == [["test", "eu", None]] * 2
+    for around in (nullcontext(), surroundings(None)):
+        with around:
+            for _case in range(2):
+                with prepare(the_case()).entered(target) as day:
+                    assert [day.replay(target, sample).trace.output for sample in range(2)] == [
+                        ["test", "eu", None]
+                    ] * 2
         assert dict(os.environ) == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no interval timers")
+def test_cases_in_a_row_have_a_day_each() -> None:
+    """What is set up once for them changes nothing: clock, chance and time limit are each case's, whatever one did."""
+
+    def agent() -> Json:
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        return [time.time(), random.random(), os.urandom(4).hex()]
+
+    def hangs() -> None:
+        time.sleep(20)
+
+    def said(start: float) -> Json:
+        case = a_case(
+            replace(a_trace(tool_step(0, "look", {}, "x")), started_at=start), checks=[Check("completed", {})]
+        )
+        return prepare(case, seed=3).replay(PythonTarget(agent)).trace.output
+
+    alone = [said(start) for start in (BOUGHT_AT, BOUGHT_AT + 60)]
+    random.seed(4)
+    wanted = random.random()
+    random.seed(4)
+    with surroundings(None):
+        in_a_row = [said(start) for start in (BOUGHT_AT, BOUGHT_AT + 60)]
+        assert time.time() > BOUGHT_AT + 1e6  # between two days it is today
+        assert os.urandom(16) != os.urandom(16)
+        late = [prepare(the_case(), timeout_s=0.1).replay(PythonTarget(hangs)).reason for _ in range(2)]
+    assert in_a_row == alone
+    assert random.random() == wanted
+    assert all("stopped after 0.1 s" in reason for reason in late)
+    assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
 def test_a_working_copy_is_written_to_and_thrown_away(project: Project) -> None:

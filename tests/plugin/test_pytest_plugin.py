@@ -108,6 +108,19 @@ def test_an_agent_that_ends_its_process_ends_its_case_alone(project: Project) ->
     assert "2 passed, 2 errors" in cases.out, cases.out + cases.err
 
 
+def test_a_sample_that_infrastructure_spoiled_is_replayed_again(project: Project) -> None:
+    """As in a run, as often as the suite's retries say; the last attempt is told."""
+    path = suite(project, "dies_twice", orders=(12, 13))
+    body = (project.root / path).read_text("utf-8")
+    for retries, said in ((1, "2 passed"), (0, "1 passed, 1 error")):
+        (project.root / "deaths").unlink(missing_ok=True)
+        project.write(path, f"{body}retries = {retries}\n")
+        done = run(project, path, "--junitxml", "out.xml")
+        assert said in done.out, done.out + done.err
+        told = {one.get("name"): one.get("value") or "" for one in ElementTree.parse(project.root / "out.xml").iter()}
+        assert (told["errored"] == "0") is (retries > 0)
+
+
 def test_a_debugger_sees_the_agent(project: Project) -> None:
     """In pytest's own process, where that is asked for."""
     begin = "import os\nfrom pathlib import Path\n"

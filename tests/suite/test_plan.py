@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.suite.plan import Item, Portion, plan_again, plan_items, split_item
+from evalkit.suite.plan import Item, Portion, plan_items, plans_again, split_item
 from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 
@@ -78,6 +78,6 @@ def test_only_errored_samples_are_planned_again_and_only_so_often() -> None:
     seen = Seen()
     seen.add(("c0", [index], outcome, "") for index, outcome in enumerate(["passed", "failed", "missed", "errored"]))
     seen.add([("c1", [0], "errored", "", 3), ("c1", [1], "errored", "", 2), ("c1", [2], "passed", "", 2)])
-    items = plan_again(refs(2), wanted(2, 9), 1, seen, 2)
+    items = next(plans_again(refs(2), wanted(2, 9), 1, seen, 2))
     planned = [(p.case_id, p.samples, p.attempt) for item in items for p in item.portions]
     assert planned == [("c0", (3,), 2), ("c1", (1,), 3)]
