@@ -26,7 +26,7 @@ from evalkit.suite.model import Sample
 from evalkit.suite.packed import packed
 from evalkit.suite.sample_rows import ALIKE, SAMPLE_SCHEMA, samples_of
 from evalkit.suite.samples import RunSamples
-from evalkit.suite.spread import encoded, inside, spread
+from evalkit.suite.spread import encoded, inside, spread, texts_in
 from evalkit.trace.model import Trace
 
 __all__ = [
@@ -169,7 +169,14 @@ class _Grouped:
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path
-        self._file = pq.ParquetWriter(path, schema, compression="zstd", store_schema=False)  # texts are read as such
+        self._file = pq.ParquetWriter(
+            path,
+            schema,
+            compression="zstd",
+            store_schema=False,  # texts are read as such
+            use_dictionary=[name for field in schema for name in texts_in(field.type, field.name)],
+            write_statistics=["case_id"],
+        )
         self._held: list[pa.Table] = []
         self._rows = self._bytes = 0
 

@@ -6,12 +6,12 @@ without looking at each. Arrow's function would also load all its compute functi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["encoded", "inside", "spread"]
+__all__ = ["encoded", "inside", "spread", "texts_in"]
 
 _PLACES = pa.int32()
 
@@ -25,6 +25,17 @@ def encoded(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([pa.field(one.name, encoded(one.type)) for one in kind])
     return kind
+
+
+def texts_in(kind: pa.DataType, path: str) -> Iterator[str]:
+    """What Parquet calls the columns that have texts, among those that a column of an encoded type becomes."""
+    if pa.types.is_dictionary(kind):
+        yield path
+    elif pa.types.is_list(kind):
+        yield from texts_in(kind.value_type, f"{path}.list.element")
+    elif pa.types.is_struct(kind):
+        for one in kind:
+            yield from texts_in(one.type, f"{path}.{one.name}")
 
 
 def spread(values: pa.Array, places: np.ndarray) -> pa.Array:
