@@ -12,7 +12,7 @@ from evalkit.stats.interval import midp
 from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_interval, stability
 from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.model import Outcome, Policy, Sample
-from evalkit.suite.samples import alike, column
+from evalkit.suite.samples import alike, column, read_ahead
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.family import Regression, regressions
@@ -50,6 +50,11 @@ class _Came:
     now: Standing
     counts: Counter[Outcome]
     equal: bool
+
+    @property
+    def lost(self) -> bool:
+        """Whether some did not pass."""
+        return self.counts["passed"] < self.counts.total()
 
 
 @dataclass(slots=True)  # not frozen: very many are made
@@ -124,6 +129,8 @@ def case_verdicts(
     known: dict[Any, _Came] = {}
     came = [_came(samples.get(case_id, ()), frozen, known) for case_id in ids]
     judged = _judged({case_id: plans[case_id].table(one.now.passed) for case_id, one in zip(ids, came, strict=True)})
+
+    read_ahead(samples, [case_id for case_id, one in zip(ids, came, strict=True) if one.lost])
 
     def ran() -> Iterator[_Ran]:
         for case, one in zip(cases, came, strict=True):
@@ -216,7 +223,7 @@ def _verdict(
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
     word: Word = "INCONCLUSIVE" if ruling.word == "UNDERPOWERED" else ruling.word
     change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(regression, alpha)
-    lost = alike(one.samples) if one.counts["passed"] < one.counts.total() else ()
+    lost = alike(one.samples) if one.came.lost else ()
     failing = _failing_checks(case, lost)
     return CaseVerdict(
         case_id=case.id,
