@@ -57,9 +57,9 @@ def spread(values: pa.Array, places: np.ndarray) -> pa.Array:
         ends = np.concatenate([[0], ends]).astype(np.int32)
         return pa.Array.from_buffers(kind, len(places), [valid, pa.py_buffer(ends)], children=[part])
     if pa.types.is_dictionary(kind):
-        known: dict[str, int] = {}
-        at = [0 if text is None else known.setdefault(text, len(known)) for text in values.to_pylist()]
-        own = np.array(at, np.int32)[places]
+        texts = values.to_pylist() if valid is None else [text or "" for text in values.to_pylist()]
+        known = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+        own = np.array([*map(known.__getitem__, texts)], np.int32)[places]
         found = pa.Array.from_buffers(_PLACES, len(places), [valid, pa.py_buffer(own)])
         return pa.DictionaryArray.from_arrays(found, _texts(known))
     if pa.types.is_boolean(kind):
