@@ -154,9 +154,12 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         wanted, room = [], self._room
         for at in map(self._places.__getitem__, case_ids):
             key = int(self._starts[at]), int(self._starts[at + 1])
-            room -= len(self._parts(*key)) if key not in self._made else 0
-            if room >= 0 and key not in self._made:
-                wanted.append(key)
+            if key in self._made:
+                continue
+            room -= len(self._parts(*key))
+            if room < 0:
+                break
+            wanted.append(key)
         for key, found in self._read(wanted):
             self._hold(key, found)
 
@@ -170,6 +173,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         return np.concatenate([np.arange(start, min(start + 1, end)), self._firsts[low:high]])
 
     def _read(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], list[tuple[Sample, int]]]]:
+        """Of parts of the samples, by start and end, what the function `alike` gives; each row group is read once."""
         parts = [self._parts(*key) for key in keys]
         places = np.concatenate([*parts, []]).astype(np.int64)
         rows = self._numbers["order"][places]
