@@ -2,10 +2,10 @@
 
     python ci/bench/controller.py [--cases 1000] [--rounds 5] [--at DIRECTORY ...]
 
-A run of the stub agent of `run.py` on two forked workers, with one sample a case, ten and a hundred. CPU seconds of the
-controller and of its forks (workers, and those that write the reports). Differences tell what a further sample and a
-further case take of the controller's. With `--at` the same for other checkouts, in turns; of all rounds the least, as the
-machine is shared.
+A run of the stub agent of `run.py` on two forked workers, with one sample a case, ten and a hundred. CPU seconds of
+the controller and of its forks (workers, and those that write the reports). Differences tell what a further sample
+and a further case take of the controller's. With `--at` the same for other checkouts, in turns; the least of all
+rounds, as the machine is shared.
 """
 
 from __future__ import annotations
