@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalkit.case.model import Case
 from evalkit.report.data import verdicts_json
-from evalkit.report.html import render_html
+from evalkit.report.html import html_parts
 from evalkit.report.junit import render_junit
 from evalkit.report.markdown import render_markdown
 from evalkit.report.model import Background, build_report
@@ -42,6 +42,6 @@ def write_reports(
     """
     model = build_report(manifest, verdicts, decision, samples, cases, traces, account, background, notices=notices)
     write_whole(folder / "verdicts.json", verdicts_json(verdicts, decision, effect, notices))
-    write_whole(folder / REPORT_NAME, render_html(model).encode())
+    write_whole(folder / REPORT_NAME, (part.encode() for part in html_parts(model)))
     write_whole(folder / "junit.xml", (part.encode() for part in render_junit(model)))
     write_whole(folder / "summary.md", render_markdown(model).encode())

@@ -1,15 +1,17 @@
 """The samples of a finished run, out of ``samples.parquet``; made when they are asked for.
 
 Of very many samples a reader needs a few facts each, and all there is only of those that did not pass. So the facts are
-held as columns, some fifty bytes a sample, and the rest stays in the file until a case's samples are wanted.
+held as columns, some thirty bytes a sample and sixty a case; the rest stays in the file until a case's samples are
+wanted.
 """
 
 from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,13 +21,16 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import IntegrityError
 from evalkit.suite.model import Sample
-from evalkit.suite.packed import packed, unpacked
+from evalkit.suite.packed import Digests
 from evalkit.suite.sample_rows import samples_of
+from evalkit.suite.texts import Texts
 
 __all__ = ["CaseSamples", "RunSamples", "column", "live_samples"]
 
 _TEXTS = ("case_id", "outcome", "reason", "trace")
 _NUMBERS = ("index", "live_model", "cost_usd", "duration_s", "drew")
+_SOME = 10_000
+"""Words that are Python objects at once."""
 _GROUPS_HELD = 2
 """Row groups of the file that are held at once: workers' samples stand side by side."""
 _MADE_HELD = 5_000
@@ -65,38 +70,53 @@ class RunSamples(Mapping[str, "CaseSamples"]):
             there = set(self._file.schema_arrow.names)  # runs from before it was told don't say who drew
             names = [name for name in (*_TEXTS, *_NUMBERS) if name in there]
             facts = pq.ParquetFile(source, read_dictionary=[*_TEXTS], metadata=self._file.metadata)
-            table = facts.read(columns=names, use_threads=False).unify_dictionaries()
-        self._ends = [*itertools.accumulate(sizes)]
-        self._numbers: dict[str, np.ndarray] = {}
-        self._words: dict[str, list[str]] = {}
-        self._traces: list[str | bytes] = []
-        for name in names:
-            values = table.column(name).combine_chunks()
-            if name == "trace":
-                self._traces = [*map(packed, values.dictionary.to_pylist())]
-            elif name in _TEXTS:
-                self._words[name] = values.dictionary.to_pylist()
-            if name in _TEXTS:
-                values = values.indices
-            self._numbers[name] = _numpy(values)
+            self._ends = [*itertools.accumulate(sizes)]
+            self._ids = Texts()
+            self._words: dict[str, Sequence[str]] = {}
+            self._numbers = {name: self._read_column(facts, name) for name in names}
         rows = np.lexsort((self._numbers["index"], self._numbers["case_id"]))
-        self._numbers = {"order": rows, **{name: values[rows] for name, values in self._numbers.items()}}
-        ids = self._words["case_id"]
-        self._starts = np.searchsorted(self._numbers["case_id"], np.arange(len(ids) + 1))
-        self._places = {case_id: at for at, case_id in enumerate(ids)}
+        for name in names:
+            self._numbers[name] = self._numbers[name][rows]
+        starts = np.searchsorted(self._numbers.pop("case_id"), np.arange(len(self._ids) + 1))
+        self._starts, self._numbers["order"] = _small(starts), _small(rows)
         self._held: dict[int, pa.Table] = {}
         self._made: dict[tuple[int, int], list[Sample]] = {}
         self._room = _MADE_HELD
 
+    def _read_column(self, file: pq.ParquetFile, name: str) -> np.ndarray:
+        """A column's numbers, or the numbers of its words; as little as may be of the file is unpacked at once."""
+        groups = range(file.num_row_groups)
+        parts = (file.read_row_group(at, columns=[name], use_threads=False).column(name) for at in groups)
+        chunks = chain.from_iterable(part.chunks for part in parts)
+        if name not in _TEXTS:
+            return _joined(_numpy(chunk) for chunk in chunks)
+        if name == "trace":  # mostly another one a sample: equal ones need not be found
+            digests = self._words[name] = Digests()
+            return _joined(_numpy(chunk.indices) + digests.add(chunk.dictionary.to_pylist()) for chunk in chunks)
+        values = pa.chunked_array([*chunks], pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
+        values = values.combine_chunks()
+        starts = range(0, len(values.dictionary), _SOME)
+        words = chain.from_iterable(values.dictionary.slice(at, _SOME).to_pylist() for at in starts)
+        if name == "case_id":
+            self._ids = Texts(words)
+        else:
+            self._words[name] = [*words]
+        return _small(_numpy(values.indices))
+
     def __getitem__(self, case_id: str) -> CaseSamples:
-        at = self._places[case_id]
+        at = self._ids.find(case_id)
+        if at < 0:
+            raise KeyError(case_id)
         return CaseSamples(self, int(self._starts[at]), int(self._starts[at + 1]))
 
+    def __contains__(self, case_id: object) -> bool:
+        return case_id in self._ids
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._ids)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._ids)
 
     def fact(self, name: str, start: int, end: int) -> list[Any] | None:
         """A field of the samples from `start` to `end`, sorted by case and index; None where it is not held."""
@@ -104,8 +124,6 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         if values is None:
             return None
         found: list[Any] = values[start:end].tolist()
-        if name == "trace":
-            return [unpacked(self._traces[at]) for at in found]
         words = self._words.get(name)
         return found if words is None else [words[at] for at in found]
 
@@ -194,6 +212,18 @@ def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _numpy(values: pa.Array) -> np.ndarray:
     """Arrow's own conversion would load pandas, for half a second."""
     return np.array(values.to_pylist(), bool) if pa.types.is_boolean(values.type) else np.from_dlpack(values)
+
+
+def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
+    found = [*map(_small, parts)]
+    return np.concatenate(found) if found else np.zeros(0, np.uint8)
+
+
+def _small(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in as few bytes as the largest takes."""
+    if values.dtype.kind not in "iu" or not len(values) or values.min() < 0:
+        return values
+    return values.astype(np.min_scalar_type(values.max()))
 
 
 @contextmanager
