@@ -31,6 +31,10 @@ class Pieces:
         self._data += piece
         self._ends.append(len(self._data))
 
+    def same(self, other: Pieces) -> bool:
+        """Whether another has the same ones."""
+        return self._ends == other._ends and self._data == other._data
+
     def __getitem__(self, at: int) -> bytes:
         return bytes(self._data[self._ends[at] : self._ends[at + 1]])
 
@@ -59,7 +63,7 @@ class Texts(Sequence[str]):
 
     def append(self, text: str) -> None:
         """Adds one."""
-        piece = text.encode()
+        piece = _encoded(text)
         self._sorted = self._sorted and self._last <= piece  # as the texts are: UTF-8 sorts like its characters
         self._last = piece
         self._pieces.append(piece)
@@ -69,7 +73,7 @@ class Texts(Sequence[str]):
         at = self._found_at
         if text == self._found and at >= 0:
             return at
-        wanted, pieces, at = text.encode(), self._pieces, at + 1
+        wanted, pieces, at = _encoded(text), self._pieces, at + 1
         if at >= len(pieces) or pieces[at] != wanted:
             order = self._by_text()
             place = bisect_left(order, wanted, key=pieces.__getitem__)
@@ -102,6 +106,10 @@ class Texts(Sequence[str]):
             self._order = places if self._sorted else array("I", sorted(places, key=self._pieces.__getitem__))
         return self._order
 
+    def same(self, other: Texts) -> bool:
+        """Whether another has the same ones in the same order."""
+        return self._pieces.same(other._pieces)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and [*self] == [*other]
 
@@ -111,7 +119,7 @@ class Texts(Sequence[str]):
         return isinstance(text, str) and self.find(text) >= 0
 
     def __iter__(self) -> Iterator[str]:
-        return map(bytes.decode, self._pieces)
+        return map(_decoded, self._pieces)
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -122,7 +130,15 @@ class Texts(Sequence[str]):
     def __getitem__(self, at: slice) -> Sequence[str]: ...
     def __getitem__(self, at: int | slice) -> str | Sequence[str]:
         places = range(len(self))[at]
-        return self._pieces[places].decode() if isinstance(places, int) else [*map(self.__getitem__, places)]
+        return _decoded(self._pieces[places]) if isinstance(places, int) else [*map(self.__getitem__, places)]
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # a report may be of hostile ids
+
+
+def _decoded(piece: bytes) -> str:
+    return piece.decode("utf-8", "surrogatepass")
 
 
 class ByText(Mapping[str, T]):

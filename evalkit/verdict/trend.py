@@ -79,7 +79,9 @@ def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend
             millisecond for each.
     """
     every = list(nights)
-    shared = set.intersection(*(set(night.cases) for night in every)) if every else set()
+    shared = set(every[0].cases) if every else set()
+    for night in every[1:]:
+        shared.intersection_update(night.cases)
     return Trend(
         nights=tuple(every),
         rates=tuple(_rate(night) for night in every),
@@ -91,7 +93,7 @@ def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend
 
 def news(before: Night, after: Night) -> tuple[str, ...]:
     """What one night has otherwise than the one before, besides its outcomes; a phrase each."""
-    new, gone = (len(set(a.cases) - set(b.cases)) for a, b in ((after, before), (before, after)))
+    new, gone = (sum(one not in b.cases for one in a.cases) for a, b in ((after, before), (before, after)))
     told = (
         (before.commit != after.commit and bool(after.commit), f"commit {after.commit[:10]}"),
         (after.dirty and not before.dirty, "uncommitted changes"),
@@ -129,8 +131,8 @@ def _suite_shifts(nights: Sequence[Night], shared: set[str]) -> tuple[Shift, ...
 def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]:
     """The changes of single cases, of which one in twenty is none."""
     ids = sorted(set().union(*(night.cases for night in nights))) if nights else []
-    every = {case_id: [night.cases.get(case_id, (0, 0)) for night in nights] for case_id in ids}
-    series = {case_id: counts for case_id, counts in every.items() if _varies(counts)}
+    every = ((case_id, [night.cases.get(case_id, (0, 0)) for night in nights]) for case_id in ids)
+    series = {case_id: counts for case_id, counts in every if _varies(counts)}
     if not series or (most is not None and len(series) > most):
         return ()
     from evalkit.stats.change_point import change_p_many
