@@ -144,7 +144,7 @@ import socket
 import sys
 
 from evalkit.capture.caller import ModelRequest
-from evalkit.playback import world
+from evalkit.playback import guard
 from evalkit.playback.endpoint.frames import receive_frame, send_frame
 from evalkit.playback.endpoint.relayed import RelayedCaller
 
@@ -203,7 +203,7 @@ def other_frames(message):
 
 def descriptors(message):
     """Open files passed over the channel are not read, and none comes back."""
-    world._ACTIVE[-1].excused = lambda: True
+    guard._ACTIVE[-1].excused = lambda: True
     channel = relay()._channel
     socket.send_fds(channel, [b"\\0\\0\\0\\2\\0\\0\\0\\0{}"], [0])
     _, files, _, _ = socket.recv_fds(channel, 100, 10)
