@@ -22,8 +22,8 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import half_written, on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME, OWN, KeptTrace, encode_batch
+from evalkit.suite.met import Met
 from evalkit.suite.model import Sample
-from evalkit.suite.packed import packed
 from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
 from evalkit.suite.samples import RunSamples
 from evalkit.trace.model import Trace
@@ -88,7 +88,7 @@ class Tables:
         self._size = 0
         self._done = 0  # bytes of the journal whose rows are in the tables
         self._ahead = not (folder / JOURNAL_NAME).exists()
-        self._digests: set[str | bytes] = set()
+        self._written = Met()
 
     def __enter__(self) -> Tables:
         return self
@@ -144,7 +144,7 @@ class Tables:
             samples, before = _last_attempts(samples, retried)
             self._table(ATTEMPTS_NAME).add(before)
         self._table(SAMPLES_NAME).add(samples)
-        self._table(TRACES_NAME).add(_unwritten(_rows(table, "traces"), self._digests))
+        self._table(TRACES_NAME).add(_unwritten(_rows(table, "traces"), self._written))
 
     def _table(self, name: str) -> _Grouped:
         if name not in self._writing:
@@ -294,13 +294,10 @@ def _samples(alike: pa.Table) -> pa.Table:
     return alike
 
 
-def _unwritten(traces: pa.Table, written: set[str | bytes]) -> pa.Table:
+def _unwritten(traces: pa.Table, written: Met) -> pa.Table:
     """The traces whose digest was not written before, each once; notes them."""
     runs: list[list[int]] = []  # start and end of consecutive fresh rows: slices copy nothing
-    for at, digest in enumerate(map(packed, traces.column("digest").to_pylist())):
-        if digest in written:
-            continue
-        written.add(digest)
+    for at in written.fresh(traces.column("digest").to_pylist()):
         if runs and runs[-1][1] == at:
             runs[-1][1] = at + 1
         else:
