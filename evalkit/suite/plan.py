@@ -17,6 +17,8 @@ _SHARES, _LEAST_SHARES = 4, 48
 """An item is a quarter of a worker's share of what is left: the first ones are large, so that an item's own cost does
 not show, the last ones small, so that no worker idles long at the end. None is less than such a part of a whole share.
 """
+_LARGEST = 2_000
+"""Samples of an item at most: it is handed over whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _items(cases: Sequence[CaseRef], left: Portions, workers: int) -> list[Item]
         start = 0
         while start < len(indices):
             if not batch:
-                size = max(least, ceil(ahead / (workers * _SHARES)))
+                size = min(_LARGEST, max(least, ceil(ahead / (workers * _SHARES))))
             some = indices[start : start + size]
             batch.add(at, some, attempt)
             start += len(some)
