@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from evalkit.errors import InputError, IntegrityError
 from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import half_written, on_disk, to_disk
+from evalkit.suite.freed import give_back
 from evalkit.suite.journal import JOURNAL_NAME, OWN, KeptTrace, encode_batch
 from evalkit.suite.met import Met
 from evalkit.suite.model import Sample
@@ -180,6 +181,7 @@ class _Grouped:
         count, size = (sum(getattr(one, name) for one in self._held) for name in ("num_rows", "nbytes"))
         if count >= _GROUP_ROWS or size >= _GROUP_BYTES:
             self._write()
+            give_back()  # 2 ms; what lies free between other pieces adds up, to some 20 MB
 
     def finish(self) -> None:
         """Writes what is held, and waits until the file is on the disk."""
