@@ -8,7 +8,7 @@ from pathlib import Path
 from evalkit.case.model import Case
 from evalkit.halves import beside
 from evalkit.report.data import verdicts_json
-from evalkit.report.html import render_html
+from evalkit.report.html import html_parts
 from evalkit.report.junit import render_junit
 from evalkit.report.markdown import render_markdown
 from evalkit.report.model import Background, build_report
@@ -49,4 +49,4 @@ def write_reports(
         write_whole(folder / "summary.md", render_markdown(model).encode())
 
     with beside(without_page, len(verdicts)):
-        write_whole(folder / REPORT_NAME, render_html(model).encode())
+        write_whole(folder / REPORT_NAME, (part.encode() for part in html_parts(model)))

@@ -109,7 +109,7 @@ def render_ab_html(
     """
     sections = tuple(_sections(found, reports, trajectories or {}))
     headline, _, reason = (_sentence(part) for part in found.sentence.partition("; "))
-    return render_page(
+    parts = render_page(
         "ab.html",
         "macros/ab_row.html",
         [row for section in sections for row in section.rows],
@@ -127,6 +127,7 @@ def render_ab_html(
         chips=[(_KEYS[one], _CHIPS[one], sum(p.better == one for p in found.pairs)) for one, _, _ in _SECTIONS],
         tone={"a": "fail", "b": "pass"}.get(found.better, "inconclusive"),
     )
+    return "".join(parts)
 
 
 def _sections(

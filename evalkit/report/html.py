@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from evalkit.report.model import ReportModel
@@ -9,11 +10,16 @@ from evalkit.report.packed import entry
 from evalkit.report.page import render_page
 from evalkit.report.row import Row
 
-__all__ = ["render_html"]
+__all__ = ["html_parts", "render_html"]
 
 
 def render_html(model: ReportModel) -> str:
     """The whole file's text."""
+    return "".join(html_parts(model))
+
+
+def html_parts(model: ReportModel) -> Iterator[str]:
+    """The same in parts: that of very many cases is large."""
     entries = (
         _entry(row, section.key, folded)
         for section in model.sections

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from evalkit.canonical import Json
@@ -25,6 +26,7 @@ from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.night import night_of
+from evalkit.verdict.verdicts import judged_ids
 
 __all__ = ["Background", "Facet", "Notice", "ReportModel", "Section", "Tally", "build_report"]
 
@@ -195,7 +197,8 @@ def build_report(
     nights = [night for night in background.nights if night.run_id != manifest.run_id]
     parts = Told(verdicts, samples, manifest.suite, nights, _details(told, samples, cases, traces))
     named = {case_id for case_id, _ in (*decision.blocking, *decision.inconclusive)}
-    places = {seen.ids[at]: place for place, at in enumerate(seen.order) if seen.ids[at] in named}
+    asked = {at: case_id for case_id in named if (at := seen.ids.find(case_id)) >= 0}
+    places = {asked[at]: place for place, at in enumerate(seen.order) if at in asked}
     return ReportModel(
         run_id=manifest.run_id,
         suite=str(manifest.suite.get("name", "")),
@@ -242,7 +245,7 @@ class _Seen:
     """
 
     def __init__(self, verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]]) -> None:
-        self.ids: list[str] = []
+        self.ids = judged_ids(verdicts)
         self.loud, self.quiet, self.gates = bytearray(), bytearray(), bytearray()
         self.failing: set[str] = set()
         self.sections: Counter[str] = Counter()
@@ -251,11 +254,10 @@ class _Seen:
         self.compared = False
         self.samples = 0
         self.cost_usd = self.duration_s = 0.0
-        urgency: dict[_Urgency, list[int]] = {}
+        urgency: dict[_Urgency, array[int]] = {}
         for at, verdict in enumerate(verdicts):
             row = Row(verdict, samples.get(verdict.case_id, ()), {})
             keys, section = row.keys, _section_of(verdict)
-            self.ids.append(verdict.case_id)
             self.loud.append(is_loud(verdict))
             self.quiet.append(row.quiet)
             self.gates.append(verdict.permanent)
@@ -270,9 +272,14 @@ class _Seen:
             self.samples += len(row.samples)
             self.duration_s += row.duration_s
             self.cost_usd += verdict.cost_usd
-            urgency.setdefault(_urgency(verdict, section), []).append(at)
-        alike = (sorted(places, key=self.ids.__getitem__) for _, places in sorted(urgency.items()))
-        self.order = array("L", chain.from_iterable(alike))
+            key = _urgency(verdict, section)
+            if key not in urgency:
+                urgency[key] = array("I")
+            urgency[key].append(at)
+        alike: Iterable[Iterable[int]] = (places for _, places in sorted(urgency.items(), key=itemgetter(0)))
+        if not self.ids.sorted:
+            alike = (sorted(places, key=self.ids.__getitem__) for places in alike)
+        self.order = array("I", chain.from_iterable(alike))
 
 
 def _tally(key: Key, label: str, count: int) -> Tally:

@@ -24,6 +24,8 @@ STATIC_ROWS = 100
 STATIC_DETAILS = 20
 """Rows below which the drill-down does, too."""
 _LEVEL = 6
+_SOME = 3 << 14
+"""Bytes that are written at once; three of them are four letters."""
 
 
 def entry(
@@ -51,7 +53,7 @@ def entry(
     }  # fmt: skip
 
 
-def pack(entries: Iterable[dict[str, Any]], drawn: Iterable[bytes]) -> str:
+def pack(entries: Iterable[dict[str, Any]], drawn: Iterable[bytes]) -> Iterator[str]:
     """The rows, the most urgent first: deflated (zlib), base64; parts between NUL characters, which no page holds.
 
     First the entries of all rows as JSON; then for each the HTML of the row and that of what is below it. One row at a
@@ -60,7 +62,13 @@ def pack(entries: Iterable[dict[str, Any]], drawn: Iterable[bytes]) -> str:
     Args:
         drawn: what `both` makes of each row's two texts, in this order; empty ones for what stands in the document.
     """
-    return base64.b64encode(b"".join(_deflated(_parts(entries, drawn)))).decode()
+    rest = b""
+    for part in _deflated(_parts(entries, drawn)):
+        rest += part
+        if len(rest) >= _SOME:
+            yield base64.b64encode(rest[:_SOME]).decode()
+            rest = rest[_SOME:]
+    yield base64.b64encode(rest).decode()
 
 
 def both(row: str, below: str) -> bytes:

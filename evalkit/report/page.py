@@ -30,6 +30,8 @@ from evalkit.trace.visible import visible
 __all__ = ["load_templates", "render_page", "shown"]
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_PACKED = "\0"
+"""Stands where what is packed comes: no page holds it otherwise."""
 _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 
@@ -43,8 +45,8 @@ class Row(Protocol):
 
 def render_page(
     template: str, macros: str, rows: Sequence[Row], entries: Iterable[dict[str, Any]], **content: Any
-) -> str:
-    """The whole file's text.
+) -> Iterator[str]:
+    """The file's text, in parts: it may be large.
 
     Args:
         macros: the template with the macros ``row`` and ``below``.
@@ -59,15 +61,19 @@ def render_page(
         f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    return _environment().get_template(template).render(
+    text = _environment().get_template(template).render(
         policy=policy,
         style=Markup(style),  # our own files, no part of any trace
         script=Markup(script),
-        packed=Markup(pack(entries, _drawn(macros, rows, static, told))),
+        packed=Markup(_PACKED),
         static=static,
         told=told,
         **content,
     )  # fmt: skip
+    before, _, after = text.partition(_PACKED)
+    yield before
+    yield from pack(entries, _drawn(macros, rows, static, told))
+    yield after
 
 
 def load_templates() -> None:

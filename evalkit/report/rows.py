@@ -42,7 +42,7 @@ class Rows(Sequence[Row]):
 
     def __init__(self, told: Told, places: Iterable[int] = ()) -> None:
         self._told = told
-        self._places = array("L", places)
+        self._places = array("I", places)
 
     @staticmethod
     def joined(parts: Sequence[Rows]) -> Rows:

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from sys import intern
 from typing import Any, TypeAlias, overload
@@ -19,6 +18,7 @@ from evalkit.check.model import Check, check_from_json, checks_digest
 from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
 from evalkit.suite.packed import packed, unpacked
+from evalkit.suite.texts import Pieces, Texts
 
 __all__ = [
     "CaseRef",
@@ -111,16 +111,16 @@ class CaseRef:
 
 
 class CaseRefs(Sequence[CaseRef]):
-    """The cases of a run, as `brief_reference` gives them: some 250 bytes each, and a `CaseRef` when one is asked for.
+    """The cases of a run, as `brief_reference` gives them: some 150 bytes each, and a `CaseRef` when one is asked for.
 
     Raises:
         IntegrityError: a file holds another case or version than its place says: one of two would be run for both.
     """
 
     def __init__(self, cases: Iterable[CaseRef] = ()) -> None:
-        self._ids: list[str] = []
+        self._ids = Texts()
         self._alike: list[_Alike] = []
-        self._own: list[bytes] = []
+        self._own = Pieces()
         known: dict[_Alike, _Alike] = {}
         for case in cases:
             root = root_of(case)
@@ -131,20 +131,13 @@ class CaseRefs(Sequence[CaseRef]):
             self._own.append(marshal.dumps((case.version, case.title, case.link, *hashes)))
 
     @property
-    def ids(self) -> Sequence[str]:
-        """The cases' ids; the same objects each time."""
+    def ids(self) -> Texts:
+        """The cases' ids."""
         return self._ids
 
     def those(self, meant: Callable[[CaseRef], bool]) -> CaseRefs:
         """Those of the cases that are meant."""
-        which = [*map(meant, self)]
-        if all(which):
-            return self
-        found = CaseRefs()
-        found._ids = [*compress(self._ids, which)]
-        found._alike = [*compress(self._alike, which)]
-        found._own = [*compress(self._own, which)]
-        return found
+        return CaseRefs(filter(meant, self))
 
     def naming(self, at: int) -> tuple[str, int, str, str, str, str, str, tuple[str, ...]]:
         """What a verdict names a case by: id, version, digest, title, owner, link, signature, tags."""
@@ -173,9 +166,10 @@ class CaseRefs(Sequence[CaseRef]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[CaseRef]: ...
     def __getitem__(self, at: int | slice) -> CaseRef | Sequence[CaseRef]:
-        if isinstance(at, slice):
-            return [*map(_unpacked, self._ids[at], self._alike[at], self._own[at])]
-        return _unpacked(self._ids[at], self._alike[at], self._own[at])
+        places = range(len(self))[at]
+        if not isinstance(places, int):
+            return [*map(self.__getitem__, places)]
+        return _unpacked(self._ids[places], self._alike[places], self._own[places])
 
 
 class NamedCases(Sequence[tuple[str, int, str, str]]):
@@ -192,9 +186,8 @@ class NamedCases(Sequence[tuple[str, int, str, str]]):
     @overload
     def __getitem__(self, at: slice) -> Sequence[tuple[str, int, str, str]]: ...
     def __getitem__(self, at: int | slice) -> tuple[str, int, str, str] | Sequence[tuple[str, int, str, str]]:
-        if isinstance(at, slice):
-            return [*map(self._cases.named_at, range(len(self))[at])]
-        return self._cases.named_at(at)
+        places = range(len(self))[at]
+        return self._cases.named_at(places) if isinstance(places, int) else [*map(self._cases.named_at, places)]
 
 
 def targets_of(cases: Sequence[CaseRef]) -> set[str]:
@@ -214,9 +207,9 @@ def libraries_of(cases: Sequence[CaseRef]) -> set[str]:
     return {os.path.dirname(os.path.dirname(case.path)) for case in cases}
 
 
-def ids_of(cases: Sequence[CaseRef]) -> Sequence[str]:
+def ids_of(cases: Sequence[CaseRef]) -> Texts:
     """The ids of some cases, without making the references of those that are held packed."""
-    return cases.ids if isinstance(cases, CaseRefs) else [case.id for case in cases]
+    return cases.ids if isinstance(cases, CaseRefs) else Texts(case.id for case in cases)
 
 
 def reference(path: Path) -> CaseRef:

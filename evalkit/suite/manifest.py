@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from evalkit.suite.writer import LOCK_NAME, sole_writer
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
 
 MANIFEST_NAME = "run.json"
+_NO_CASES = b'\n  "cases": []'
+_SOME_CASES = 1_000
 
 
 def suite_json(suite: Suite) -> dict[str, Any]:
@@ -48,7 +51,20 @@ def start_run(folder: Path, manifest: Manifest) -> None:
 
 def replace_manifest(folder: Path, manifest: Manifest) -> None:
     """Writes a run's manifest anew, at once."""
-    write_whole(folder / MANIFEST_NAME, orjson.dumps(manifest, list, orjson.OPT_INDENT_2), durable=True)
+    write_whole(folder / MANIFEST_NAME, _parts(manifest), durable=True)
+
+
+def _parts(manifest: Manifest) -> Iterator[bytes]:
+    """The manifest as JSON, some of its cases at a time: they may be very many."""
+    text = orjson.dumps(replace(manifest, cases=()), option=orjson.OPT_INDENT_2)
+    before, empty, after = text.partition(_NO_CASES)  # the first line that begins so: no text holds a line's end
+    yield before + empty.removesuffix(b"]")
+    end = b"]"
+    for start in range(0, len(manifest.cases), _SOME_CASES):
+        some = orjson.dumps([*manifest.cases[start : start + _SOME_CASES]], option=orjson.OPT_INDENT_2)
+        yield (b"," if start else b"") + some[1:-2].replace(b"\n", b"\n  ")
+        end = b"\n  ]"
+    yield end + after
 
 
 def read_manifest(folder: Path) -> Manifest:

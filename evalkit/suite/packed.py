@@ -1,8 +1,13 @@
-"""A digest in half its length, where very many of them are held."""
+"""Digests in half their length, where very many of them are held."""
 
 from __future__ import annotations
 
-__all__ = ["packed", "unpacked"]
+from collections.abc import Iterable, Sequence
+from typing import overload
+
+from evalkit.suite.texts import Pieces
+
+__all__ = ["Digests", "packed", "unpacked"]
 
 
 def packed(text: str) -> str | bytes:
@@ -17,3 +22,33 @@ def packed(text: str) -> str | bytes:
 def unpacked(held: str | bytes) -> str:
     """The text that `packed` was given."""
     return held.hex() if isinstance(held, bytes) else held
+
+
+class Digests(Sequence[str]):
+    """Very many texts, most of which are digests."""
+
+    def __init__(self) -> None:
+        self._pieces = Pieces()
+
+    def add(self, texts: Iterable[str]) -> int:
+        """Adds some; gives the place of the first."""
+        first = len(self)
+        for held in map(packed, texts):
+            self._pieces.append(_HEX + held if isinstance(held, bytes) else _OTHER + held.encode())
+        return first
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[str]: ...
+    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
+        if isinstance(at, slice):
+            return [*map(self.__getitem__, range(len(self))[at])]
+        held = self._pieces[at]
+        return held[1:].hex() if held.startswith(_HEX) else held[1:].decode()
+
+
+_HEX, _OTHER = b"x", b"t"

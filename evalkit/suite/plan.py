@@ -6,20 +6,19 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import TypeAlias, overload
+from typing import overload
 
 from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.seen import Seen
 
 __all__ = ["Item", "Portion", "plan_items", "plans_again", "split_item"]
 
-_Left: TypeAlias = tuple[int, tuple[int, ...], int]
-"""What is left of a case: where it stands, indices of samples, their attempt."""
-
 _SHARES, _LEAST_SHARES = 4, 48
 """An item is a quarter of a worker's share of what is left: the first ones are large, so that an item's own cost does
 not show, the last ones small, so that no worker idles long at the end. None is less than such a part of a whole share.
 """
+_LARGEST = 2_000
+"""Samples of an item at most: it is handed over whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +46,19 @@ class Portions(Sequence[Portion]):
         self._cases = cases
         self._at = array("L")
         self._samples: list[tuple[int, ...]] = []
+        self._alike: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._attempts = array("L")
 
     def add(self, case: int, samples: tuple[int, ...], attempt: int) -> None:
         """Adds a portion of the case that stands there."""
         self._at.append(case)
-        self._samples.append(samples)
+        self._samples.append(self._alike.setdefault(samples, samples))
         self._attempts.append(attempt)
+
+    @property
+    def parts(self) -> Iterator[tuple[int, tuple[int, ...], int]]:
+        """What was added."""
+        return zip(self._at, self._samples, self._attempts, strict=True)
 
     @property
     def size(self) -> int:
@@ -107,11 +112,10 @@ def plan_items(
         workers: how many will work at once.
         done: what a journal already holds.
     """
-    left = [
-        (at, tuple(i for i in range(wanted[case_id]) if done is None or not done.has(case_id, i)), 1)
-        for at, case_id in enumerate(ids_of(cases))
-        if case_id in wanted
-    ]
+    left = Portions(cases)
+    for at, case_id in enumerate(ids_of(cases)):
+        most = wanted.get(case_id, 0)
+        left.add(at, tuple([i for i in range(most) if done is None or not done.has(case_id, i)]), 1)
     return _items(cases, left, workers)
 
 
@@ -136,14 +140,15 @@ def plans_again(
 
 
 def _again(cases: Sequence[CaseRef], wanted: Mapping[str, int], workers: int, done: Seen, retries: int) -> list[Item]:
-    left: list[_Left] = []
+    left = Portions(cases)
     for at, case_id in enumerate(ids_of(cases)):
         attempts = done.errored(case_id)
         by_attempt: dict[int, list[int]] = {}
         for index, attempt in sorted(attempts.items()):
             if index < wanted.get(case_id, 0) and attempt <= retries:
                 by_attempt.setdefault(attempt + 1, []).append(index)
-        left += [(at, tuple(indices), attempt) for attempt, indices in by_attempt.items()]
+        for attempt, indices in by_attempt.items():
+            left.add(at, tuple(indices), attempt)
     return _items(cases, left, workers)
 
 
@@ -162,20 +167,19 @@ def split_item(item: Item, first_number: int, done: Seen) -> list[Item]:
     return [Item(first_number + at, (single,)) for at, single in enumerate(singles)]
 
 
-def _items(cases: Sequence[CaseRef], left: Sequence[_Left], workers: int) -> list[Item]:
-    total = ahead = sum(len(indices) for _, indices, _ in left)
+def _items(cases: Sequence[CaseRef], left: Portions, workers: int) -> list[Item]:
+    total = ahead = left.size
     least = ceil(total / (workers * _LEAST_SHARES))
     items: list[Item] = []
     batch = Portions(cases)
-    alike: dict[tuple[int, ...], tuple[int, ...]] = {}
     size = filled = 0
-    for at, indices, attempt in left:
+    for at, indices, attempt in left.parts:
         start = 0
         while start < len(indices):
             if not batch:
-                size = max(least, ceil(ahead / (workers * _SHARES)))
+                size = min(_LARGEST, max(least, ceil(ahead / (workers * _SHARES))))
             some = indices[start : start + size]
-            batch.add(at, alike.setdefault(some, some), attempt)
+            batch.add(at, some, attempt)
             start += len(some)
             filled += len(some)
             if filled >= size:

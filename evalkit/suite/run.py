@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
-from evalkit.suite.case_ref import CaseRef, libraries_of
+from evalkit.suite.case_ref import CaseRef, ids_of, libraries_of
 from evalkit.suite.died import to_do_again
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, head_of, read_heads
@@ -21,6 +21,7 @@ from evalkit.suite.plan import Item, plan_items, plans_again
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import Tables
 from evalkit.suite.seen import Seen
+from evalkit.suite.texts import joined
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD
 from evalkit.suite.writer import sole_writer
 
@@ -65,7 +66,7 @@ class OpenRun:
             at_most: samples that the run can come to, where what is asked for first may be less; for the progress.
             meanwhile: see `executors.protocol.Job`; not every executor comes to it.
         """
-        self.seen = Seen()
+        self.seen = Seen(ids_of(cases))
         self.progress = Progress(total=0, cases=len(cases), at_most=at_most)
         self._folder = folder
         self._cases = cases
@@ -113,7 +114,7 @@ class OpenRun:
             EvalkitError: what a worker raised on purpose, or a disk that is full.
             KeyboardInterrupt: stopped; the journal holds what was done.
         """
-        self._wanted = {**self._wanted, **wanted} if self._wanted else wanted
+        self._wanted = joined(self._wanted, wanted)
         items = plan_items(self._cases, wanted, self._workers, self.seen)
         self.progress.total = self.progress.done + sum(item.size for item in items)
         self.progress.cases_done = self._done_of(wanted)
@@ -180,7 +181,7 @@ class OpenRun:
 
     def _take(self, head: Head) -> None:
         """Notes what a journal line holds."""
-        cases = {entry[0] for entry in head.seen}
+        cases = dict.fromkeys(entry[0] for entry in head.seen)
         done = self._done_of(cases)
         self.seen.add(head.seen)
         progress = self.progress
@@ -195,7 +196,7 @@ class OpenRun:
 
     def _has_all(self, case_id: str) -> bool:
         wanted = self._wanted.get(case_id)
-        return wanted is not None and case_id in self.seen and self.seen[case_id].count >= wanted
+        return wanted is not None and self.seen.count(case_id) >= wanted
 
     def _clock(self) -> None:
         """Tells the account how long it was worked."""

@@ -1,15 +1,17 @@
 """The samples of a finished run, out of ``samples.parquet``; made when they are asked for.
 
 Of very many samples a reader needs a few facts each, and all there is only of those that did not pass. So the facts are
-held as columns, some fifty bytes a sample, and the rest stays in the file until a case's samples are wanted.
+held as columns, some thirty bytes a sample and sixty a case; the rest stays in the file until a case's samples are
+wanted.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, overload
@@ -20,8 +22,9 @@ import pyarrow.parquet as pq
 
 from evalkit.errors import IntegrityError
 from evalkit.suite.model import Sample
-from evalkit.suite.packed import packed, unpacked
+from evalkit.suite.packed import Digests
 from evalkit.suite.sample_rows import ALIKE, samples_of
+from evalkit.suite.texts import Texts
 
 __all__ = ["CaseSamples", "RunSamples", "alike", "column", "live_samples", "read_ahead"]
 
@@ -30,6 +33,8 @@ _OWN = ("index", "duration_s")
 _NUMBERS = (*_OWN, "live_model", "cost_usd", "drew")
 _SHARED = [one.name for one in fields(Sample) if one.name not in (*_OWN, "order")]
 _shared = attrgetter(*_SHARED)
+_SOME = 10_000
+"""Words that are Python objects at once."""
 _GROUPS_HELD = 2
 """Row groups of the file that are held at once: workers' samples stand side by side."""
 _MADE_HELD = 5_000
@@ -80,42 +85,57 @@ class RunSamples(Mapping[str, "CaseSamples"]):
             there = set(self._file.schema_arrow.names)  # runs from before it was told don't say who drew
             names = [name for name in (*_TEXTS, *_NUMBERS, ALIKE) if name in there]
             facts = pq.ParquetFile(source, read_dictionary=[*_TEXTS], metadata=self._file.metadata)
-            table = facts.read(columns=names, use_threads=False).unify_dictionaries()
-        self._ends = [*itertools.accumulate(sizes)]
-        self._numbers: dict[str, np.ndarray] = {}
-        self._words: dict[str, list[str]] = {}
-        self._traces: list[str | bytes] = []
-        for name in names:
-            values = table.column(name).combine_chunks()
-            if name == "trace":
-                self._traces = [*map(packed, values.dictionary.to_pylist())]
-            elif name in _TEXTS:
-                self._words[name] = values.dictionary.to_pylist()
-            if name in _TEXTS:
-                values = values.indices
-            self._numbers[name] = _numpy(values)
+            self._ends = [*itertools.accumulate(sizes)]
+            self._ids = Texts()
+            self._words: dict[str, Sequence[str]] = {}
+            self._numbers = {name: self._read_column(facts, name) for name in names}
         rows = np.lexsort((self._numbers["index"], self._numbers["case_id"]))
-        self._numbers = {"order": rows, **{name: values[rows] for name, values in self._numbers.items()}}
+        for name in names:
+            self._numbers[name] = self._numbers[name][rows]
+        cases = self._numbers.pop("case_id")
         entries = self._numbers.pop(ALIKE, rows)
-        others = [np.diff(values, prepend=-1) != 0 for values in (self._numbers["case_id"], entries)]
-        self._firsts = np.flatnonzero(others[0] | others[1]).astype(np.uint32)
+        self._firsts = _small(np.flatnonzero(_changes(cases) | _changes(entries)))
         """Where samples stand that are not like the one before them."""
-        ids = self._words["case_id"]
-        self._starts = np.searchsorted(self._numbers["case_id"], np.arange(len(ids) + 1))
-        self._places = {case_id: at for at, case_id in enumerate(ids)}
+        self._starts = _small(np.searchsorted(cases, np.arange(len(self._ids) + 1)))
+        self._numbers["order"] = _small(rows)
         self._held: dict[int, pa.Table] = {}
         self._made: dict[tuple[int, int], list[tuple[Sample, int]]] = {}
         self._room = _MADE_HELD
 
+    def _read_column(self, file: pq.ParquetFile, name: str) -> np.ndarray:
+        """A column's numbers, or the numbers of its words; as little as may be of the file is unpacked at once."""
+        groups = range(file.num_row_groups)
+        parts = (file.read_row_group(at, columns=[name], use_threads=False).column(name) for at in groups)
+        chunks = chain.from_iterable(part.chunks for part in parts)
+        if name not in _TEXTS:
+            return _joined(_numpy(chunk) for chunk in chunks)
+        if name == "trace":  # mostly another one a sample: equal ones need not be found
+            digests = self._words[name] = Digests()
+            return _joined(_numpy(chunk.indices) + digests.add(chunk.dictionary.to_pylist()) for chunk in chunks)
+        values = pa.chunked_array([*chunks], pa.dictionary(pa.int32(), pa.string())).unify_dictionaries()
+        values = values.combine_chunks()
+        starts = range(0, len(values.dictionary), _SOME)
+        words = chain.from_iterable(values.dictionary.slice(at, _SOME).to_pylist() for at in starts)
+        if name == "case_id":
+            self._ids = Texts(words)
+        else:
+            self._words[name] = [*words]
+        return _small(_numpy(values.indices))
+
     def __getitem__(self, case_id: str) -> CaseSamples:
-        at = self._places[case_id]
+        at = self._ids.find(case_id)
+        if at < 0:
+            raise KeyError(case_id)
         return CaseSamples(self, int(self._starts[at]), int(self._starts[at + 1]))
 
+    def __contains__(self, case_id: object) -> bool:
+        return case_id in self._ids
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self._ids)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._ids)
 
     def fact(self, name: str, start: int, end: int) -> list[Any] | None:
         """A field of the samples from `start` to `end`, sorted by case and index; None where it is not held."""
@@ -124,11 +144,11 @@ class RunSamples(Mapping[str, "CaseSamples"]):
 
     def _told(self, name: str, values: np.ndarray) -> list[Any]:
         found: list[Any] = values.tolist()
-        if name == "trace":
-            texts = {at: unpacked(self._traces[at]) for at in {*found}}
-            return [texts[at] for at in found]
         words = self._words.get(name)
-        return found if words is None else [words[at] for at in found]
+        if words is None:
+            return found
+        texts = {at: words[at] for at in {*found}}
+        return [texts[at] for at in found]
 
     def made(self, start: int, end: int) -> list[Sample]:
         """The samples from `start` to `end`, sorted likewise."""
@@ -152,7 +172,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
     def read_ahead(self, case_ids: Sequence[str]) -> None:
         """See the function `read_ahead`; no more than may be held."""
         wanted, room = [], self._room
-        for at in map(self._places.__getitem__, case_ids):
+        for at in map(self._ids.index, case_ids):
             key = int(self._starts[at]), int(self._starts[at + 1])
             if key in self._made:
                 continue
@@ -199,7 +219,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         """A row group of the file, and the number of its first row."""
         table = self._held.get(at)
         if table is None:
-            wanted = [name for name in self._file.schema_arrow.names if name not in self._numbers]
+            wanted = [name for name in self._file.schema_arrow.names if name not in (*self._numbers, ALIKE)]
             table = self._file.read_row_group(at, columns=wanted, use_threads=False)
             while len(self._held) >= _GROUPS_HELD:
                 del self._held[next(iter(self._held))]
@@ -264,6 +284,23 @@ def _runs(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
 def _numpy(values: pa.Array) -> np.ndarray:
     """Arrow's own conversion would load pandas, for half a second."""
     return np.array(values.to_pylist(), bool) if pa.types.is_boolean(values.type) else np.from_dlpack(values)
+
+
+def _joined(parts: Iterable[np.ndarray]) -> np.ndarray:
+    found = [*map(_small, parts)]
+    return np.concatenate(found) if found else np.zeros(0, np.uint8)
+
+
+def _small(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in as few bytes as the largest takes."""
+    if values.dtype.kind not in "iu" or not len(values) or values.min() < 0:
+        return values
+    return values.astype(np.min_scalar_type(values.max()))
+
+
+def _changes(values: np.ndarray) -> np.ndarray:
+    """Where a value is another one than that before it."""
+    return np.concatenate([np.ones(min(1, len(values)), bool), values[1:] != values[:-1]])
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -128,7 +128,7 @@ def case_verdicts(
     ids = ids_of(cases)
     known: dict[Any, _Came] = {}
     came = [_came(samples.get(case_id, ()), frozen, known) for case_id in ids]
-    judged = _judged({case_id: plans[case_id].table(one.now.passed) for case_id, one in zip(ids, came, strict=True)})
+    judged = _judged((case_id, plans[case_id].table(one.now.passed)) for case_id, one in zip(ids, came, strict=True))
 
     read_ahead(samples, [case_id for case_id, one in zip(ids, came, strict=True) if one.lost])
 
@@ -136,7 +136,7 @@ def case_verdicts(
         for case, one in zip(cases, came, strict=True):
             yield _Ran(case, plans[case.id], samples.get(case.id, ()), one)
 
-    compared = _judged({one.case.id: _table(one, rows.get(one.case.id)) for one in ran()}) if rows else {}
+    compared = _judged((one.case.id, _table(one, rows.get(one.case.id))) for one in ran()) if rows else {}
 
     def verdict(one: _Ran) -> CaseVerdict:
         case_id = one.case.id
@@ -167,9 +167,9 @@ def _came(samples: Sequence[Sample], frozen: bool, known: dict[Any, _Came]) -> _
     return found
 
 
-def _judged(tables: Mapping[str, Table | None]) -> dict[str, Regression]:
+def _judged(tables: Iterable[tuple[str, Table | None]]) -> dict[str, Regression]:
     """The p-values of those cases whose policy judges them together."""
-    present = {case_id: table for case_id, table in tables.items() if table is not None}
+    present = {case_id: table for case_id, table in tables if table is not None}
     return dict(zip(present, regressions(list(present.values())), strict=True))
 
 

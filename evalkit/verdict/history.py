@@ -13,21 +13,24 @@ that two branches' nights are simply all there. A torn last line is ignored, and
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import orjson
 
 from evalkit.errors import InputError
+from evalkit.suite.texts import ByText, Texts
 
 __all__ = ["Night", "append_night", "history_path", "read_history"]
 
 _GIT_MARKS = (b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>")
 _ATTRIBUTES = "*.history.jsonl merge=union"
 _PASS = "PASS"
+_SOME_CASES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,33 +93,36 @@ def read_history(path: Path) -> tuple[Night, ...]:
     Raises:
         InputError: a line that is not the last is none of a history, or the file can't be read.
     """
+    nights: dict[str, Night] = {}
     try:
-        data = path.read_bytes()
+        with open(path, "rb") as file:
+            for night in _nights(file, path):
+                known = nights.get(night.run_id)
+                if known is None or known.samples < night.samples:
+                    nights[night.run_id] = night
     except FileNotFoundError:
         return ()
     except OSError as error:
         raise InputError(f"the history can't be read: {error}", str(path), "pass the path of a suite") from None
-    return _nights(data, path)
+    return tuple(sorted(nights.values(), key=lambda night: night.started_at))  # of one second: as they ended
 
 
-def _nights(data: bytes, path: Path) -> tuple[Night, ...]:
-    nights: dict[str, Night] = {}
-    lines = data.split(b"\n")
-    for number, line in enumerate(lines, 1):
+def _nights(file: Iterable[bytes], path: Path) -> Iterator[Night]:
+    """The nights as they stand in a file, one line after the other: each may be of very many cases."""
+    ids = Texts()
+    for number, line in enumerate(file, 1):
         if not line.strip() or line.startswith(_GIT_MARKS):
             continue
         try:
-            night = _night(orjson.loads(line))
+            night = _night(orjson.loads(line), ids)
         except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            if number == len(lines):  # torn: the newline is written last
+            if not line.endswith(b"\n"):  # torn: the newline is written last
                 continue
             raise InputError(
                 f"not a line of a history: {error!r}", f"{path}:{number}", "delete this line, or git checkout the file"
             ) from None
-        known = nights.get(night.run_id)
-        if known is None or known.samples < night.samples:
-            nights[night.run_id] = night
-    return tuple(sorted(nights.values(), key=lambda night: night.started_at))  # of one second: as they ended
+        ids = night.cases.texts if isinstance(night.cases, ByText) else ids
+        yield night
 
 
 def append_night(path: Path, night: Night) -> bool:
@@ -130,12 +136,13 @@ def append_night(path: Path, night: Night) -> bool:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o644), "r+b") as file, _alone(file):
-        data = file.read()  # of this file, not of the path: closing another one would let go of the lock
-        known = {known.run_id: known.samples for known in _nights(data, path)}
-        if known.get(night.run_id, -1) >= night.samples:
+        # of this file, not of the path: closing another one would let go of the lock
+        known = [earlier.samples for earlier in _nights(file, path) if earlier.run_id == night.run_id]
+        if max(known, default=-1) >= night.samples:
             return False
-        _end_last_line(file, data)
-        file.write(_line(night) + b"\n")
+        _end_last_line(file)
+        file.seek(0, os.SEEK_END)
+        file.writelines(_line(night))
         file.flush()
         os.fsync(file.fileno())
     attributes = path.with_name(".gitattributes")
@@ -144,8 +151,9 @@ def append_night(path: Path, night: Night) -> bool:
     return True
 
 
-def _line(night: Night) -> bytes:
-    return orjson.dumps(
+def _line(night: Night) -> Iterator[bytes]:
+    """A night's line, some of its cases at a time."""
+    head = orjson.dumps(
         {
             "run_id": night.run_id,
             "started_at": night.started_at,
@@ -162,24 +170,34 @@ def _line(night: Night) -> bytes:
             "errored": night.errored,
             "cost_usd": round(night.cost_usd, 9),
             "duration_s": round(night.duration_s, 3),
-            "cases": {case_id: _case(night, case_id) for case_id in night.cases},
-            **({"estimates": night.estimates} if night.estimates else {}),
         }
     )
+    yield head[:-1] + b',"cases":{'
+    cases, separator = iter(night.cases.items()), b""
+    while some := {case_id: _case(night, case_id, counts) for case_id, counts in islice(cases, _SOME_CASES)}:
+        yield separator + orjson.dumps(some)[1:-1]
+        separator = b","
+    yield (b'},"estimates":' + orjson.dumps(night.estimates) if night.estimates else b"}") + b"}\n"
 
 
-def _case(night: Night, case_id: str) -> Sequence[Any]:
-    counts = night.cases[case_id]
+def _case(night: Night, case_id: str, counts: tuple[int, int]) -> Sequence[Any]:
     verdict, lost = night.verdicts.get(case_id, _PASS), night.lost.get(case_id, (0, 0))
     return counts if verdict == _PASS and lost == (0, 0) else [*counts, *lost, verdict]
 
 
-def _night(body: dict[str, Any]) -> Night:
-    cases: dict[str, tuple[int, int]] = {}
+def _night(body: dict[str, Any], known_ids: Texts) -> Night:
+    """A night as its line has it.
+
+    Args:
+        known_ids: of the night before, which mostly had the same cases.
+    """
+    ids, cases = Texts(body["cases"]), list[tuple[int, int]]()
+    alike: dict[tuple[int, int], tuple[int, int]] = {}
     lost: dict[str, tuple[int, int]] = {}
     verdicts: dict[str, str] = {}
     for case_id, (passed, n, *more) in body["cases"].items():
-        cases[case_id] = _counts(passed, n)
+        counts = _counts(passed, n)
+        cases.append(alike.setdefault(counts, counts))
         if more:
             missed, errored, verdict = more
             if missed or errored:
@@ -193,7 +211,7 @@ def _night(body: dict[str, Any]) -> Night:
         passed=passed,
         n=n,
         cost_usd=float(body["cost_usd"]),
-        cases=cases,
+        cases=ByText(known_ids if known_ids.same(ids) else ids, cases),
         missed=int(body["missed"]),
         errored=int(body["errored"]),
         lost=lost,
@@ -222,17 +240,20 @@ def _estimate(rate: Any, variance: Any) -> tuple[float, float | None]:
     return float(rate), None if variance is None else float(variance)
 
 
-def _end_last_line(file: BinaryIO, data: bytes) -> None:
+def _end_last_line(file: BinaryIO) -> None:
     """Cuts what a kill left half written; ends a line that an editor left open."""
-    whole = data.rfind(b"\n") + 1
-    if whole == len(data):
+    file.seek(0)
+    whole, last = 0, b""
+    for last in file:
+        whole += len(last) if last.endswith(b"\n") else 0
+    if not last or last.endswith(b"\n"):
         return
     try:
-        _night(orjson.loads(data[whole:]))
+        _night(orjson.loads(last), Texts())
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         file.truncate(whole)
-        file.seek(whole)
     else:
+        file.seek(0, os.SEEK_END)
         file.write(b"\n")
 
 

@@ -8,8 +8,10 @@ from typing import Any
 from evalkit.canonical import digest
 from evalkit.suite.model import Manifest, Sample
 from evalkit.suite.samples import column, live_samples
+from evalkit.suite.texts import ByText
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
+from evalkit.verdict.verdicts import judged_ids
 
 __all__ = ["HARMLESS", "night_of"]
 
@@ -28,13 +30,13 @@ def night_of(
     """A run as a night."""
     served = [sample.served for one in samples.values() for sample in live_samples(one) if sample.served is not None]
     policy = manifest.suite.get("policy")
-    cases: dict[str, tuple[int, int]] = {}
+    cases: list[tuple[int, int]] = []
     lost: dict[str, tuple[int, int]] = {}
     words: dict[str, str] = {}
     alike: dict[tuple[int, int], tuple[int, int]] = {}  # most cases have the same counts
     for one in verdicts:
         counts = one.passed, one.n
-        cases[one.case_id] = alike.setdefault(counts, counts)
+        cases.append(alike.setdefault(counts, counts))
         if one.missed or one.errored:
             lost[one.case_id] = one.missed, one.errored
         if one.verdict != "PASS":
@@ -42,10 +44,10 @@ def night_of(
     return Night(
         run_id=manifest.run_id,
         started_at=manifest.started_at,
-        passed=sum(passed for passed, _ in cases.values()),
-        n=sum(n for _, n in cases.values()),
+        passed=sum(passed for passed, _ in cases),
+        n=sum(n for _, n in cases),
         cost_usd=_total(samples, "cost_usd"),
-        cases=cases,
+        cases=ByText(judged_ids(verdicts), cases),
         missed=sum(missed for missed, _ in lost.values()),
         errored=sum(errored for _, errored in lost.values()),
         lost=lost,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import compress
 from math import ceil
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.suite.case_ref import CaseRef, ids_of, states_of
 from evalkit.suite.model import Policy, Sample, Suite
 from evalkit.suite.select import matches
+from evalkit.suite.texts import ByText
 from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
 from evalkit.verdict.in_batches import InBatches
 from evalkit.verdict.ruling import Ruling
@@ -84,7 +86,7 @@ def make_plans(
     measures: Mapping[str, Measure],
     *,
     taken: Mapping[str, int] | None = None,
-) -> dict[str, CasePlan]:
+) -> Plans:
     """The plan of every case, from nothing but what a run's manifest holds.
 
     The error of blocking a release in which nothing is wrong is shared: each permanent case that can fail by chance
@@ -103,14 +105,14 @@ def make_plans(
     policies = [policy_of(case, suite) for case in cases] if suite.policies else [suite.policy] * len(cases)
     permanent = [state == "permanent" for state in states_of(cases)]
     ids = ids_of(cases)
-    wanted = [*zip(ids, policies, permanent, strict=True)]
-    gates = [(policy, measures.get(case_id)) for case_id, policy, is_permanent in wanted if is_permanent]
-    sharing = sum(policy.kind != "zero_failures" for policy, _ in gates)
-    together = sum(not _alone(policy, suite, measure) for policy, measure in gates)
+    sharing = together = 0
+    for case_id, policy in compress(zip(ids, policies, strict=True), permanent):
+        sharing += policy.kind != "zero_failures"
+        together += not _alone(policy, suite, measures.get(case_id))
     screened = suite.sequential and (len(measures) > SCREENED_ABOVE if suite.screening is None else suite.screening)
-    plans: dict[str, CasePlan] = {}
+    plans: list[CasePlan] = []
     made: dict[Any, CasePlan] = {}  # most cases have the same one
-    for case_id, policy, is_permanent in wanted:
+    for case_id, policy, is_permanent in zip(ids, policies, permanent, strict=True):
         measure = measures.get(case_id)
         alpha = policy.alpha
         if is_permanent:
@@ -121,8 +123,8 @@ def make_plans(
             plan = made[asked] = _plan(*asked, suite)
         if screened and not is_permanent and measure is not None and _can_be_screened(policy, measure):
             plan = Screened(_comparing(policy), alpha, case_id, measure, suite.samples, plan.fixed)
-        plans[case_id] = plan
-    return plans
+        plans.append(plan)
+    return ByText(ids, plans)
 
 
 def taken_of(samples: Mapping[str, Sequence[Sample]]) -> dict[str, int]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from evalkit.suite.model import Outcome, Sample
 from evalkit.suite.samples import column
 from evalkit.suite.seen import CaseSeen
+from evalkit.suite.texts import beside
 from evalkit.verdict.plans import CasePlan, Plans
 
 __all__ = [
@@ -59,13 +60,13 @@ class Standing:
         return len(self.passed) + self.lost
 
 
-def wanted(plans: Plans, seen: Mapping[str, CaseSeen], *, frozen: bool) -> dict[str, int]:
+def wanted(plans: Plans, seen: Mapping[str, CaseSeen], *, frozen: bool) -> Mapping[str, int]:
     """How many samples each case that is not decided should have now; empty where all are decided.
 
     Args:
         frozen: whether everything the target sees is: then two equal replays show that there is no variance.
     """
-    return {case_id: number for case_id, plan in plans.items() if (number := _wanted(plan, seen.get(case_id), frozen))}
+    return beside(plans, (_wanted(plan, seen.get(case_id), frozen) for case_id, plan in plans.items()))
 
 
 def standing(outcomes: Sequence[Outcome | None]) -> Standing:

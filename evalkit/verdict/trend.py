@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from evalkit.suite.texts import ByText, Texts
 from evalkit.verdict.history import Night
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend
             millisecond for each.
     """
     every = list(nights)
-    shared = set.intersection(*(set(night.cases) for night in every)) if every else set()
+    different = _different(every)
+    shared = Texts(one for one in different[0] if all(one in cases for cases in different[1:])) if every else Texts()
     return Trend(
         nights=tuple(every),
         rates=tuple(_rate(night) for night in every),
@@ -91,7 +93,7 @@ def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend
 
 def news(before: Night, after: Night) -> tuple[str, ...]:
     """What one night has otherwise than the one before, besides its outcomes; a phrase each."""
-    new, gone = (len(set(a.cases) - set(b.cases)) for a, b in ((after, before), (before, after)))
+    new, gone = (sum(one not in b.cases for one in a.cases) for a, b in ((after, before), (before, after)))
     told = (
         (before.commit != after.commit and bool(after.commit), f"commit {after.commit[:10]}"),
         (after.dirty and not before.dirty, "uncommitted changes"),
@@ -108,18 +110,32 @@ def news(before: Night, after: Night) -> tuple[str, ...]:
 
 
 def _rate(night: Night) -> Rate | None:
-    counts = [(case_id, passed, n) for case_id, (passed, n) in night.cases.items() if n]
+    counts = [count for count in night.cases.values() if count[1]]
     if not counts:
         return None
     from evalkit.stats.mean_rate import suite_rate  # NumPy: only where there is something to compute
 
-    places = {case_id: at for at, (case_id, *_) in enumerate(counts)} if night.estimates else {}
+    ids = (case_id for case_id, (_, n) in night.cases.items() if n)
+    places = {case_id: at for at, case_id in enumerate(ids) if case_id in night.estimates} if night.estimates else {}
     estimated = {places[case_id]: one for case_id, one in night.estimates.items() if case_id in places}
-    rate, low, high = suite_rate([x for _, x, _ in counts], [n for *_, n in counts], estimated=estimated)
+    rate, low, high = suite_rate([x for x, _ in counts], [n for _, n in counts], estimated=estimated)
     return Rate(float(rate), float(low), float(high))
 
 
-def _suite_shifts(nights: Sequence[Night], shared: set[str]) -> tuple[Shift, ...]:
+def _different(nights: Sequence[Night]) -> list[Mapping[str, tuple[int, int]]]:
+    """The cases of some nights, where nights had the same ones once."""
+    known = (night.cases for night in nights)
+    return [*{id(cases.texts) if isinstance(cases, ByText) else id(cases): cases for cases in known}.values()]
+
+
+def _ids(nights: Sequence[Night]) -> Iterator[str]:
+    """Every case of some nights once: never all of them as a set, they may be very many."""
+    different = _different(nights)
+    for at, cases in enumerate(different):
+        yield from (case_id for case_id in cases if not any(case_id in others for others in different[:at]))
+
+
+def _suite_shifts(nights: Sequence[Night], shared: Collection[str]) -> tuple[Shift, ...]:
     series = [
         (sum(night.cases[case][0] for case in shared), sum(night.cases[case][1] for case in shared)) for night in nights
     ]
@@ -128,9 +144,8 @@ def _suite_shifts(nights: Sequence[Night], shared: set[str]) -> tuple[Shift, ...
 
 def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]:
     """The changes of single cases, of which one in twenty is none."""
-    ids = sorted(set().union(*(night.cases for night in nights))) if nights else []
-    every = {case_id: [night.cases.get(case_id, (0, 0)) for night in nights] for case_id in ids}
-    series = {case_id: counts for case_id, counts in every.items() if _varies(counts)}
+    every = ((case_id, [night.cases.get(case_id, (0, 0)) for night in nights]) for case_id in _ids(nights))
+    series = dict(sorted((case_id, counts) for case_id, counts in every if _varies(counts)))
     if not series or (most is not None and len(series) > most):
         return ()
     from evalkit.stats.change_point import change_p_many

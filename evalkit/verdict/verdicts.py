@@ -9,9 +9,10 @@ from operator import attrgetter
 from typing import Any, overload
 
 from evalkit.suite.case_ref import CaseRef, CaseRefs
+from evalkit.suite.texts import Texts
 from evalkit.verdict.model import CaseVerdict
 
-__all__ = ["Verdicts", "changed", "distinct", "verdicts_of"]
+__all__ = ["Verdicts", "changed", "distinct", "judged_ids", "verdicts_of"]
 
 _NAMES = ("case_id", "version", "digest", "title", "owner", "link", "signature", "tags")
 """What a verdict has of its case alone, as `CaseRefs.naming` gives it."""
@@ -68,6 +69,11 @@ _BETWEEN = [field.name for field in fields(CaseVerdict)].index("owner") - 4
 def verdicts_of(cases: Sequence[CaseRef], verdicts: Iterable[CaseVerdict]) -> Sequence[CaseVerdict]:
     """The verdicts on some cases, in their order; made when they are asked for where the cases are."""
     return Verdicts(cases, verdicts) if isinstance(cases, CaseRefs) else [*verdicts]
+
+
+def judged_ids(verdicts: Sequence[CaseVerdict]) -> Texts:
+    """The ids of the cases, in the order of their verdicts."""
+    return verdicts.cases.ids if isinstance(verdicts, Verdicts) else Texts(one.case_id for one in verdicts)
 
 
 def distinct(verdicts: Sequence[CaseVerdict]) -> list[tuple[CaseVerdict, int]]:

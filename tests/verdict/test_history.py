@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from evalkit.errors import InputError
@@ -46,6 +47,24 @@ def test_a_night_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_history(path) == ()
     assert append_night(path, WHOLE) is True
     assert read_history(path) == (WHOLE,)
+
+
+def test_very_many_cases_are_a_line_like_few(tmp_path: Path) -> None:
+    """They are written some at a time; nights of other cases, and of none, stand beside them."""
+    path = tmp_path / "s.history.jsonl"
+    many = {f"case-{at}": (at % 3, 3) for at in range(2_500)}
+    nights = [
+        replace(night(1), cases=many),
+        replace(night(2), cases=many | {"new": (1, 1)}, lost={"new": (1, 0)}, verdicts={"case-7": "FAIL"}),
+        replace(night(3), cases={}),
+        replace(night(4), cases=many),
+    ]
+    for one in nights:
+        append_night(path, one)
+    assert read_history(path) == tuple(nights)
+    lines = [orjson.loads(line)["cases"] for line in path.read_bytes().splitlines()]
+    assert [len(cases) for cases in lines] == [2_500, 2_501, 0, 2_500]
+    assert (lines[1]["case-7"], lines[1]["new"]) == ([1, 3, 0, 0, "FAIL"], [1, 1, 1, 0, "PASS"])
 
 
 def test_a_run_is_kept_once(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def take(seen: Seen, case_id: str, index: int, outcome: Outcome) -> None:
 
 def run_through(
     plans: Mapping[str, CasePlan], outcome: Callable[[int], Outcome], *, kills: random.Random | None = None
-) -> tuple[Seen, list[dict[str, int]]]:
+) -> tuple[Seen, list[Mapping[str, int]]]:
     """Runs until nothing is wanted: samples end in any order, and a kill may lose what a round has not done yet."""
     seen, rounds = Seen(), []
     for _ in range(1000):
