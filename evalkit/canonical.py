@@ -76,6 +76,8 @@ def parse_exact(text: bytes | str) -> Any:
         ValueError: it is no JSON.
     """
     value = orjson.loads(text)
+    if len(text) < len(_LONG):
+        return value
     data = text.encode() if isinstance(text, str) else text
     if _LONG in data.translate(_DIGITS_AS_ZEROS) and _BEYOND_64_BIT.search(data):  # the first sees it 20 times as fast
         return json.loads(data)  # orjson makes integers beyond 64 bits floats

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["can_fork", "forking"]
+__all__ = ["can_fork", "die_with_parent", "forking"]
+
+_PR_SET_PDEATHSIG = 1
 
 
 def can_fork() -> bool:
@@ -22,3 +27,18 @@ def forking() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
+
+
+def die_with_parent(parent: int) -> None:
+    """Has the system kill this process when the one that forked it ends, however it ends; on Linux.
+
+    Otherwise it would go on with what nobody waits for, such as asking a model.
+
+    Args:
+        parent: its process id; where it ended before this call, so does this process.
+    """
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from evalkit.case.model import Case
+from evalkit.halves import beside
 from evalkit.report.data import verdicts_json
 from evalkit.report.html import html_parts
 from evalkit.report.junit import render_junit
@@ -41,7 +42,11 @@ def write_reports(
         DiskFault: the disk is full; the run's samples are there.
     """
     model = build_report(manifest, verdicts, decision, samples, cases, traces, account, background, notices=notices)
-    write_whole(folder / "verdicts.json", verdicts_json(verdicts, decision, effect, notices))
-    write_whole(folder / REPORT_NAME, (part.encode() for part in html_parts(model)))
-    write_whole(folder / "junit.xml", (part.encode() for part in render_junit(model)))
-    write_whole(folder / "summary.md", render_markdown(model).encode())
+
+    def without_page() -> None:
+        write_whole(folder / "verdicts.json", verdicts_json(verdicts, decision, effect, notices))
+        write_whole(folder / "junit.xml", (part.encode() for part in render_junit(model)))
+        write_whole(folder / "summary.md", render_markdown(model).encode())
+
+    with beside(without_page, len(verdicts)):
+        write_whole(folder / REPORT_NAME, (part.encode() for part in html_parts(model)))

@@ -51,6 +51,7 @@ STEP_SCHEMA = pa.schema(
 _HASHED = tuple(name for name in STEP_SCHEMA.names if name != "hash")
 _INPUT = _HASHED.index("input")
 _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cost_usd")  # as in `Usage`
+_NO_USAGE = [None] * len(_USAGE)
 _TEXT = ("kind", "name", "effect", "effect_source", "model")
 
 
@@ -161,7 +162,7 @@ def _step(row: dict[str, Any]) -> Step:
         started_at=_seconds(row["started_at"]),
         ended_at=_seconds(row["ended_at"]),
         model=row["model"],
-        usage=None if all(value is None for value in usage) else Usage(*usage),
+        usage=None if usage == _NO_USAGE else Usage(*usage),
         attributes=_value(row["attributes"]) or {},
     )
 

@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evalkit.canonical import exact_text, parse_exact
-from evalkit.case.header import case_from_header, header_digest, header_json, refuse_strange_format
+from evalkit.case.header import header_digest, header_json, refuse_strange_format
 from evalkit.case.look import Look
 from evalkit.case.model import Case, check_case_id
-from evalkit.case.rows import STEP_SCHEMA, Chain, steps_from_rows, steps_to_columns
+from evalkit.case.reading import METADATA_KEY, read_files
+from evalkit.case.rows import STEP_SCHEMA, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
 from evalkit.trace.repeats import Repeats
 
@@ -34,24 +35,19 @@ __all__ = [
     "iter_cases",
     "prepare_case",
     "read_case",
+    "read_cases",
     "read_header",
     "unfinished",
     "write_case",
     "write_prepared",
 ]
 
-METADATA_KEY = b"evalkit.case"
 _WRITING = ".writing-"
 _FILE = re.compile(r"v(\d{4,})\.parquet")
-_MAX_ROWS = 1_000_000
-_MAX_BYTES = 1024**3
 _SMALL_BYTES = 16_384
-_LITTLE_BYTES = 16 * 1024**2
 _FOOTER_BYTES = 32_768
 _IN_FOOTER = b"\x18%c%b\x18" % (len(METADATA_KEY), METADATA_KEY)
 """What stands before the length of the header's text in a file's metadata."""
-_ENCODINGS = frozenset({"PLAIN", "RLE", "BIT_PACKED"})
-"""In none of them is a value shorter than it is (the last two are of flags and levels)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +138,21 @@ def read_case(path: str | Path, digest: str = "") -> Case:
         InputError: there is no such file, or it is no case.
         IntegrityError: header or rows were changed after writing, or it is another version.
     """
-    case, found = _read(Path(path))
-    if digest and found != digest:
-        raise IntegrityError(f"case {case.id} is another one than when this began", str(path), f"git checkout {path}")
-    return case
+    return read_cases([(path, digest)])[0]
+
+
+def read_cases(wanted: Iterable[tuple[str | Path, str]]) -> list[Case]:
+    """Several cases as `read_case` reads each, in less time (see `case.reading`).
+
+    Args:
+        wanted: of each the file or folder, and the digest.
+    """
+    files = [(_file_of(path), digest) for path, digest in wanted]
+    found = read_files(where for where, _ in files)
+    for (where, digest), (case, its) in zip(files, found, strict=True):
+        if digest and its != digest:
+            raise IntegrityError(f"case {case.id} is another one than when this began", where, f"git checkout {where}")
+    return [case for case, _ in found]
 
 
 def read_header(path: str | Path) -> dict[str, Any]:
@@ -180,7 +187,7 @@ def read_with_digest(path: str | Path) -> tuple[Case, str]:
 
     Also a small file that another program wrote is refused here: something may stand in it that no digest covers.
     """
-    return _read(Path(path), strict=True)
+    return read_files([_file_of(path)], strict=True)[0]
 
 
 def case_versions(folder: str | Path) -> list[tuple[int, Path]]:
@@ -227,26 +234,14 @@ def find_case(reference: str, root: str | Path) -> Path:
     return versions[int(number)]
 
 
-def _read(path: Path, *, strict: bool = False) -> tuple[Case, str]:
-    if path.suffix != ".parquet" and path.is_dir():
-        versions = case_versions(path)
-        if not versions:
-            raise InputError("the folder holds no case", str(path), "pass a case file, or its folder")
-        path = versions[-1][1]
+def _file_of(path: str | Path) -> str:
     where = str(path)
-    header, rows = _read_parquet(where, strict=strict)
-    refuse_strange_format(header, where)
-    chain = Chain(whole=header.get("format") == 1)
-    for row in rows:
-        if chain.next(row) != row["hash"]:
-            raise IntegrityError(f"row {row['seq']} was changed after writing", where, "restore the file")
-    if chain.last != header.get("steps_hash") or header.get("digest") != header_digest(header):
-        raise IntegrityError("the header was changed after writing", where, "restore the file from version control")
-    try:
-        steps = steps_from_rows(rows)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"a row is no step ({type(error).__name__}: {error})", where, "restore the file") from None
-    return case_from_header(header, steps, where), header["digest"]
+    if where.endswith(".parquet") or not os.path.isdir(where):
+        return where
+    versions = case_versions(where)
+    if not versions:
+        raise InputError("the folder holds no case", where, "pass a case file, or its folder")
+    return str(versions[-1][1])
 
 
 def _header_text(where: str) -> bytes:
@@ -287,63 +282,3 @@ def _write_parquet(prepared: Prepared, sink: BinaryIO) -> None:
     ) as writer:
         writer.write_table(table)
         writer.add_key_value_metadata({METADATA_KEY: prepared.header})
-
-
-def _read_parquet(where: str, *, strict: bool) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    try:
-        with pa.OSFile(where) as source, pq.ParquetFile(source, pre_buffer=False) as file:
-            if file.metadata.num_rows > _MAX_ROWS:
-                raise InputError(
-                    f"{file.metadata.num_rows} rows are more than a case can have", where, "check the file"
-                )
-            if strict or not _is_little(file.metadata):
-                _refuse_strange(file, where)
-            table = file.read(use_threads=False)  # small files: threads cost more than they save
-    except FileNotFoundError:
-        raise InputError("there is no such file", where, "evalkit list") from None
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"not readable as Parquet: {error}", where, "restore the file from version control") from None
-    _refuse_no_case(table.schema, where)
-    try:
-        header = parse_exact(table.schema.metadata[METADATA_KEY])
-    except ValueError:
-        header = None
-    if not isinstance(header, dict):
-        raise IntegrityError("the header is no JSON object", where, "restore the file from version control")
-    columns = map(_values, table.columns)
-    return header, [dict(zip(STEP_SCHEMA.names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _is_little(metadata: pq.FileMetaData) -> bool:
-    """Whether all that a file holds would be little even with each of its values in every row."""
-    size = sum(metadata.row_group(at).total_byte_size for at in range(metadata.num_row_groups))
-    return bool(size * metadata.num_rows <= _LITTLE_BYTES)
-
-
-def _refuse_strange(file: pq.ParquetFile, where: str) -> None:
-    """Refuse, before anything is unpacked, what `write_case` never writes: a few bytes may stand for gigabytes."""
-    _refuse_no_case(file.schema_arrow, where)
-    groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
-    columns = [group.column(at) for group in groups for at in range(group.num_columns)]
-    if any(column.has_dictionary_page or not _ENCODINGS.issuperset(column.encodings) for column in columns):
-        raise IntegrityError(
-            "another program wrote it: its columns are dictionaries", where, "restore the file from version control"
-        )
-    size = sum(column.total_uncompressed_size for column in columns)
-    if size > _MAX_BYTES:
-        raise InputError(f"{size} bytes unpacked are more than a case can have", where, "check the file")
-
-
-def _refuse_no_case(schema: pa.Schema, where: str) -> None:
-    if METADATA_KEY not in (schema.metadata or {}) or not schema.equals(STEP_SCHEMA):
-        raise InputError("a Parquet file, but no case", where, "pass a file that `evalkit ingest` wrote")
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    """A column in Python; times in microseconds, by a view: Arrow's compute functions take 30 ms to load."""
-    if column.null_count == len(column):  # most columns of most steps
-        return [None] * len(column)
-    if pa.types.is_timestamp(column.type):
-        return [value for chunk in column.chunks for value in chunk.view(pa.int64()).to_pylist()]
-    values: list[Any] = column.to_pylist()
-    return values

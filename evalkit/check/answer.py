@@ -36,8 +36,9 @@ class OutputEquals:
         def judge(trace: Trace) -> Finding:
             got = at_pointer(final_json(trace), path)
             passed = got is not ABSENT and _equal(wanted, got)
-            reason = f"expected {shown(wanted)}, got {_got(got)}"
-            return Finding(passed, "the final answer is as expected" if passed else reason, answer_step(trace))
+            if passed:
+                return Finding(True, "the final answer is as expected", answer_step(trace))
+            return Finding(False, f"expected {shown(wanted)}, got {_got(got)}", answer_step(trace))
 
         return judge
 

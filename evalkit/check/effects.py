@@ -111,13 +111,13 @@ class _Effect:
 class _Expected:
     """One list of expected effects."""
 
-    __slots__ = ("counts", "effects")
+    __slots__ = ("effects", "keys")
 
     def __init__(self, effects: Any, volatile: Mapping[str, tuple[str, ...]]) -> None:
         if not isinstance(effects, list):
             raise InputError("effects is no list", f"check {_TYPE}", '[{"name": "...", "arguments": {}}]')
         self.effects = [_effect(one, volatile) for one in effects]
-        self.counts = Counter((one.name, one.text) for one in self.effects)
+        self.keys = sorted([(one.name, one.text) for one in self.effects])
 
 
 def _effect(body: Any, volatile: Mapping[str, tuple[str, ...]]) -> _Effect:
@@ -150,7 +150,7 @@ def _stopped(trace: Trace) -> str:
 def _difference(expected: _Expected, done: Sequence[Step], trace: Trace, free_text: str) -> Finding:
     keyed = [((step.name, _key(step)), step) for step in done]
     steps = tuple(step.seq for step in done)
-    if Counter(key for key, _ in keyed) == expected.counts:
+    if sorted([key for key, _ in keyed]) == expected.keys:
         return Finding(True, f"all {len(steps)} changes are as expected" if steps else "nothing was changed", steps)
     missing, extra = _unmatched(expected, keyed)
     records = Records(trace)
@@ -197,7 +197,7 @@ def _unmatched(
     expected: _Expected, keyed: Sequence[tuple[tuple[str, bytes], Step]]
 ) -> tuple[list[_Effect], list[Step]]:
     """What is left on both sides once equal calls are paired."""
-    left = Counter(expected.counts)
+    left = Counter(expected.keys)
     extra: list[Step] = []
     for key, step in keyed:
         if left[key] > 0:

@@ -7,7 +7,7 @@ business (`check.registry`); a type compiles a check's parameters once into a fu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypeAlias
 
 from evalkit.canonical import Json, digest
@@ -82,6 +82,9 @@ class Check:
         return f"{self.type}-{digest({'type': self.type, 'params': dict(self.params)})[:8]}"
 
 
+_FIELDS = frozenset(field.name for field in fields(Check))
+
+
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """A check with its finding on one trace."""
@@ -123,7 +126,7 @@ def check_from_json(body: Any, where: str = "") -> Check:
         raise InputError("a check is an object with a type", where, 'write {"type": "not_called", "params": {...}}')
     if not isinstance(body.get("params") or {}, dict):
         raise InputError("the params of a check are an object", where, 'write "params": {"name": "refund"}')
-    unknown = set(body) - {"type", "params", "gating", "rule", "evidence", "confidence", "note"}
+    unknown = body.keys() - _FIELDS
     if unknown:
         raise InputError(f"unknown field of a check: {', '.join(sorted(unknown))}", where, "remove or correct it")
     evidence, confidence = body.get("evidence", []), body.get("confidence", 1.0)

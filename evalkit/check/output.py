@@ -65,9 +65,10 @@ class OutputContains:
 
         def judge(trace: Trace) -> Finding:
             body = final_text(trace)
-            passed = needle in (body.casefold() if fold else body)
+            if needle in (body.casefold() if fold else body):
+                return Finding(True, "the final answer contains it", answer_step(trace))
             reason = f"expected {shown(wanted)} in the final answer, got {shown(body)}"
-            return Finding(passed, "the final answer contains it" if passed else reason, answer_step(trace))
+            return Finding(False, reason, answer_step(trace))
 
         return judge
 
@@ -89,9 +90,9 @@ class OutputMatches:
 
         def judge(trace: Trace) -> Finding:
             body = final_text(trace)
-            passed = found.search(body) is not None
-            reason = f"expected a match of {pattern}, got {shown(body)}"
-            return Finding(passed, "the final answer matches" if passed else reason, answer_step(trace))
+            if found.search(body.encode()) is not None:  # of a text it would count the characters before each group
+                return Finding(True, "the final answer matches", answer_step(trace))
+            return Finding(False, f"expected a match of {pattern}, got {shown(body)}", answer_step(trace))
 
         return judge
 

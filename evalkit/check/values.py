@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from evalkit.canonical import Json
@@ -34,12 +35,18 @@ def pattern_of(pattern: Any, where: str) -> Any:
     Raises:
         InputError: it is none.
     """
+    if not isinstance(pattern, str) or not pattern:
+        raise InputError(f"{pattern!r} is no pattern", where, "write a text in RE2 syntax")
+    return _compiled(pattern, where)
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str, where: str) -> Any:
+    """The cases of a suite share many of their patterns."""
     import re2
 
     options = re2.Options()
     options.log_errors = False
-    if not isinstance(pattern, str) or not pattern:
-        raise InputError(f"{pattern!r} is no pattern", where, "write a text in RE2 syntax")
     try:
         return re2.compile(pattern, options)
     except re2.error as error:

@@ -90,23 +90,34 @@ class FixtureIndex:
     ) -> None:
         self.kinds = kinds
         self.volatile = dict(volatile or {})
-        self.recorded: list[Step] = [step for step in steps if step.kind in kinds and not is_unanswered(step)]
-        self.keys: list[Key] = [
-            self.key(step.kind, step.name, step.input, requested_model(step)) for step in self.recorded
-        ]
+        self.recorded: list[Step] = []
+        self.keys: list[Key] = []
         self.queues: dict[Key, Queue] = {}
         self._retrievers: set[str] = set()
         self._by_query: dict[tuple[str, Key], Queue] = {}
         self._shapes: set[frozenset[str]] = set()
-        for key, step in zip(self.keys, self.recorded, strict=True):
-            self.queues.setdefault(key, Queue()).add(step)
-            if step.kind == "retrieval":
-                self._retrievers.add(step.name)
-                if (query := query_of(step.input)) is not None:
-                    self._by_query.setdefault((step.name, query), self.queues[key])
-            self._shapes.add(unknown_parts(step))
-        self._shapes.discard(frozenset())
         self._by_text: dict[tuple[str, str, str | None, bytes], Spelling] = {}
+        for step in steps:
+            if step.kind in kinds and not is_unanswered(step):
+                self._record(step)
+        self._shapes.discard(frozenset())
+
+    def _record(self, step: Step) -> None:
+        kind, name, model = step.kind, step.name, requested_model(step)
+        key = self.key(kind, name, step.input, model)
+        self.recorded.append(step)
+        self.keys.append(key)
+        queue = self.queues.get(key)
+        if queue is None:
+            queue = self.queues[key] = Queue()
+        queue.add(step)
+        self._spelled(kind, name, model, step.input, queue)
+        if kind == "retrieval":
+            self._retrievers.add(name)
+            if (query := query_of(step.input)) is not None:
+                self._by_query.setdefault((name, query), queue)
+        elif kind == "model":
+            self._shapes.add(unknown_parts(step))
 
     def key(self, kind: str, name: str, arguments: Json, model: str | None) -> Key:
         """The key under which a call is looked up.
@@ -133,16 +144,20 @@ class FixtureIndex:
 
     def remember(self, call: Call, queue: Queue) -> None:
         """Notes how a call is written, for `by_text`. Only spellings of recorded calls are, so that they stay few."""
-        if call.name in self.volatile:
-            return
+        call.known = self._spelled(call.kind, call.name, call.model, call.arguments, queue)
+
+    def _spelled(self, kind: str, name: str, model: str | None, arguments: Json, queue: Queue) -> Spelling | None:
+        """What a call is found by that is written like this; None where its text doesn't tell what it is."""
+        if name in self.volatile:
+            return None
         try:
-            text = orjson.dumps(call.arguments, option=_PLAIN_ONLY)
+            text = orjson.dumps(arguments, option=_PLAIN_ONLY)
         except TypeError:
-            return
+            return None
         has_null = b"null" in text
-        if not (has_null and _has_nan(call.arguments)):
-            place = (call.kind, call.name, call.model, text)
-            call.known = self._by_text.setdefault(place, Spelling(queue, has_null))
+        if has_null and _has_nan(arguments):
+            return None
+        return self._by_text.setdefault((kind, name, model, text), Spelling(queue, has_null))
 
     def by_what_is_known(self, call: Call) -> Queue | None:
         """The queue of a recorded call of which less is known than the agent asks, and all that is known agrees."""

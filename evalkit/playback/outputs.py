@@ -8,8 +8,9 @@ fixture has them as they are, which is how the recording came to its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from evalkit.canonical import Json
@@ -37,9 +38,8 @@ class Outputs:
 
     def __init__(self, case: Case, make: MakeSanitizer | None) -> None:
         self._incident = case.incident
-        self._surrogates = case.trace.record.surrogates
+        self._register = Register((case.trace.record.surrogates,))
         self._make = make
-        self._register: Register | None = None
         self._base: Sanitizer | None = None
         self._known: set[str] | None = None
         self._kept: dict[bytes, Kept] = {}  # by text, which is quicker to find than a digest is to compute
@@ -77,6 +77,8 @@ class Outputs:
         steps = tuple(step for step in trace.steps if not known.issuperset(_texts_of_step(step)))
         if not steps and known.issuperset(_texts_of_run(trace)):
             return Kept(trace, text, digest)
+        if self._now is None and self._project().leaves(trace, fresh=steps, clean=known):
+            return Kept(trace, text, digest)
         given = replace(trace, id="")  # made up here, and new for each case
         clean = self._sanitizer().trace(given, fresh=steps)
         if clean is given:
@@ -90,51 +92,43 @@ class Outputs:
         return self._known
 
     def _sanitizer(self) -> Sanitizer:
+        if self._now is None:
+            self._now = self._project().fresh(self._texts_known(), self._register)
+        return self._now
+
+    def _project(self) -> Sanitizer:
         if self._base is None:
             assert self._make is not None
             self._base = self._make()
-            self._register = Register((self._surrogates,))
-        if self._now is None:
-            self._now = self._base.fresh(self._texts_known(), self._register)
-        return self._now
+        return self._base
 
 
-def _texts_of(trace: Trace) -> Iterator[str]:
-    yield from _texts_of_run(trace)
-    for step in trace.steps:
-        yield from _texts_of_step(step)
+def _texts_of(trace: Trace) -> list[str]:
+    return [*_texts_of_run(trace), *chain.from_iterable(map(_texts_of_step, trace.steps))]
 
 
-def _texts_of_run(trace: Trace) -> Iterator[str]:
-    yield from _texts([trace.input, trace.output])
-    yield from _error(trace.error)
+def _texts_of_run(trace: Trace) -> list[str]:
+    return _texts([trace.input, trace.output], trace.error)
 
 
-def _texts_of_step(step: Step) -> Iterator[str]:
-    yield step.name
-    if step.model is not None:
-        yield step.model
-    yield from _texts([step.input, step.output, dict(step.attributes)])
-    yield from _error(step.error)
+def _texts_of_step(step: Step) -> list[str]:
+    return _texts([step.name, step.model, step.input, step.output, dict(step.attributes)], step.error)
 
 
-def _error(error: StepError | None) -> Iterator[str]:
-    if error is not None:
-        yield from (part for part in (error.type, error.message, error.module, error.stack) if part)
-
-
-def _texts(nodes: list[Any]) -> Iterator[str]:
+def _texts(nodes: list[Any], error: StepError | None) -> list[str]:
     """Every text in some values, keys too; long numbers as texts, because they may be somebody's."""
-    waiting = nodes
-    while waiting:
-        node = waiting.pop()
+    if error is not None:
+        nodes += (error.type, error.message, error.module, error.stack)
+    found: list[str] = []
+    for node in nodes:  # it grows meanwhile
         kind = type(node)
         if kind is str:
-            yield node
+            found.append(node)
         elif kind is dict:
-            yield from node
-            waiting.extend(node.values())
+            found += node
+            nodes += node.values()
         elif kind is list:
-            waiting.extend(node)
+            nodes += node
         elif kind is int and node > 999_999:
-            yield str(node)
+            found.append(str(node))
+    return found

@@ -44,11 +44,12 @@ class Allowed(frozenset[str]):
             return True
         if not self._patterns or not isinstance(text, str):
             return False
-        if text not in self._answers:
+        found = self._answers.get(text)
+        if found is None:
             if len(self._answers) > _REMEMBERED:
                 self._answers.clear()
-            self._answers[text] = any(pattern.fullmatch(text) for pattern in self._patterns)
-        return self._answers[text]
+            found = self._answers[text] = any(pattern.fullmatch(text) for pattern in self._patterns)
+        return found
 
     def meet(self, trace: Trace) -> None:
         """Learn the values at the allowed places of a trace."""

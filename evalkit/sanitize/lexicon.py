@@ -82,10 +82,7 @@ class Lexicon:
 
     def exempt(self, labels: Iterable[str]) -> None:
         """Take the words of tools' and agents' names for no one's names, from now on."""
-        for label in labels:
-            if label not in self._exempt:
-                self._exempt.add(label)
-                self._vocabulary.update(word.lower() for word in NAME_WORD.findall(label))
+        self._exempt.update(labels)
 
     def learn(self, claims: Iterable[Claim]) -> bool:
         """Add the claims that are new; whether there were any.
@@ -96,6 +93,8 @@ class Lexicon:
         if not fresh:
             return False
         self._claims.update(fresh)
+        self._vocabulary.update(word.lower() for label in self._exempt for word in NAME_WORD.findall(label))
+        self._exempt.clear()
         before = len(self._forms)
         for claim in fresh:
             self._learn_spellings(claim)

@@ -36,13 +36,23 @@ from evalkit.trace.repeats import Repeats
 __all__ = ["Sanitizer", "step_parts"]
 
 
+class _Rules:
+    """A policy made ready."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.digest = rules_digest(policy)
+        self.allowed = Allowed(policy)
+        self.policy = replace(policy, allow=self.allowed)
+        self.detector = Detector(self.policy, [load_recogniser(name) for name in policy.ner])
+
+
 class Sanitizer:
     """Sanitizes traces and loose values of one project. May be shared by threads.
 
     Args:
         policy: the project's rules.
         key: the project key (see `key.load_key`).
-        detector: one made for the same policy, to save making it again.
+        rules: of the same policy, to save making them again.
         register: the surrogates that the project has already; None for none.
 
     Attributes:
@@ -50,23 +60,19 @@ class Sanitizer:
     """
 
     def __init__(
-        self, policy: Policy, key: bytes, *, detector: Detector | None = None, register: Register | None = None
+        self, policy: Policy, key: bytes, *, rules: _Rules | None = None, register: Register | None = None
     ) -> None:
         self.policy = policy
         self._key = key
-        self._allowed = Allowed(policy)
-        rules_digest_of = rules_digest(policy)
-        policy = replace(policy, allow=self._allowed)
-        self._detector = detector = detector or Detector(policy, [load_recogniser(name) for name in policy.ner])
+        self._rules = rules = rules or _Rules(policy)
         self._register = register
         self._mint = Mint(key, register=register)
-        self._lexicon = Lexicon(policy, self._mint)
-        self._harvester = Harvester(policy, detector)
+        self._lexicon = Lexicon(rules.policy, self._mint)
+        self._harvester = Harvester(rules.policy, rules.detector)
         harvester = self._harvester
-        self._rewriter = Rewriter(policy, detector, self._lexicon, harvester.flat, harvester.parsed)
+        self._rewriter = Rewriter(rules.policy, rules.detector, self._lexicon, harvester.flat, harvester.parsed)
         self._lock = threading.RLock()
         self.written = Repeats()
-        self._rules_digest = rules_digest_of
         self._harvested: Harvested | None = None
 
     def sanitize(self, traces: Sequence[Trace]) -> list[SanitizedTrace]:
@@ -81,7 +87,7 @@ class Sanitizer:
         with self._lock:
             met = [self._met(trace) for trace in traces]
             for trace in met:
-                self._allowed.meet(trace)
+                self._rules.allowed.meet(trace)
                 self._lexicon.exempt(_labels(trace))
             self.written = writing = Repeats()
             self._harvester.nodes((part for trace in met for part in _parts(trace, trace.steps)), _results(met))
@@ -97,8 +103,8 @@ class Sanitizer:
             clean: texts that were sanitized before and needn't be read again.
             register: the surrogates that there are already; None for those that this one started from.
         """
-        shared = None if self.policy.allow_paths else self._detector  # it knows what was met at allowed paths
-        made = Sanitizer(self.policy, self._key, detector=shared, register=register or self._register)
+        shared = None if self.policy.allow_paths else self._rules  # they know what was met at allowed paths
+        made = Sanitizer(self.policy, self._key, rules=shared, register=register or self._register)
         made._harvester.skip(clean)
         return made
 
@@ -113,11 +119,28 @@ class Sanitizer:
         """
         with self._lock:
             trace = self._met(trace)
-            self._allowed.meet(trace)
+            self._rules.allowed.meet(trace)
             self._lexicon.exempt(_labels(trace))
             self._harvester.nodes(_parts(trace, trace.steps if fresh is None else fresh))
             self._learn()
             return self._cleaned(trace)
+
+    def leaves(self, trace: Trace, *, fresh: Sequence[Step], clean: Iterable[str]) -> bool:
+        """Whether a sanitizer that knows of no value yet is sure to leave a trace as it is, its id aside.
+
+        Args:
+            fresh: as for `trace`.
+            clean: texts that were sanitized before and needn't be read again.
+
+        Raises:
+            InputError: a value is no JSON.
+        """
+        if trace.surrogates or self.policy.allow_paths:
+            return False
+        harvester = Harvester(self._rules.policy, self._rules.detector)
+        harvester.skip(clean)
+        harvester.nodes(_bodies(trace, fresh))
+        return not harvester.take()
 
     def value(self, value: Json) -> Json:
         """A loose JSON value with everything replaced that is known so far or found in it.
@@ -177,7 +200,9 @@ class Sanitizer:
         """A trace that a recorder sanitized, with the surrogates that its values have here; any other as it is."""
         if not trace.surrogates:
             return trace
-        told = [one for one in told_by(trace) if not self._detector.spans(one[1])]  # no value in a surrogate's prefix
+        told = [
+            one for one in told_by(trace) if not self._rules.detector.spans(one[1])
+        ]  # no value in a surrogate's prefix
         moves = self._moves(one for one in told if one[0] != "account")
         names = Exchange(moves)  # which the names of accounts are made of
         accounts = [(kind, core, names.text(core), tag) for kind, core, tag in told if kind == "account"]
@@ -240,7 +265,7 @@ class Sanitizer:
         raw_hash, sanitized_hash = trace_digests(raw, clean, self._key, writing)
         return SanitizationRecord(
             policy_version=self.policy.version,
-            rules_digest=self._rules_digest,
+            rules_digest=self._rules.digest,
             key_id=key_id(self._key),
             raw_hash=raw_hash,
             sanitized_hash=sanitized_hash,
@@ -267,7 +292,12 @@ def _results(traces: Iterable[Trace]) -> Iterator[Any]:
 
 
 def _parts(trace: Trace, steps: Iterable[Step]) -> Iterator[Any]:
-    yield from (trace.id, trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
+    yield trace.id
+    yield from _bodies(trace, steps)
+
+
+def _bodies(trace: Trace, steps: Iterable[Step]) -> Iterator[Any]:
+    yield from (trace.name, trace.input, trace.output, dict(trace.attributes), *trace.gaps)
     yield from _error_parts(trace.error)
     for step in steps:
         yield from step_parts(step)

@@ -25,8 +25,9 @@ from evalkit.suite.freed import give_back
 from evalkit.suite.journal import JOURNAL_NAME, OWN, KeptTrace, encode_batch
 from evalkit.suite.met import Met
 from evalkit.suite.model import Sample
-from evalkit.suite.sample_rows import SAMPLE_SCHEMA, inside, samples_of
+from evalkit.suite.sample_rows import ALIKE, SAMPLE_SCHEMA, samples_of
 from evalkit.suite.samples import RunSamples
+from evalkit.suite.spread import encoded, inside, spread, texts_in
 from evalkit.trace.model import Trace
 
 __all__ = [
@@ -59,12 +60,15 @@ _LINE_SCHEMA = pa.schema(
         ("traces", pa.list_(pa.struct(list(_TRACE_SCHEMA)))),
     ]
 )
-_SCHEMAS = {SAMPLES_NAME: SAMPLE_SCHEMA, ATTEMPTS_NAME: SAMPLE_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
+_ROW_SCHEMA = pa.schema([*(pa.field(one.name, encoded(one.type)) for one in SAMPLE_SCHEMA), (ALIKE, pa.int32())])
+_SCHEMAS = {SAMPLES_NAME: _ROW_SCHEMA, ATTEMPTS_NAME: _ROW_SCHEMA, TRACES_NAME: _TRACE_SCHEMA}
 _CHUNK_BYTES = 1_000_000
 _LINE_ROWS = 500
 _GROUP_ROWS = 10_000
 _GROUP_BYTES = 4_000_000
 """What a reader that wants a few rows has to read."""
+_SPREAD_ROWS = 5_000
+"""Rows that have a dictionary of their texts together; a group has that of its rows, and few others'."""
 
 
 def write_results(folder: Path, retried: Mapping[tuple[str, int], int] | None = None) -> None:
@@ -88,6 +92,7 @@ class Tables:
         self._waiting: list[bytes] = []
         self._size = 0
         self._done = 0  # bytes of the journal whose rows are in the tables
+        self._entries = 0  # likewise, entries of samples
         self._ahead = not (folder / JOURNAL_NAME).exists()
         self._written = Met()
 
@@ -140,11 +145,13 @@ class Tables:
 
     def _write(self, chunk: bytes, retried: Mapping[tuple[str, int], int]) -> None:
         table = _parsed(chunk, self._folder)
-        samples = _samples(_rows(table, "alike"))
-        if retried:
-            samples, before = _last_attempts(samples, retried)
-            self._table(ATTEMPTS_NAME).add(before)
-        self._table(SAMPLES_NAME).add(samples)
+        alike = _rows(table, "alike")
+        for samples in _samples(alike, self._entries):
+            if retried:
+                samples, before = _last_attempts(samples, retried)
+                self._table(ATTEMPTS_NAME).add(before)
+            self._table(SAMPLES_NAME).add(samples)
+        self._entries += alike.num_rows
         self._table(TRACES_NAME).add(_unwritten(_rows(table, "traces"), self._written))
 
     def _table(self, name: str) -> _Grouped:
@@ -163,8 +170,16 @@ class _Grouped:
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self.path = path
-        self._file = pq.ParquetWriter(path, schema, compression="zstd")
+        self._file = pq.ParquetWriter(
+            path,
+            schema,
+            compression="zstd",
+            store_schema=False,  # texts are read as such
+            use_dictionary=[name for field in schema for name in texts_in(field.type, field.name)],
+            write_statistics=["case_id"],
+        )
         self._held: list[pa.Table] = []
+        self._rows = self._bytes = 0
 
     def __enter__(self) -> _Grouped:
         return self
@@ -178,8 +193,9 @@ class _Grouped:
     def add(self, rows: pa.Table) -> None:
         """Adds some rows."""
         self._held.append(rows)
-        count, size = (sum(getattr(one, name) for one in self._held) for name in ("num_rows", "nbytes"))
-        if count >= _GROUP_ROWS or size >= _GROUP_BYTES:
+        self._rows += rows.num_rows
+        self._bytes += rows.nbytes
+        if self._rows >= _GROUP_ROWS or self._bytes >= _GROUP_BYTES:
             self._write()
             give_back()  # 2 ms; what lies free between other pieces adds up, to some 20 MB
 
@@ -191,8 +207,10 @@ class _Grouped:
 
     def _write(self) -> None:
         if self._held:
-            self._file.write_table(pa.concat_tables(self._held), row_group_size=_GROUP_ROWS)
+            rows = pa.concat_tables(self._held).unify_dictionaries()  # else Parquet writes each text
+            self._file.write_table(rows, row_group_size=_GROUP_ROWS + _SPREAD_ROWS)
             self._held.clear()
+            self._rows = self._bytes = 0
 
 
 def read_lines(folder: Path) -> Iterator[bytes]:
@@ -284,16 +302,20 @@ def _rows(table: pa.Table, name: str) -> pa.Table:
     return pa.Table.from_struct_array(inside(table.column(name).combine_chunks()))
 
 
-def _samples(alike: pa.Table) -> pa.Table:
-    """The samples of the journal's entries."""
-    lists = [alike.column(name).combine_chunks() for name in OWN]
-    count = np.diff(np.from_dlpack(lists[0].offsets))
-    if (count != 1).any():
-        places = np.repeat(np.arange(len(count)), count)
-        alike = alike.take(pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)]))
-    for name, values in zip(OWN, lists, strict=True):
-        alike = alike.set_column(SAMPLE_SCHEMA.get_field_index(name), SAMPLE_SCHEMA.field(name), inside(values))
-    return alike
+def _samples(alike: pa.Table, first: int) -> Iterator[pa.Table]:
+    """The samples of the journal's entries, some at a time; entries are counted from `first`."""
+    columns = {name: alike.column(name).combine_chunks() for name in SAMPLE_SCHEMA.names}
+    ends = np.from_dlpack(columns[OWN[0]].offsets)
+    start = 0
+    while start < len(ends) - 1:
+        end = max(start + 1, int(np.searchsorted(ends, ends[start] + _SPREAD_ROWS, "right")) - 1)
+        some = {name: column.slice(start, end - start) for name, column in columns.items()}
+        places = np.repeat(np.arange(end - start), np.diff(ends[start : end + 1]))
+        rows = [inside(column) if name in OWN else spread(column, places) for name, column in some.items()]
+        number = pa.py_buffer((places + first + start).astype(np.int32))
+        rows.append(pa.Array.from_buffers(pa.int32(), len(places), [None, number]))
+        yield pa.Table.from_arrays(rows, schema=_ROW_SCHEMA)
+        start = end
 
 
 def _unwritten(traces: pa.Table, written: Met) -> pa.Table:

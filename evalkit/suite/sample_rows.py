@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from evalkit.suite.model import SERVED_LISTS, Sample, SampleCheck, Served
+from evalkit.suite.spread import inside
 
-__all__ = ["SAMPLE_SCHEMA", "inside", "samples_of"]
+__all__ = ["ALIKE", "SAMPLE_SCHEMA", "samples_of"]
 
 _CHECKS = pa.list_(
     pa.struct(
@@ -51,29 +53,31 @@ SAMPLE_SCHEMA = pa.schema(
         ("served", _SERVED),
     ]
 )
+ALIKE = "alike"
+"""A further column of the file: rows with the same number there differ in index and time alone."""
 
-_TEXTS = ("case_id", "outcome", "reason", "trace")
-_SHARED = {*_TEXTS, "checks"}
 
+def samples_of(table: pa.Table, held: Mapping[str, list[Any]] | None = None) -> list[Sample]:
+    """The samples of some rows.
 
-def samples_of(table: pa.Table, first: int = 0) -> list[Sample]:
-    if "drew" not in table.column_names:  # a run from before it was told
-        table = table.append_column("drew", pa.array([False] * table.num_rows))
-    columns = {name: table.column(name).to_pylist() for name in SAMPLE_SCHEMA.names if name not in _SHARED}
-    columns |= {name: _texts_of(table.column(name)) for name in _TEXTS}
-    columns["checks"] = _checks_of(table.column("checks").combine_chunks())
-    columns["misses"] = [tuple(misses) for misses in columns["misses"]]
-    columns["served"] = [None if one is None else Served.from_json(one) for one in columns["served"]]
-    columns["order"] = list(range(first, first + table.num_rows))
+    Args:
+        held: fields that are known; the table needs no columns of them.
+    """
+    count = table.num_rows
+    columns: dict[str, list[Any]] = {"drew": [False] * count, "order": [*range(count)], **(held or {})}
+    for name in SAMPLE_SCHEMA.names:
+        if name not in (held or {}) and name in table.column_names:  # a run from before `drew` was told lacks it
+            columns[name] = _READ.get(name, _plain)(table.column(name))
     names = (*SAMPLE_SCHEMA.names, "order")
     return [Sample(*values) for values in zip(*(columns[name] for name in names), strict=True)]
 
 
-def _checks_of(column: pa.ListArray) -> list[tuple[SampleCheck, ...]]:
+def _checks_of(chunked: pa.ChunkedArray) -> list[tuple[SampleCheck, ...]]:
     """The checks of each sample: fields taken column by column, which is many times faster than row by row.
 
     Equal results are one object: samples of a case mostly have the same.
     """
+    column = chunked.combine_chunks()
     flat = inside(column)
     fields = [flat.field(name).to_pylist() for name in ("check", "gating", "passed", "reason")]
     steps = [tuple(one) for one in flat.field("steps").to_pylist()]
@@ -100,7 +104,22 @@ def _texts_of(column: pa.ChunkedArray) -> list[Any]:
     return [known.setdefault(value, value) for value in column.to_pylist()]
 
 
-def inside(lists: pa.ListArray) -> pa.Array:
-    """The values of all lists; Arrow's own flattening loads its compute functions, a tenth of a small run's time."""
-    first, last = lists.offsets[0].as_py(), lists.offsets[len(lists)].as_py()
-    return lists.values.slice(first, last - first)
+def _misses_of(column: pa.ChunkedArray) -> list[Any]:
+    return [tuple(misses) for misses in column.to_pylist()]
+
+
+def _served_of(column: pa.ChunkedArray) -> list[Any]:
+    return [None if one is None else Served.from_json(one) for one in column.to_pylist()]
+
+
+def _plain(column: pa.ChunkedArray) -> list[Any]:
+    found: list[Any] = column.to_pylist()
+    return found
+
+
+_READ: Mapping[str, Callable[[pa.ChunkedArray], list[Any]]] = {
+    **dict.fromkeys(("case_id", "outcome", "reason", "trace"), _texts_of),
+    "checks": _checks_of,
+    "misses": _misses_of,
+    "served": _served_of,
+}

@@ -8,10 +8,11 @@ wanted.
 from __future__ import annotations
 
 import itertools
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, overload
 
@@ -22,13 +23,16 @@ import pyarrow.parquet as pq
 from evalkit.errors import IntegrityError
 from evalkit.suite.model import Sample
 from evalkit.suite.packed import Digests
-from evalkit.suite.sample_rows import samples_of
+from evalkit.suite.sample_rows import ALIKE, samples_of
 from evalkit.suite.texts import Texts
 
-__all__ = ["CaseSamples", "RunSamples", "column", "live_samples"]
+__all__ = ["CaseSamples", "RunSamples", "alike", "column", "live_samples", "read_ahead"]
 
 _TEXTS = ("case_id", "outcome", "reason", "trace")
-_NUMBERS = ("index", "live_model", "cost_usd", "duration_s", "drew")
+_OWN = ("index", "duration_s")
+_NUMBERS = (*_OWN, "live_model", "cost_usd", "drew")
+_SHARED = [one.name for one in fields(Sample) if one.name not in (*_OWN, "order")]
+_shared = attrgetter(*_SHARED)
 _SOME = 10_000
 """Words that are Python objects at once."""
 _GROUPS_HELD = 2
@@ -42,6 +46,17 @@ def column(samples: Sequence[Sample], name: str) -> list[Any]:
     if isinstance(samples, CaseSamples) and (found := samples.fact(name)) is not None:
         return found
     return [getattr(sample, name) for sample in samples]
+
+
+def alike(samples: Sequence[Sample]) -> list[tuple[Sample, int]]:
+    """Some samples, and how many each stands for: those in a row that differ in index and time alone are one."""
+    return samples.alike() if isinstance(samples, CaseSamples) else [(sample, 1) for sample in samples]
+
+
+def read_ahead(samples: Mapping[str, Sequence[Sample]], case_ids: Sequence[str]) -> None:
+    """Says of which cases `alike` will be asked: to make all of that at once takes a fraction of the time."""
+    if isinstance(samples, RunSamples):
+        samples.read_ahead(case_ids)
 
 
 def live_samples(samples: Sequence[Sample]) -> list[Sample]:
@@ -68,7 +83,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
             self._file = pq.ParquetFile(source)  # held open: another run may take the place of this one's file
             sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
             there = set(self._file.schema_arrow.names)  # runs from before it was told don't say who drew
-            names = [name for name in (*_TEXTS, *_NUMBERS) if name in there]
+            names = [name for name in (*_TEXTS, *_NUMBERS, ALIKE) if name in there]
             facts = pq.ParquetFile(source, read_dictionary=[*_TEXTS], metadata=self._file.metadata)
             self._ends = [*itertools.accumulate(sizes)]
             self._ids = Texts()
@@ -77,10 +92,14 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         rows = np.lexsort((self._numbers["index"], self._numbers["case_id"]))
         for name in names:
             self._numbers[name] = self._numbers[name][rows]
-        starts = np.searchsorted(self._numbers.pop("case_id"), np.arange(len(self._ids) + 1))
+        entries, places = self._numbers.pop(ALIKE, rows), self._numbers.pop("case_id")
+        others = [np.diff(values, prepend=-1) != 0 for values in (places, entries)]
+        self._firsts = np.flatnonzero(others[0] | others[1]).astype(np.uint32)
+        """Where samples stand that are not like the one before them."""
+        starts = np.searchsorted(places, np.arange(len(self._ids) + 1))
         self._starts, self._numbers["order"] = _small(starts), _small(rows)
         self._held: dict[int, pa.Table] = {}
-        self._made: dict[tuple[int, int], list[Sample]] = {}
+        self._made: dict[tuple[int, int], list[tuple[Sample, int]]] = {}
         self._room = _MADE_HELD
 
     def _read_column(self, file: pq.ParquetFile, name: str) -> np.ndarray:
@@ -121,38 +140,87 @@ class RunSamples(Mapping[str, "CaseSamples"]):
     def fact(self, name: str, start: int, end: int) -> list[Any] | None:
         """A field of the samples from `start` to `end`, sorted by case and index; None where it is not held."""
         values = self._numbers.get(name)
-        if values is None:
-            return None
-        found: list[Any] = values[start:end].tolist()
+        return None if values is None else self._told(name, values[start:end])
+
+    def _told(self, name: str, values: np.ndarray) -> list[Any]:
+        found: list[Any] = values.tolist()
+        if name == "trace":
+            texts = {at: self._words[name][at] for at in {*found}}
+            return [texts[at] for at in found]
         words = self._words.get(name)
         return found if words is None else [words[at] for at in found]
 
     def made(self, start: int, end: int) -> list[Sample]:
         """The samples from `start` to `end`, sorted likewise."""
-        found = self._made.get((start, end))
-        if found is None:
-            found = self._read(start, end)
-            if len(found) <= self._room:
-                self._made[start, end] = found
-                self._room -= len(found)
+        own = zip(*(self._numbers[name][start:end].tolist() for name in (*_OWN, "order")), strict=True)
+        found: list[Sample] = []
+        for sample, count in self.alike(start, end):
+            shared = dict(zip(_SHARED, _shared(sample), strict=True))
+            for index, duration_s, order in itertools.islice(own, count):
+                found.append(Sample(**shared, index=index, duration_s=duration_s, order=order))
         return found
 
-    def _read(self, start: int, end: int) -> list[Sample]:
-        found: list[Sample] = []
-        with _sound(self._path):
-            for row, behind in _runs(self._numbers["order"][start:end].tolist()):
-                while row < behind:
-                    table, first = self._group(bisect_right(self._ends, row))
-                    part = table.slice(row - first, behind - row)
-                    found += samples_of(part, first=row)
-                    row += part.num_rows
+    def alike(self, start: int, end: int) -> list[tuple[Sample, int]]:
+        """The same as the function `alike` gives them."""
+        found = self._made.get((start, end))
+        if found is None:
+            ((key, found),) = self._read([(start, end)])
+            if len(found) <= self._room:
+                self._hold(key, found)
         return found
+
+    def read_ahead(self, case_ids: Sequence[str]) -> None:
+        """See the function `read_ahead`; no more than may be held."""
+        wanted, room = [], self._room
+        for at in map(self._ids.index, case_ids):
+            key = int(self._starts[at]), int(self._starts[at + 1])
+            if key in self._made:
+                continue
+            room -= len(self._parts(*key))
+            if room < 0:
+                break
+            wanted.append(key)
+        for key, found in self._read(wanted):
+            self._hold(key, found)
+
+    def _hold(self, key: tuple[int, int], found: list[tuple[Sample, int]]) -> None:
+        self._made[key] = found
+        self._room -= len(found)
+
+    def _parts(self, start: int, end: int) -> np.ndarray:
+        """Where in a part of the samples those stand that are not like the one before them."""
+        low, high = np.searchsorted(self._firsts, (start + 1, end))
+        return np.concatenate([np.arange(start, min(start + 1, end)), self._firsts[low:high]])
+
+    def _read(self, keys: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], list[tuple[Sample, int]]]]:
+        """Of parts of the samples, by start and end, what the function `alike` gives; each row group is read once."""
+        parts = [self._parts(*key) for key in keys]
+        places = np.concatenate([*parts, []]).astype(np.int64)
+        rows = self._numbers["order"][places]
+        found: dict[int, Sample] = {}
+        with _sound(self._path):
+            groups = np.searchsorted(self._ends, rows, "right")
+            for group in np.unique(groups).tolist():
+                own = places[groups == group]
+                own = own[np.argsort(self._numbers["order"][own])]
+                found.update(zip(own.tolist(), self._of_group(group, own), strict=True))
+        for key, part in zip(keys, parts, strict=True):
+            yield key, [*zip(map(found.__getitem__, part.tolist()), np.diff(part, append=key[1]).tolist(), strict=True)]
+
+    def _of_group(self, group: int, places: np.ndarray) -> list[Sample]:
+        """The samples that stand at some places, in the order of their rows, which are of one group."""
+        table, first = self._group(group)
+        rows = self._numbers["order"][places] - first
+        parts = [table.slice(row, behind - row) for row, behind in _runs(rows.tolist())]
+        held = {name: self._told(name, values[places]) for name, values in self._numbers.items()}
+        return samples_of(pa.concat_tables(parts), held)
 
     def _group(self, at: int) -> tuple[pa.Table, int]:
         """A row group of the file, and the number of its first row."""
         table = self._held.get(at)
         if table is None:
-            table = self._file.read_row_group(at, use_threads=False)
+            wanted = [name for name in self._file.schema_arrow.names if name not in self._numbers]
+            table = self._file.read_row_group(at, columns=wanted, use_threads=False)
             while len(self._held) >= _GROUPS_HELD:
                 del self._held[next(iter(self._held))]
             self._held[at] = table
@@ -172,6 +240,10 @@ class CaseSamples(Sequence[Sample]):
     def fact(self, name: str) -> list[Any] | None:
         """See `column`; None where the field is not held."""
         return self._run.fact(name, self._start, self._end)
+
+    def alike(self) -> list[tuple[Sample, int]]:
+        """See the function `alike`."""
+        return self._run.alike(self._start, self._end)
 
     def __len__(self) -> int:
         return self._end - self._start

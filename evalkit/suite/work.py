@@ -15,7 +15,7 @@ from evalkit.capture.caller import Caller
 from evalkit.capture.http import http_capture
 from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
-from evalkit.case.store import read_case
+from evalkit.case.store import read_case, read_cases
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.errors import ConfigError, InputError, ReplayRefused
@@ -152,7 +152,8 @@ class Worker:
             stack.enter_context(carry_context())
             for some in _with_cases(item.portions):
                 ready = [
-                    _Ready(portion, case, self._target(case), self._prepared(case, caller)) for portion, case in some
+                    _Ready(portion, case, self._target(case), self._prepared(case, caller), _Reading(case, portion))
+                    for portion, case in some
                 ]
                 with self._around(ready):
                     if not all(self._do_portion(one, found) for one in ready):
@@ -194,7 +195,6 @@ class Worker:
             for index in portion.samples:
                 found.add(_lost(case, index, portion.attempt, "missed", prepared.what))
             return True
-        read = _Reading(case, portion.attempt)
         passing = 0
         with prepared.entered(target) as day:
             for index in portion.samples:
@@ -212,7 +212,7 @@ class Worker:
                 passed = replay.status == "passed"
                 kept = self._suite.keep_traces == "all" or not passed or passing < _PASSING_KEPT
                 passing += kept and passed
-                found.add(read.sample(index, replay), replay if kept else None)
+                found.add(ready.reading.sample(index, replay), replay if kept else None)
         return True
 
     def _stopped(self) -> bool:
@@ -253,20 +253,30 @@ class Worker:
 
 
 def _with_cases(portions: Sequence[Portion]) -> Iterator[list[tuple[Portion, Case]]]:
-    """The portions with their cases, some at a time.
+    """The portions with their cases, some at a time: small ones are read and made ready in a row (see `read_cases`).
 
-    Small ones are read some in a row: in turns with replays each reading takes a quarter longer, because either drives
-    the other's code out of the processor's caches. First one alone, so that an agent that waits begins at once.
+    First one alone, so that an agent that waits begins at once.
     """
-    waiting: list[tuple[Portion, Case]] = []
+    waiting: list[Portion] = []
     size, most = 0, 1
     for portion in portions:
-        waiting.append((portion, read_case(portion.path, portion.digest)))
-        size += os.path.getsize(portion.path)
+        waiting.append(portion)
+        size += _bytes_of(portion.path)
         if len(waiting) >= most or size >= _READ_BYTES:
-            yield waiting
+            yield _read(waiting)
             waiting, size, most = [], 0, min(2 * most, _READ_IN_A_ROW)
-    yield waiting
+    yield _read(waiting)
+
+
+def _bytes_of(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:  # reading it will tell
+        return 0
+
+
+def _read(portions: Sequence[Portion]) -> list[tuple[Portion, Case]]:
+    return [*zip(portions, read_cases((one.path, one.digest) for one in portions), strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +287,7 @@ class _Ready:
     case: Case
     target: AnyTarget
     prepared: PreparedCase | ReplayRefused
+    reading: _Reading
 
 
 class _Found:
@@ -314,9 +325,9 @@ class _Found:
 class _Reading:
     """Makes samples of a case's replays."""
 
-    def __init__(self, case: Case, attempt: int) -> None:
+    def __init__(self, case: Case, portion: Portion) -> None:
         self._case = case
-        self._attempt = attempt
+        self._attempt = portion.attempt
         self._ids = [check.id for check in case.checks]
         self._results: Sequence[CheckResult] = ()
         self._checks: tuple[SampleCheck, ...] = ()

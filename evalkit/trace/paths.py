@@ -52,7 +52,7 @@ def trace_without(trace: Trace, volatile: Mapping[str, Sequence[str]]) -> Trace:
     Args:
         volatile: per capability the paths.
     """
-    if not any(step.name in volatile for step in trace.steps):
+    if not volatile or not any(step.name in volatile for step in trace.steps):
         return trace
     steps = []
     for step in trace.steps:

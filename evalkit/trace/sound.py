@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import is_
 from typing import Any, get_args
 
 from evalkit.errors import UnreadableTrace
@@ -25,6 +26,7 @@ _MAX_NUMBER = 2**31 - 1
 _EFFECTS = frozenset({None, *get_args(Effect)})
 _SOURCES = frozenset({None, *get_args(EffectSource)})
 _STATUSES = frozenset(get_args(Status))
+_TEXT_OR_NONE = str | None
 _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 
 
@@ -48,49 +50,46 @@ def sound(trace: Trace, where: str, report: ReadReport) -> Trace:
         raise _wrong(f"step {min(map(int, inside))} lies inside of itself", where)
     steps = tuple(_possible_step(step, report) for step in trace.steps)
     started, ended = _time(trace.started_at, report), _time(trace.ended_at, report)
-    if started is trace.started_at and ended is trace.ended_at and all(map(_is, steps, trace.steps)):
+    if started is trace.started_at and ended is trace.ended_at and all(map(is_, steps, trace.steps)):
         return trace
     return replace(trace, steps=steps, started_at=started, ended_at=ended)
 
 
-def _is(left: Step, right: Step) -> bool:
-    return left is right
-
-
 def _refuse_wrong_run(trace: Trace, where: str) -> None:
     for name in ("id", "name", "dialect"):
-        _want(getattr(trace, name), str, f"the trace's {name}", where)
+        _want(getattr(trace, name), str, where, "the trace's {}", name)
     if not isinstance(trace.status, str) or trace.status not in _STATUSES:
         raise _wrong(f"the trace's status is {_shown(trace.status)}, wanted one of {sorted(_STATUSES)}", where)
-    _want(trace.attributes, Mapping, "the trace's attributes", where)
+    _want(trace.attributes, Mapping, where, "the trace's attributes")
     for gap in trace.gaps:
-        _want(gap, str, "a gap", where)
-    _refuse_wrong_error(trace.error, "the trace", where)
+        _want(gap, str, where, "a gap")
+    if trace.error is not None:
+        _refuse_wrong_error(trace.error, "the trace", where)
 
 
 def _refuse_wrong_step(step: Step, where: str) -> None:
-    _want_number(step.seq, "a step's number", where)
-    whose = f"step {step.seq}"
+    seq = step.seq
+    _want_number(seq, where, "a step's number")
     if step.parent is not None:
-        _want_number(step.parent, f"{whose}: its parent", where)
+        _want_number(step.parent, where, "step {}: its parent", seq)
     if not isinstance(step.kind, str) or step.kind not in KINDS:
-        raise _wrong(f"{whose}: its kind is {_shown(step.kind)}, wanted one of {sorted(KINDS)}", where)
-    _want(step.name, str, f"{whose}: its name", where)
-    _want(step.model, str | None, f"{whose}: its model", where)
-    _want(step.effect, str | None, f"{whose}: its effect", where)
-    _want(step.effect_source, str | None, f"{whose}: its effect's source", where)
+        raise _wrong(f"step {seq}: its kind is {_shown(step.kind)}, wanted one of {sorted(KINDS)}", where)
+    _want(step.name, str, where, "step {}: its name", seq)
+    _want(step.model, _TEXT_OR_NONE, where, "step {}: its model", seq)
+    _want(step.effect, _TEXT_OR_NONE, where, "step {}: its effect", seq)
+    _want(step.effect_source, _TEXT_OR_NONE, where, "step {}: its effect's source", seq)
     if step.effect not in _EFFECTS or step.effect_source not in _SOURCES:
-        raise _wrong(f"{whose}: its effect is {_shown(step.effect)} ({_shown(step.effect_source)})", where)
-    _want(step.attributes, Mapping, f"{whose}: its attributes", where)
-    _refuse_wrong_error(step.error, whose, where)
+        raise _wrong(f"step {seq}: its effect is {_shown(step.effect)} ({_shown(step.effect_source)})", where)
+    _want(step.attributes, Mapping, where, "step {}: its attributes", seq)
+    if step.error is not None:
+        _refuse_wrong_error(step.error, f"step {seq}", where)
 
 
-def _refuse_wrong_error(error: StepError | None, whose: str, where: str) -> None:
-    if error is not None:
-        for name in ("type", "message"):
-            _want(getattr(error, name), str, f"{whose}: its error's {name}", where)
-        for name in ("module", "stack"):
-            _want(getattr(error, name), str | None, f"{whose}: its error's {name}", where)
+def _refuse_wrong_error(error: StepError, whose: str, where: str) -> None:
+    for name in ("type", "message"):
+        _want(getattr(error, name), str, where, "{}: its error's {}", whose, name)
+    for name in ("module", "stack"):
+        _want(getattr(error, name), _TEXT_OR_NONE, where, "{}: its error's {}", whose, name)
 
 
 def _possible_step(step: Step, report: ReadReport) -> Step:
@@ -134,14 +133,14 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _want_number(value: Any, what: str, where: str) -> None:
+def _want_number(value: Any, where: str, what: str, *of: object) -> None:
     if type(value) is not int or not 0 <= value <= _MAX_NUMBER:
-        raise _wrong(f"{what} is {_shown(value)}, wanted a whole number from 0", where)
+        raise _wrong(f"{what.format(*of)} is {_shown(value)}, wanted a whole number from 0", where)
 
 
-def _want(value: Any, wanted: Any, what: str, where: str) -> None:
+def _want(value: Any, wanted: Any, where: str, what: str, *of: object) -> None:
     if not isinstance(value, wanted):
-        raise _wrong(f"{what} is {_shown(value)}, wanted {getattr(wanted, '__name__', wanted)}", where)
+        raise _wrong(f"{what.format(*of)} is {_shown(value)}, wanted {getattr(wanted, '__name__', wanted)}", where)
 
 
 def _shown(value: Any) -> str:

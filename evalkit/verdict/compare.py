@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
 from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_interval, stability
 from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.model import Outcome, Policy, Sample
-from evalkit.suite.samples import column
+from evalkit.suite.samples import alike, column, read_ahead
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.family import Regression, regressions
@@ -32,6 +32,8 @@ from evalkit.verdict.verdicts import verdicts_of
 __all__ = ["baseline_rows", "case_verdicts"]
 
 Table = tuple[int, int, int, int]
+_Alike: TypeAlias = Sequence[tuple[Sample, int]]
+"""Samples, and how many each stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,11 @@ class _Came:
     now: Standing
     counts: Counter[Outcome]
     equal: bool
+
+    @property
+    def lost(self) -> bool:
+        """Whether some did not pass."""
+        return self.counts["passed"] < self.counts.total()
 
 
 @dataclass(slots=True)  # not frozen: very many are made
@@ -122,6 +129,8 @@ def case_verdicts(
     known: dict[Any, _Came] = {}
     came = [_came(samples.get(case_id, ()), frozen, known) for case_id in ids]
     judged = _judged((case_id, plans[case_id].table(one.now.passed)) for case_id, one in zip(ids, came, strict=True))
+
+    read_ahead(samples, [case_id for case_id, one in zip(ids, came, strict=True) if one.lost])
 
     def ran() -> Iterator[_Ran]:
         for case, one in zip(cases, came, strict=True):
@@ -214,7 +223,7 @@ def _verdict(
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
     word: Word = "INCONCLUSIVE" if ruling.word == "UNDERPOWERED" else ruling.word
     change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(regression, alpha)
-    lost = [*one.samples] if one.counts["passed"] < one.counts.total() else ()
+    lost = alike(one.samples) if one.came.lost else ()
     failing = _failing_checks(case, lost)
     return CaseVerdict(
         case_id=case.id,
@@ -257,7 +266,7 @@ def _verdict(
 
 def _addition(
     one: _Ran,
-    lost: Sequence[Sample],
+    lost: _Alike,
     word: Word,
     change: Change,
     row: BaselineRow | None,
@@ -313,15 +322,22 @@ def _baseline_row(case: CaseRef, baseline: Baseline) -> BaselineRow | None:
     return BaselineRow(found[0], found[1], low, high, equal, baseline.estimates.get(case.id))
 
 
-def _failing_checks(case: CaseRef, samples: Sequence[Sample]) -> tuple[tuple[str, str, int], ...]:
-    counts = Counter(c.check for s in samples if s.outcome == "failed" for c in s.checks if c.gating and not c.passed)
+def _failing_checks(case: CaseRef, samples: _Alike) -> tuple[tuple[str, str, int], ...]:
+    counts: Counter[str] = Counter()
+    for sample, count in samples:
+        for one in sample.checks if sample.outcome == "failed" else ():
+            if one.gating and not one.passed:
+                counts[one.check] += count
     sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts} if counts else {}
     return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
 
 
-def _cause(samples: Sequence[Sample], failing: Sequence[tuple[str, str, int]]) -> str:
+def _cause(samples: _Alike, failing: Sequence[tuple[str, str, int]]) -> str:
     """What most failing samples failed for: how they ended, which no check needs to say, or else a check."""
-    ended = Counter(sample.reason for sample in samples if sample.outcome == "failed" and not _of_a_check(sample))
+    ended: Counter[str] = Counter()
+    for sample, count in samples:
+        if sample.outcome == "failed" and not _of_a_check(sample):
+            ended[sample.reason] += count
     if ended and (not failing or ended.total() >= failing[0][2]):
         return f"; {ended.most_common(1)[0][0]}"
     return f"; broken: {failing[0][1].rstrip('.')}" if failing else ""
@@ -334,6 +350,6 @@ def _of_a_check(sample: Sample) -> bool:
     )
 
 
-def _first_loss(samples: Sequence[Sample]) -> str:
-    lost = next((sample.reason for sample in samples if sample.outcome in ("missed", "errored")), "")
+def _first_loss(samples: _Alike) -> str:
+    lost = next((sample.reason for sample, _ in samples if sample.outcome in ("missed", "errored")), "")
     return f": {lost}" if lost else ""

@@ -95,14 +95,17 @@ def equal_replays(samples: Sequence[Sample]) -> bool:
 
     What an outage did to a replay says nothing about the agent, as for `CaseSeen.equal`.
     """
-    replays = {*traces_left(samples)}
+    replays = {(trace, drew) for trace, drew, outcome in {*_replays(samples)} if trace and outcome != "errored"}
     return len(replays) == 1 and not next(iter(replays))[1]
 
 
 def traces_left(samples: Sequence[Sample]) -> Iterator[tuple[str, bool]]:
     """The digests of the replays that left a trace and that no outage ended, and whether chance had a part in each."""
-    facts = zip(*(column(samples, name) for name in ("trace", "drew", "outcome")), strict=True)
-    return ((trace, drew) for trace, drew, outcome in facts if trace and outcome != "errored")
+    return ((trace, drew) for trace, drew, outcome in _replays(samples) if trace and outcome != "errored")
+
+
+def _replays(samples: Sequence[Sample]) -> Iterator[tuple[str, bool, Outcome]]:
+    return zip(*(column(samples, name) for name in ("trace", "drew", "outcome")), strict=True)
 
 
 def deterministic(now: Standing, equal: bool, *, frozen: bool) -> bool:

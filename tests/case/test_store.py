@@ -18,7 +18,16 @@ from evalkit.case.begun import BegunHashes
 from evalkit.case.header import header_json
 from evalkit.case.model import FIXTURE_OF, Case, LifeEvent
 from evalkit.case.rows import STEP_SCHEMA
-from evalkit.case.store import METADATA_KEY, case_digest, case_versions, find_case, read_case, read_header, write_case
+from evalkit.case.store import (
+    METADATA_KEY,
+    case_digest,
+    case_versions,
+    find_case,
+    read_case,
+    read_cases,
+    read_header,
+    write_case,
+)
 from evalkit.errors import InputError, IntegrityError
 from evalkit.trace.model import Step, Trace
 from tests.build import a_case, a_trace, sanitized, tool_step
@@ -165,6 +174,33 @@ def test_a_foreign_parquet_is_no_case(tmp_path: Path) -> None:
         read_case(path)
     with pytest.raises(InputError, match="not a case"):
         read_header(path)
+
+
+def test_cases_read_together_are_those_read_alone(tmp_path: Path) -> None:
+    """In the order in which they are wanted; a folder means its newest version, a digest the version that has it."""
+    paths = [write_case(replace(a_case(), id=f"case-{number}"), tmp_path) for number in range(3)]
+    wanted: list[tuple[str | Path, str]] = [
+        (paths[2], case_digest(paths[2])),
+        (paths[0].parent, ""),
+        (str(paths[1]), ""),
+    ]
+    assert read_cases(wanted) == [read_case(path) for path, _ in wanted]
+    assert read_cases([]) == []
+
+
+def test_one_wrong_case_among_many_is_named(tmp_path: Path) -> None:
+    """One that is another than was meant, one that was changed, and one that isn't there."""
+    paths = [write_case(replace(a_case(), id=f"case-{number}"), tmp_path) for number in range(3)]
+    digests = [case_digest(path) for path in paths]
+    with pytest.raises(IntegrityError, match="case case-1 is another one"):
+        read_cases([(paths[0], digests[0]), (paths[1], digests[2]), (paths[2], digests[2])])
+    body = paths[2].read_bytes()
+    paths[2].write_bytes(body.replace(b'"order"', b'"other"'))
+    with pytest.raises(IntegrityError, match=r"case-2.*was changed after writing"):
+        read_cases(zip(paths, digests, strict=True))
+    paths[0].unlink()
+    with pytest.raises(InputError, match=r"case-0.*no such file"):
+        read_cases(zip(paths, digests, strict=True))
 
 
 def test_versions_chain_to_their_parents(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.forks import can_fork
-from evalkit.halves import in_halves
+from evalkit.halves import beside, in_halves
 from evalkit.report import compiled
 from evalkit.report.compiled import CompiledTemplates
 
@@ -55,6 +56,39 @@ def test_an_error_is_raised_where_it_is_asked_for() -> None:
         assert len([*islice(results, bad)]) == bad
         with pytest.raises(ValueError, match="bad"):
             next(results)
+
+
+def test_something_else_is_done_meanwhile(tmp_path: Path) -> None:
+    """By another process, where it is worth that; it is there when the work inside is."""
+    for items in (1, 500):
+        with beside(lambda: (tmp_path / "who").write_text(str(os.getpid())), items):
+            pass
+        forked = items > 1 and can_fork() and len(os.sched_getaffinity(0)) > 1
+        assert ((tmp_path / "who").read_text() != str(HERE)) is forked
+
+
+@pytest.mark.parametrize("end", [lambda: os._exit(1), lambda: os.kill(os.getpid(), 9), lambda: 1 / 0])
+def test_what_the_other_process_could_not_do_is_done_here(tmp_path: Path, end: Callable[[], object]) -> None:
+    """However it ended."""
+
+    def work() -> None:
+        if os.getpid() != HERE:
+            end()
+        (tmp_path / "who").write_text(str(os.getpid()))
+
+    with beside(work, 500):
+        pass
+    assert (tmp_path / "who").read_text() == str(HERE)
+
+
+def test_errors_of_either_work_are_raised_here(tmp_path: Path) -> None:
+    """Of what is inside at once, without waiting for the other process."""
+    with pytest.raises(ValueError, match="bad"), beside(lambda: _unless(True), 500):
+        pass
+    began = time.monotonic()
+    with pytest.raises(ValueError, match="bad"), beside(lambda: time.sleep(30), 500):
+        _unless(True)
+    assert time.monotonic() - began < 20
 
 
 def _unless(bad: bool) -> bytes:

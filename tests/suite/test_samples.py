@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from evalkit.suite import results
 from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch
 from evalkit.suite.model import Outcome, Sample, SampleCheck, Served
 from evalkit.suite.results import SAMPLES_NAME, TRACES_NAME, Tables, read_samples, read_traces
-from evalkit.suite.samples import column, live_samples
+from evalkit.suite.samples import alike, column, live_samples
 from tests.suite.runs import library, run
 
 OUTCOMES: tuple[Outcome, ...] = ("passed", "failed", "missed", "errored")
@@ -23,12 +25,12 @@ FACTS = ("index", "outcome", "reason", "trace", "drew", "live_model", "cost_usd"
 
 
 def sample(case: str, index: int, outcome: Outcome, text: str, live: int) -> Sample:
-    """One with something in every field."""
-    checks = () if outcome == "errored" else (SampleCheck("c1", True, outcome == "passed", text, (1, index)),)
+    """One with something in every field; of the same text and calls, alike."""
+    checks = () if outcome == "errored" else (SampleCheck("c1", True, outcome == "passed", text, (1, live)),)
     served = Served(models=("m",), answers=text) if live else None
     return Sample(
         case, 2, index, outcome, checks, text, (text,) if outcome == "missed" else (), f"trace-{text}", 1, live, 3, 4,
-        5, index / 8, index / 4, 1, bool(index % 2), served,
+        5, live / 8, index / 4, 1, live == 2, served,
     )  # fmt: skip
 
 
@@ -94,8 +96,31 @@ def test_every_sample_is_read_as_it_was_written(
         assert [*found[case][::-2]] == several[::-2]
         assert found[case][-1] == several[-1]
         assert live_samples(found[case]) == live_samples(several)
+        told = [replace(one, index=0, duration_s=0) for one, count in alike(found[case]) for _ in range(count)]
+        assert told == [replace(one, index=0, duration_s=0) for one in several]
         for name in FACTS[:-1]:
             assert column(found[case], name) == [getattr(one, name) for one in several]
+
+
+def test_samples_that_are_alike_are_one(tmp_path: Path) -> None:
+    """What differs in index and time alone is made once, for whoever asks for no more than that."""
+    several = [sample("a", at, "failed", "one" if at < 7 else "other", 0) for at in range(9)]
+    written(tmp_path, several, 9)
+    found = read_samples(tmp_path)["a"]
+    assert [(one.reason, count) for one, count in alike(found)] == [("one", 7), ("other", 2)]
+    assert [one.duration_s for one in found] == [at / 4 for at in range(9)]
+    assert [one.reason for one, _ in alike([*found])] == 7 * ["one"] + 2 * ["other"]
+
+
+def test_a_table_from_before_is_read(tmp_path: Path) -> None:
+    """Earlier runs did not say who drew random numbers, nor which samples are alike."""
+    several = [sample("a", at, "failed", "why", 0) for at in range(9)]
+    written(tmp_path, several, 9)
+    path = tmp_path / SAMPLES_NAME
+    pq.write_table(pq.read_table(path).drop(["drew", "alike"]), path)
+    found = read_samples(tmp_path)["a"]
+    assert [*found] == several
+    assert [count for _, count in alike(found)] == 9 * [1]
 
 
 def test_samples_stay_those_of_the_run_that_was_opened(tmp_path: Path) -> None:

@@ -23,8 +23,7 @@ from multiprocessing.connection import Connection
 from selectors import EVENT_READ, DefaultSelector
 
 from evalkit.errors import EvalkitError
-from evalkit.forks import can_fork, forking
-from evalkit.suite.executors.orphan import die_with_parent
+from evalkit.forks import can_fork, die_with_parent, forking
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.plan import Item
