@@ -73,7 +73,11 @@ def trend_json(trend: Trend, case_id: str = "") -> dict[str, Any]:
     """The nights and the changes."""
     _check_case(trend, case_id)
     nights = [
-        {**asdict(night), "rate": None if (rate := _rate(trend, at, case_id)) is None else asdict(rate)}
+        {
+            **asdict(night),
+            "cases": dict(night.cases),
+            "rate": None if (rate := _rate(trend, at, case_id)) is None else asdict(rate),
+        }
         for at, night in enumerate(trend.nights)
     ]
     if case_id:
