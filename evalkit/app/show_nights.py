@@ -72,9 +72,10 @@ def shift_lines(trend: Trend, case_id: str = "") -> Iterator[str]:
 def trend_json(trend: Trend, case_id: str = "") -> dict[str, Any]:
     """The nights and the changes."""
     _check_case(trend, case_id)
+    rates = [_rate(trend, at, case_id) for at in range(len(trend.nights))]
     nights = [
-        {**asdict(night), "rate": None if (rate := _rate(trend, at, case_id)) is None else asdict(rate)}
-        for at, night in enumerate(trend.nights)
+        {**asdict(night), "cases": dict(night.cases), "rate": None if rate is None else asdict(rate)}
+        for night, rate in zip(trend.nights, rates, strict=True)
     ]
     if case_id:
         for body in nights:
