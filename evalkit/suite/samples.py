@@ -200,7 +200,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         found: dict[int, Sample] = {}
         with _sound(self._path):
             groups = np.searchsorted(self._ends, rows, "right")
-            for group in np.unique(groups).tolist():
+            for group in sorted({*groups.tolist()}):
                 own = places[groups == group]
                 own = own[np.argsort(self._numbers["order"][own])]
                 found.update(zip(own.tolist(), self._of_group(group, own), strict=True))
