@@ -32,6 +32,7 @@ from evalkit.vault.retention import parse_days
 __all__ = ["SETTINGS_NAME", "EvidenceSettings", "PolicyRule", "Settings", "load_settings"]
 
 SETTINGS_NAME = "evalkit.toml"
+_DEFAULTS = "defaults"
 _FOLDERS_AND_WORDS = ("cases", "suites", "reports", "target", "owner")
 _VARIABLES = {*(f"EVALKIT_{name.upper()}" for name in _FOLDERS_AND_WORDS), "EVALKIT_KEY_FILE", "EVALKIT_EVIDENCE"}
 _OTHER_VARIABLES = {
@@ -132,7 +133,7 @@ class Settings:
     affected: Sources = NO_SOURCES
     urls: tuple[HttpPlace, ...] = ()
     mcp: tuple[McpPlace, ...] = ()
-    source: str = field(default="defaults")
+    source: str = field(default=_DEFAULTS)
 
     def effect_of(self, tool: str) -> Effect | None:
         """The configured effect of a tool, if any."""
@@ -236,13 +237,13 @@ class _File(_Strict):
     target: str | dict[str, Any] = ""
     owner: str = ""
     tools: dict[str, _Tool] = {}
-    model: _Model = _Model()
+    model: _Model = _Model.model_construct()
     prices: dict[str, _Price] = {}
     on_miss: dict[str, Any] = {}
-    sanitize: _Sanitize = _Sanitize()
-    evidence: _Evidence = _Evidence()
-    world: _World = _World()
-    affected: SourcesFile = SourcesFile()
+    sanitize: _Sanitize = _Sanitize.model_construct()
+    evidence: _Evidence = _Evidence.model_construct()
+    world: _World = _World.model_construct()
+    affected: SourcesFile = SourcesFile.model_construct()
     mcp: dict[str, _Mcp] = {}
 
 
@@ -261,7 +262,8 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
         if environment.get(f"EVALKIT_{name.upper()}"):
             body[name] = environment[f"EVALKIT_{name.upper()}"]
     try:
-        file = _File.model_validate(body)
+        # without a file nothing needs to be checked: making the checks takes longer than many a command
+        file = _File.model_validate(body) if source != _DEFAULTS else _File.model_construct(**body)
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise ConfigError(faults, source, "see docs/files.md for the keys") from None
@@ -322,7 +324,7 @@ def _read(root: Path) -> tuple[dict[str, Any], str]:
         found = _toml(shared).get("tool", {}).get("evalkit")
         if found is not None:
             return found, f"{shared} [tool.evalkit]"
-    return {}, "defaults"
+    return {}, _DEFAULTS
 
 
 def _toml(path: Path) -> dict[str, Any]:

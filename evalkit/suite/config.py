@@ -191,20 +191,20 @@ class _SuiteFile(_Strict):
     concurrency: int = Field(default=0, ge=0, le=10_000)
     seed: int = 0
     strict: bool = False
-    baseline: _BaselineFile = _BaselineFile()
+    baseline: _BaselineFile = _BaselineFile.model_construct()
     baseline_rules: _BaselineRulesFile | None = None  # as a manifest has them
     sandbox: bool = False
     unsafe_replay: bool = False
     history: bool = True
-    affected: SourcesFile = SourcesFile()
-    select: _SelectFile = _SelectFile()
-    policy: _PolicyFile = _PolicyFile()
+    affected: SourcesFile = SourcesFile.model_construct()
+    select: _SelectFile = _SelectFile.model_construct()
+    policy: _PolicyFile = _PolicyFile.model_construct()
     policies: list[_PolicyForFile] = []
     model: _ModelFile | None = None
     faults: list[_FaultFile] = []
     what_if: dict[str, Any] | list[str] = {}
     on_miss: dict[str, Any] | list[dict[str, Any]] = {}
-    budget: _BudgetFile = _BudgetFile()
+    budget: _BudgetFile = _BudgetFile.model_construct()
     prices: list[_PriceFile] = []  # the settings', as a manifest holds them
 
     @field_validator("baseline", mode="before")
