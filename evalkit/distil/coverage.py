@@ -166,10 +166,8 @@ class _Sums:
             cases=self.cases,
             tools=tuple(self._tool(name, seen) for name in sorted(called)),
             untouched=tuple(self._tool(name, seen) for name in sorted({*absent, *unmet})),
-            points=tuple(
-                DecisionPoint(after, dict(choices.most_common())) for after, choices in sorted(self.points.items())
-            ),
-            signatures=dict(self.signatures.most_common()),
+            points=tuple(DecisionPoint(after, _by_count(choices)) for after, choices in sorted(self.points.items())),
+            signatures=_by_count(self.signatures),
             types={one: types[one] for one in (*TYPES, *sorted(set(types) - set(TYPES)))},
             mutations=Mutations(
                 strength["measured"], strength["caught"], strength["faults"], strength["passed"], strength["variations"]
@@ -190,6 +188,11 @@ class _Sums:
             {**every, **dict(sorted(taken.items()))},
             seen.get(name, 0),
         )
+
+
+def _by_count(counts: Counter[str]) -> dict[str, int]:
+    """The most frequent first; of those alike, by their names, whatever order they were met in."""
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
 
 
 def _checked(case: Case) -> set[str]:

@@ -115,6 +115,16 @@ def test_what_was_chosen_after_what() -> None:
     assert points == {"the request": {"a": 2, "b": 2}, "b failed": {"answer": 2}}
 
 
+def test_what_is_as_frequent_stands_by_its_name() -> None:
+    """Whatever order Python's sets have in this process: the same library is told of in the same words."""
+    calls: list[Json] = [{"id": name, "name": name, "arguments": {}} for name in "hgfedcba"]
+    asked = Step(0, "model", "chat", {"messages": []}, {"role": "assistant", "content": "", "tool_calls": calls})
+    case = a_case(a_trace(asked, *(tool_step(at, name) for at, name in enumerate("hgfedcba", 1))), checks=REPEATED)
+    found = coverage([replace(case, signature=one) for one in "ba"])
+    assert [*found.points[-1].choices] == [*"abcdefgh"]
+    assert [*found.signatures] == ["a", "b"]
+
+
 def test_checks_count_for_the_tools_they_blame_or_name() -> None:
     """A general invariant that fails because of a tool's calls checks that tool."""
     case = replace(a_case(checks=REPEATED), signature="SIDE_EFFECT_REPEATED:refund", strength={
