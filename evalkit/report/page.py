@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -32,6 +32,7 @@ __all__ = ["load_templates", "render_page", "shown"]
 _TEMPLATES = Path(__file__).parent / "templates"
 _PACKED = "\0"
 """Stands where what is packed comes: no page holds it otherwise."""
+_REMEMBERED = 1_000
 _UNUSUAL = re.compile(r"[^\x20-\x7e]")
 
 
@@ -78,7 +79,11 @@ def render_page(
 
 def load_templates() -> None:
     """Compiles the templates of a run's page, which would be compiled with the first page."""
-    for name in ("page", "frame", *(f"macros/{one}" for one in ("row", "detail", "pictures", "list", "sections"))):
+    for name in (
+        "page",
+        "frame",
+        *(f"macros/{one}" for one in ("row", "alike", "detail", "pictures", "list", "sections")),
+    ):
         _environment().get_template(f"{name}.html")
 
 
@@ -128,12 +133,36 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
+    environment.filters |= {name: _Alike(environment, name) for name in ("came", "found")}
     environment.globals |= {
         "track": TRACK,
         "trend_size": (TREND_WIDTH, TREND_HEIGHT),
         "chart": (CHART_WIDTH, CHART_HEIGHT),
     }
     return environment
+
+
+class _Alike:
+    """A part of a row's HTML that very many rows have alike; drawn once for all of them.
+
+    Args:
+        name: of its macro, and of what tells of a row which part it has.
+    """
+
+    def __init__(self, environment: Environment, name: str) -> None:
+        self._environment = environment
+        self._name = name
+        self._drawn: dict[Hashable, Markup] = {}
+
+    def __call__(self, row: Row) -> Markup:
+        key = getattr(row, self._name)
+        found = self._drawn.get(key)
+        if found is None:
+            if len(self._drawn) >= _REMEMBERED:
+                self._drawn.clear()
+            macro = getattr(self._environment.get_template("macros/alike.html").module, self._name)
+            found = self._drawn[key] = Markup(macro(row))
+        return found
 
 
 def _final(value: object) -> object:

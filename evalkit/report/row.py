@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from evalkit.suite.model import Sample
 from evalkit.suite.samples import column
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.verdicts import came_to
 
 __all__ = ["KEY_LABELS", "Key", "Row", "is_loud"]
 
@@ -80,6 +81,16 @@ class Row:
     def reason(self) -> str:
         """Why the verdict is what it is, one sentence."""
         return cut(self.verdict.reason, SENTENCE)
+
+    @property
+    def found(self) -> Hashable:
+        """What its verdict says, but of whose case: rows of which it is the same say the same."""
+        return came_to(self.verdict)
+
+    @property
+    def came(self) -> Hashable:
+        """Likewise with its samples and nights."""
+        return self.found, tuple(column(self.samples, "outcome")), self.trend
 
     @property
     def keys(self) -> tuple[Key, ...]:

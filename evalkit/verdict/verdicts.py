@@ -12,12 +12,13 @@ from evalkit.suite.case_ref import CaseRef, CaseRefs
 from evalkit.suite.texts import Texts
 from evalkit.verdict.model import CaseVerdict
 
-__all__ = ["Verdicts", "changed", "distinct", "judged_ids", "verdicts_of"]
+__all__ = ["Verdicts", "came_to", "changed", "distinct", "judged_ids", "verdicts_of"]
 
 _NAMES = ("case_id", "version", "digest", "title", "owner", "link", "signature", "tags")
 """What a verdict has of its case alone, as `CaseRefs.naming` gives it."""
 _FOUND = tuple(field.name for field in fields(CaseVerdict) if field.name not in _NAMES)
-_found = attrgetter(*_FOUND)
+came_to: Callable[[CaseVerdict], tuple[Any, ...]] = attrgetter(*_FOUND)
+"""All of a verdict but what it has of its case alone."""
 
 
 class Verdicts(Sequence[CaseVerdict]):
@@ -32,7 +33,7 @@ class Verdicts(Sequence[CaseVerdict]):
     def __init__(self, cases: CaseRefs, verdicts: Iterable[CaseVerdict]) -> None:
         self.cases = cases
         known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        self._found = [known.setdefault(found, found) for found in map(_found, verdicts)]
+        self._found = [known.setdefault(found, found) for found in map(came_to, verdicts)]
 
     def distinct(self) -> list[tuple[CaseVerdict, int]]:
         """See the function `distinct`."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalkit.report import page
 from evalkit.report.html import render_html
 from evalkit.report.model import Background
 from evalkit.report.page import shown
@@ -70,6 +71,18 @@ def packed_rows(page: str) -> list[str]:
     """The HTML of the rows and drill-downs that the page's script draws on demand."""
     data = Page(page).blocks["script"][0]
     return zlib.decompress(base64.b64decode(data)).decode().split("\0")[1:]
+
+
+def test_parts_that_rows_have_alike_are_drawn_once_and_no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases that came to the same differ in what is their own; those that came to something else, in all of it."""
+    models = [large_run(300, 4).model(), blocked_run().model()]
+    alike = [render_html(model) for model in models]
+    monkeypatch.setattr(page, "_REMEMBERED", 0)
+    page._environment.cache_clear()
+    try:
+        assert [render_html(model) for model in models] == alike
+    finally:
+        page._environment.cache_clear()
 
 
 def full_of(text: str) -> RunParts:
