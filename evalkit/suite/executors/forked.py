@@ -26,6 +26,7 @@ from evalkit.errors import EvalkitError
 from evalkit.forks import can_fork, die_with_parent, forking
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
+from evalkit.suite.freed import keep_freed
 from evalkit.suite.plan import Item
 from evalkit.suite.work import Worker
 
@@ -173,6 +174,7 @@ def _work(worker: Worker, pipe: Connection, parents: Connection, parent: int) ->
     """The child's life: items in, lines out, until the controller is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches the whole group; the controller decides
     die_with_parent(parent)
+    keep_freed()
     parents.close()
     with contextlib.suppress(EOFError, OSError):
         while True:
