@@ -79,11 +79,8 @@ def render_page(
 
 def load_templates() -> None:
     """Compiles the templates of a run's page, which would be compiled with the first page."""
-    for name in (
-        "page",
-        "frame",
-        *(f"macros/{one}" for one in ("row", "alike", "detail", "pictures", "list", "sections")),
-    ):
+    macros = (f"macros/{name}" for name in ("row", "alike", "detail", "pictures", "list", "sections"))
+    for name in ("page", "frame", *macros):
         _environment().get_template(f"{name}.html")
 
 

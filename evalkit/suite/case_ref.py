@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from sys import intern
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.store import read_header
 from evalkit.check.model import Check, check_from_json, checks_digest
 from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.register import Surrogates, surrogates_from
+from evalkit.suite.made import Made
 from evalkit.suite.packed import packed, unpacked
 from evalkit.suite.texts import Pieces, Texts
 
@@ -110,7 +111,7 @@ class CaseRef:
         return self.demands or checks_digest(self.checks)
 
 
-class CaseRefs(Sequence[CaseRef]):
+class CaseRefs(Made[CaseRef]):
     """The cases of a run, as `brief_reference` gives them: some 150 bytes each, and a `CaseRef` when one is asked for.
 
     Raises:
@@ -161,18 +162,12 @@ class CaseRefs(Sequence[CaseRef]):
     def __iter__(self) -> Iterator[CaseRef]:
         return map(_unpacked, self._ids, self._alike, self._own)
 
-    @overload
-    def __getitem__(self, at: int) -> CaseRef: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[CaseRef]: ...
-    def __getitem__(self, at: int | slice) -> CaseRef | Sequence[CaseRef]:
-        places = range(len(self))[at]
-        if not isinstance(places, int):
-            return [*map(self.__getitem__, places)]
-        return _unpacked(self._ids[places], self._alike[places], self._own[places])
+    def made(self, at: int) -> CaseRef:
+        """The reference of the case that stands there."""
+        return _unpacked(self._ids[at], self._alike[at], self._own[at])
 
 
-class NamedCases(Sequence[tuple[str, int, str, str]]):
+class NamedCases(Made[tuple[str, int, str, str]]):
     """See `CaseRefs.named`."""
 
     def __init__(self, cases: CaseRefs) -> None:
@@ -181,13 +176,9 @@ class NamedCases(Sequence[tuple[str, int, str, str]]):
     def __len__(self) -> int:
         return len(self._cases)
 
-    @overload
-    def __getitem__(self, at: int) -> tuple[str, int, str, str]: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[tuple[str, int, str, str]]: ...
-    def __getitem__(self, at: int | slice) -> tuple[str, int, str, str] | Sequence[tuple[str, int, str, str]]:
-        places = range(len(self))[at]
-        return self._cases.named_at(places) if isinstance(places, int) else [*map(self._cases.named_at, places)]
+    def made(self, at: int) -> tuple[str, int, str, str]:
+        """See `CaseRefs.named_at`."""
+        return self._cases.named_at(at)
 
 
 def targets_of(cases: Sequence[CaseRef]) -> set[str]:

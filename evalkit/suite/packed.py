@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import overload
+from collections.abc import Iterable
 
+from evalkit.suite.made import Made
 from evalkit.suite.texts import Pieces
 
 __all__ = ["Digests", "packed", "unpacked"]
@@ -24,7 +24,7 @@ def unpacked(held: str | bytes) -> str:
     return held.hex() if isinstance(held, bytes) else held
 
 
-class Digests(Sequence[str]):
+class Digests(Made[str]):
     """Very many texts, most of which are digests."""
 
     def __init__(self) -> None:
@@ -40,13 +40,8 @@ class Digests(Sequence[str]):
     def __len__(self) -> int:
         return len(self._pieces)
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[str]: ...
-    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
-        if isinstance(at, slice):
-            return [*map(self.__getitem__, range(len(self))[at])]
+    def made(self, at: int) -> str:
+        """The text that stands there."""
         held = self._pieces[at]
         return held[1:].hex() if held.startswith(_HEX) else held[1:].decode()
 

@@ -6,9 +6,9 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import overload
 
 from evalkit.suite.case_ref import CaseRef, ids_of
+from evalkit.suite.made import Made
 from evalkit.suite.seen import Seen
 
 __all__ = ["Item", "Portion", "plan_items", "plans_again", "split_item"]
@@ -39,7 +39,7 @@ class Portion:
     digest: str = ""
 
 
-class Portions(Sequence[Portion]):
+class Portions(Made[Portion]):
     """Portions of very many cases, each made when it is asked for; a copy in another process has them all."""
 
     def __init__(self, cases: Sequence[CaseRef]) -> None:
@@ -68,21 +68,13 @@ class Portions(Sequence[Portion]):
     def __len__(self) -> int:
         return len(self._at)
 
-    @overload
-    def __getitem__(self, at: int) -> Portion: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Portion]: ...
-    def __getitem__(self, at: int | slice) -> Portion | Sequence[Portion]:
-        if isinstance(at, slice):
-            return [*map(self._portion, self._at[at], self._samples[at], self._attempts[at])]
-        return self._portion(self._at[at], self._samples[at], self._attempts[at])
+    def made(self, at: int) -> Portion:
+        """The portion that was added there."""
+        case = self._cases[self._at[at]]
+        return Portion(case.path, case.id, case.version, self._samples[at], self._attempts[at], case.digest)
 
     def __reduce__(self) -> tuple[type, tuple[list[Portion]]]:
         return tuple, ([*self],)
-
-    def _portion(self, at: int, samples: tuple[int, ...], attempt: int) -> Portion:
-        case = self._cases[at]
-        return Portion(case.path, case.id, case.version, samples, attempt, case.digest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,11 +157,9 @@ class Seen(Mapping[str, CaseSeen]):
     def _case(self, case_id: str) -> CaseSeen | None:
         at = self._place(case_id)
         state = self._states[at] if at < len(self._states) else None
-        return (
-            None
-            if state is None
-            else CaseSeen(state, bytes(self._digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES]))
-        )
+        if state is None:
+            return None
+        return CaseSeen(state, bytes(self._digests[at * _DIGEST_BYTES : (at + 1) * _DIGEST_BYTES]))
 
     def _hold(self, case_id: str, case: CaseSeen) -> None:
         at = self._place(case_id)

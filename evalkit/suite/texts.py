@@ -11,7 +11,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TypeVar, overload
+from typing import TypeVar
+
+from evalkit.suite.made import Made
 
 __all__ = ["ByText", "Pieces", "Texts", "beside", "joined"]
 
@@ -45,7 +47,7 @@ class Pieces:
         return len(self._ends) - 1
 
 
-class Texts(Sequence[str]):
+class Texts(Made[str]):
     """Texts of which no two are equal, in their order.
 
     Where one stands is found by halves among the sorted ones; at once where they are asked for in their order, or one
@@ -124,13 +126,9 @@ class Texts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._pieces)
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[str]: ...
-    def __getitem__(self, at: int | slice) -> str | Sequence[str]:
-        places = range(len(self))[at]
-        return _decoded(self._pieces[places]) if isinstance(places, int) else [*map(self.__getitem__, places)]
+    def made(self, at: int) -> str:
+        """The text that stands there."""
+        return _decoded(self._pieces[at])
 
 
 def _encoded(text: str) -> bytes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, overload
+from typing import Any
 
 from evalkit.suite.case_ref import CaseRef, CaseRefs
+from evalkit.suite.made import Made
 from evalkit.suite.texts import Texts
 from evalkit.verdict.model import CaseVerdict
 
@@ -21,7 +22,7 @@ came_to: Callable[[CaseVerdict], tuple[Any, ...]] = attrgetter(*_FOUND)
 """All of a verdict but what it has of its case alone."""
 
 
-class Verdicts(Sequence[CaseVerdict]):
+class Verdicts(Made[CaseVerdict]):
     """The verdicts on some cases, in their order; each is made when it is asked for.
 
     Of a case that came to what another one did, eight bytes are held.
@@ -41,23 +42,13 @@ class Verdicts(Sequence[CaseVerdict]):
         count: Counter[int] = Counter(map(id, self._found))
         for at, found in enumerate(self._found):
             first.setdefault(id(found), at)
-        return [(self._made(at), count[key]) for key, at in first.items()]
+        return [(self.made(at), count[key]) for key, at in first.items()]
 
     def __len__(self) -> int:
         return len(self._found)
 
-    def __iter__(self) -> Iterator[CaseVerdict]:
-        return map(self._made, range(len(self._found)))
-
-    @overload
-    def __getitem__(self, at: int) -> CaseVerdict: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[CaseVerdict]: ...
-    def __getitem__(self, at: int | slice) -> CaseVerdict | Sequence[CaseVerdict]:
-        places = range(len(self._found))[at]
-        return self._made(places) if isinstance(places, int) else [*map(self._made, places)]
-
-    def _made(self, at: int) -> CaseVerdict:
+    def made(self, at: int) -> CaseVerdict:
+        """The verdict on the case that stands there."""
         case_id, version, digest, title, *rest = self.cases.naming(at)
         found = self._found[at]
         return CaseVerdict(case_id, version, digest, title, *found[:_BETWEEN], *rest, *found[_BETWEEN:])
