@@ -1,14 +1,16 @@
 """The gate lock of the branch that a change goes into: what it holds may not be missing or weaker here.
 
-It is found wherever the base has it, so that a moved folder hides nothing; what git can't read is an error, never an
-empty lock.
+It is found wherever the base has it, so that neither a moved folder nor other settings hide anything; what git can't
+read is an error, never an empty lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from evalkit.app.base_tree import BaseTree
 from evalkit.app.environment import git
 from evalkit.app.locks import problems_with
 from evalkit.case.lock import LOCK_NAME, LockLine, parse_lock
@@ -18,10 +20,23 @@ from evalkit.case.tombstone import gone_versions, read_tombstones
 from evalkit.errors import InputError
 from evalkit.suite.select import CaseRef, list_cases
 
-__all__ = ["base_lock_problems"]
+__all__ = ["Compared", "compare_with_base"]
 
 
-def base_lock_problems(cases: Path, root: Path, base: str) -> list[tuple[str, str]]:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What a comparison with the base branch found.
+
+    Attributes:
+        problems: what of the base's lock no longer holds here: (case id, sentence).
+        nothing: that the base locks no case, in words; empty where it does.
+    """
+
+    problems: tuple[tuple[str, str], ...]
+    nothing: str = ""
+
+
+def compare_with_base(cases: Path, root: Path, base: str) -> Compared:
     """What of the base branch's lock no longer holds here; cases that are new here are no problem.
 
     Raises:
@@ -30,63 +45,38 @@ def base_lock_problems(cases: Path, root: Path, base: str) -> list[tuple[str, st
     """
     commit = _commit(root, base)
     locked = _lock_at(commit, cases, root, base)
+    if not locked:
+        return Compared((), f"no case is locked in {base}: nothing was compared with it")
     problems = [*problems_with(locked, cases), *_weaker(locked, cases), *_unrecorded(locked, cases)]
     known = {line.case_id for line in locked}
     later = known - _left_with(commit, cases, root, base)
-    return [
-        (case_id, f"{sentence} ({base}{_behind(base) if case_id in later else ''})")
-        for case_id, sentence in problems
-        if case_id in known
-    ]
+    return Compared(
+        tuple(
+            (case_id, f"{sentence} ({base}{_behind(base) if case_id in later else ''})")
+            for case_id, sentence in problems
+            if case_id in known
+        )
+    )
 
 
 def _commit(root: Path, base: str) -> str:
     found = None if base.startswith("-") else git(root, "rev-parse", "--verify", f"{base}^{{commit}}")
     if found is None:
-        shallow = git(root, "rev-parse", "--is-shallow-repository") == "true"
+        shallow = git(root, "rev-parse", "--is-shallow-repository")
         cure = "git fetch origin, and pass --against origin/main"
-        if shallow:
+        if shallow is None:
+            cure = "this is no git repository, or there is no git: run it where both are"
+        elif shallow == "true":
             cure = f"this is a shallow clone: git fetch origin {base.removeprefix('origin/')} (in CI, fetch-depth: 0)"
         raise InputError(f"git knows no {base!r}", str(root), cure)
     return found
 
 
 def _lock_at(commit: str, cases: Path, root: Path, base: str) -> list[LockLine]:
-    """The lock of a commit: where it is here, or where it was, if the folder was moved since; empty without any."""
-    here = _path_in_tree(cases, root)
-    # paths from the working tree's top: a project's folder may lie below it
-    names = git(root, "ls-tree", "-r", "--name-only", "--full-tree", "-z", commit)
-    if names is None:
-        raise InputError(f"git can't list the files of {base}", str(root), f"git fetch origin, then git ls-tree {base}")
-    every = names.split("\0")
-    project = _path_in_tree(root, root)
-    inside = "" if project == "." else f"{project}/"
-    found = [name for name in every if name.startswith(inside) and name.rpartition("/")[2] == LOCK_NAME]
-    if here not in found and len(found) > 1:
-        raise InputError(
-            f"{base} has no {here}, but {len(found)} other gate locks: {', '.join(found[:3])}",
-            str(root),
-            "set cases in evalkit.toml to the folder whose lock counts",
-        )
-    place = here if here in found else next(iter(found), None)
-    if place is None:
-        return []
-    text = git(root, "cat-file", "blob", f"{commit}:{place}")
-    if text is None:
-        raise InputError(
-            f"git can't read {place} of {base}", str(root), "git fetch origin (the object is missing here)"
-        )
-    return parse_lock(text, f"{base}:{place}")
-
-
-def _path_in_tree(path: Path, root: Path) -> str:
-    """The path of the lock, or of a folder, from the top of git's working tree."""
-    top = Path(git(root, "rev-parse", "--show-toplevel") or str(root)).resolve()
-    full = path.resolve()
-    if not full.is_relative_to(top):
-        raise InputError(f"{path} is not in git's working tree {top}", str(root), "keep the cases in the repository")
-    relative = full.relative_to(top)
-    return (relative if path == root else relative / LOCK_NAME).as_posix()
+    """The lock of a commit, see `BaseTree.find`; empty without any."""
+    tree = BaseTree(root, commit, base)
+    place = tree.find(LOCK_NAME, cases)
+    return parse_lock(tree.text(place), f"{base}:{place}") if place else []
 
 
 def _left_with(commit: str, cases: Path, root: Path, base: str) -> set[str]:
@@ -145,4 +135,4 @@ def _unrecorded(locked: list[LockLine], cases: Path) -> Iterator[tuple[str, str]
 
 
 def _forgotten(line: LockLine, cases: Path) -> bool:
-    return line.version in gone_versions(read_tombstones(cases / line.case_id))
+    return gone_versions(read_tombstones(cases / line.case_id)).get(line.version) == line.digest

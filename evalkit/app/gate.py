@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.affected import holding
-from evalkit.app.base_lock import base_lock_problems
+from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, write_run
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import runs_twice
 from evalkit.app.settings import Settings
+from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
 from evalkit.case.store import read_case
 from evalkit.errors import ExitCode
@@ -71,8 +72,8 @@ def gate_run(
         verdicts = judged(manifest, suite, cases, samples, account, planned=False, sampled=plans)
     verdicts, retired = _without_retired(verdicts, settings)
     problems = current_lock_problems(settings.cases)
-    if against:
-        problems += base_lock_problems(settings.cases, settings.root, against)
+    compared = compare_with_base(settings.cases, settings.root, against) if against else Compared(())
+    problems += compared.problems
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
     holds = [
         *_unsafe(manifest, verdicts),
@@ -92,6 +93,8 @@ def gate_run(
         account=account,
         effect=suite_effect(verdicts),
         notices=(
+            *([compared.nothing] if compared.nothing else ()),
+            *_another_commit(manifest, settings),
             *_another_policy(manifest, policy, verdicts, plans),
             *retired,
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
@@ -127,6 +130,13 @@ def _another_policy(
             f"the run may have stopped as soon as its own policy was decided, in {early} of {len(verdicts)} cases; the "
             "error rates of another policy hold for runs with --fixed only"
         )
+
+
+def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:
+    """What the run tried may not be what is to be released."""
+    ran, now = manifest.environment.get("git_commit"), git_commit(settings.root)
+    if ran and now and ran != now:
+        yield f"the run is of commit {str(ran)[:10]}, and this is {now[:10]}: what changed between them was not run"
 
 
 def _policy_words(suite: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -29,10 +29,12 @@ from evalkit.trace.model import Effect
 from evalkit.vault.model import RetentionClass
 from evalkit.vault.retention import parse_days
 
-__all__ = ["SETTINGS_NAME", "EvidenceSettings", "PolicyRule", "Settings", "load_settings"]
+__all__ = ["SETTINGS_NAME", "EvidenceSettings", "PolicyRule", "Settings", "cases_named", "load_settings"]
 
 SETTINGS_NAME = "evalkit.toml"
+_SHARED_NAME = "pyproject.toml"
 _DEFAULTS = "defaults"
+_CASES = "cases"
 _FOLDERS_AND_WORDS = ("cases", "suites", "reports", "target", "owner")
 _VARIABLES = {*(f"EVALKIT_{name.upper()}" for name in _FOLDERS_AND_WORDS), "EVALKIT_KEY_FILE", "EVALKIT_EVIDENCE"}
 _OTHER_VARIABLES = {
@@ -231,7 +233,7 @@ class _World(_Strict):
 
 
 class _File(_Strict):
-    cases: str = "cases"
+    cases: str = _CASES
     suites: str = "suites"
     reports: str = "reports"
     target: str | dict[str, Any] = ""
@@ -298,6 +300,26 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     )
 
 
+def cases_named(text_of: Callable[[str], str | None]) -> str:
+    """The folder of cases as a project's files have it; the usual one where they don't say, or can't be read.
+
+    Args:
+        text_of: the content of a file of the project's folder, by its name; None where there is none.
+    """
+    for name in (SETTINGS_NAME, _SHARED_NAME):
+        text = text_of(name)
+        if text is None:
+            continue
+        try:
+            body = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            break
+        own = body if name == SETTINGS_NAME else body.get("tool", {}).get("evalkit")
+        if own is not None:
+            return str(own.get("cases", _CASES))
+    return _CASES
+
+
 def _evidence(body: _Evidence, root: Path, elsewhere: str, source: str) -> EvidenceSettings:
     folder = elsewhere or body.folder
     standard = parse_days(body.retention, f"{source}, [evidence] retention")
@@ -317,7 +339,7 @@ def _matches(source: str, pattern: str) -> bool:
 
 
 def _read(root: Path) -> tuple[dict[str, Any], str]:
-    own, shared = root / SETTINGS_NAME, root / "pyproject.toml"
+    own, shared = root / SETTINGS_NAME, root / _SHARED_NAME
     if own.exists():
         return _toml(own), str(own)
     if shared.exists():

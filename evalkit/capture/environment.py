@@ -50,7 +50,8 @@ def run_environment(folder: Path) -> dict[str, Json]:
 
 def git_commit(folder: Path) -> str | None:
     """The commit that is checked out in the repository around `folder`, in hex; None when there is none."""
-    for place in (folder, *folder.parents):
+    here = folder.absolute()  # a relative one has no parents
+    for place in (here, *here.parents):
         git = place / ".git"
         try:
             if git.is_dir():

@@ -53,7 +53,10 @@ def parse_lock(text: str, where: str) -> list[LockLine]:
 def read_lock(root: str | Path) -> list[LockLine]:
     """The lock under `root`; empty when there is none."""
     path = Path(root) / LOCK_NAME
-    return parse_lock(path.read_text("utf-8"), str(path)) if path.exists() else []
+    try:
+        return parse_lock(path.read_text("utf-8"), str(path)) if path.exists() else []
+    except UnicodeDecodeError as error:
+        raise IntegrityError(f"the gate lock is no text: {error}", str(path), "git checkout it") from None
 
 
 def write_lock(lines: Iterable[LockLine], root: str | Path) -> Path:
@@ -86,6 +89,8 @@ def lock_problems(
             problems.append((line.case_id, "is in the gate lock, but there is no such permanent case any more"))
         elif found is not None and found.version < line.version:
             problems.append((line.case_id, f"is locked at version {line.version}, but its newest is {found.version}"))
+        elif found is not None and found.digest == line.digest and found.version != line.version:
+            problems.append((line.case_id, f"what is locked as version {line.version} is version {found.version}"))
         elif found is not None and found.version == line.version and found.digest != line.digest:
             problems.append((line.case_id, f"version {line.version} is not the file that was locked"))
     problems += [(case_id, "is permanent, but not in the gate lock") for case_id in now if case_id not in known]

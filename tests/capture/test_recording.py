@@ -137,7 +137,7 @@ def test_a_recording_is_one_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layout", ["detached", "loose", "packed", "worktree"])
-def test_the_commit_is_read_from_files(tmp_path: Path, layout: str) -> None:
+def test_the_commit_is_read_from_files(tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every layout of a repository gives its commit, from a folder below it too."""
     commit = "a" * 40
     git = tmp_path / ".git"
@@ -159,6 +159,8 @@ def test_the_commit_is_read_from_files(tmp_path: Path, layout: str) -> None:
     below = tmp_path / "src"
     below.mkdir()
     assert git_commit(below) == commit
+    monkeypatch.chdir(below)
+    assert git_commit(Path()) == commit
 
 
 def test_a_folder_outside_of_a_repository_has_no_commit(tmp_path: Path) -> None:

@@ -35,6 +35,13 @@ def test_a_broken_lock_is_an_integrity_error(text: str) -> None:
         parse_lock(text, "lock")
 
 
+def test_a_lock_that_is_no_text_is_an_integrity_error(tmp_path: Path) -> None:
+    """It is told with its place."""
+    (tmp_path / "gates.lock").write_bytes(b"\xda\xff")
+    with pytest.raises(IntegrityError, match=r"gates\.lock"):
+        read_lock(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("now", "retired", "said"),
     [
@@ -44,9 +51,10 @@ def test_a_broken_lock_is_an_integrity_error(text: str) -> None:
         ([LockLine("a", 2, "z")], [], "not the file that was locked"),
         ([LockLine("a", 2, "x")], [], None),
         ([LockLine("a", 3, "q")], [], None),
+        ([LockLine("a", 3, "x")], [], "what is locked as version 2 is version 3"),
         ([LockLine("a", 2, "x"), LockLine("b", 1, "y")], [], "not in the gate lock"),
     ],
-    ids=["gone", "retired", "older", "replaced", "same", "newer", "unlocked"],
+    ids=["gone", "retired", "older", "replaced", "same", "newer", "misnumbered", "unlocked"],
 )
 def test_what_differs_from_the_lock_is_said(now: list[LockLine], retired: list[str], said: str | None) -> None:
     """A case may only go by being retired, and only move forwards."""

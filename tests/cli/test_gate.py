@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from dataclasses import replace
 
 import orjson
 import pytest
 
-from evalkit.app.base_lock import base_lock_problems
+from evalkit.app.base_lock import compare_with_base
 from evalkit.app.locks import refresh_lock
 from evalkit.app.show_gate import gate_lines
 from evalkit.case.model import LifeEvent
 from evalkit.case.store import read_with_digest, write_case
+from evalkit.case.tombstone import Tombstone, add_tombstone
 from evalkit.errors import InputError
 from tests.project import Project
 
@@ -208,6 +210,97 @@ def test_a_project_below_the_top_is_compared_with_its_own_lock(gated: Project) -
     assert (refused.code, "2 other gate locks" in refused.err) == (2, True)
 
 
+def test_cases_beside_the_project_hide_nothing(gated: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project below the top may have its cases elsewhere in the repository, and may be moved itself."""
+    root = gated.root
+    gated.write("service/evalkit.toml", 'cases = "../cases"\n')
+    (root / "suites").rename(root / "service" / "suites")
+    git(gated, "init", "-b", "main")
+    git(gated, "add", "cases", "service")
+    git(gated, "commit", "-m", "cases")
+    removed(gated, "another")
+    monkeypatch.chdir(root / "service")
+    told = "another: gates.lock: is in the gate lock, but there is no such permanent case any more (main)"
+    monkeypatch.setattr(gated, "root", root / "service")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, told in done.out) == (1, True)
+    (root / "service").rename(root / "moved")
+    (root / "cases").rename(root / "moved" / "cases")
+    (root / "moved" / "evalkit.toml").unlink()
+    monkeypatch.chdir(root / "moved")
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert (done.code, told in done.out) == (1, True)
+
+
+@pytest.mark.parametrize("how", ["settings", "link"])
+def test_another_lock_of_the_base_hides_nothing(gated: Project, how: str) -> None:
+    """The base's lock is the one that its own settings name, whatever folder this branch turned to."""
+    shutil.copytree(gated.root / "cases", gated.root / "fixtures")
+    committed(gated)
+    git(gated, "add", "fixtures")
+    git(gated, "commit", "-m", "fixtures")
+    if how == "settings":
+        gated.write("evalkit.toml", 'cases = "fixtures"\n')
+    else:
+        shutil.rmtree(gated.root / "cases")
+        (gated.root / "cases").symlink_to("fixtures")
+    shutil.rmtree(gated.root / "fixtures" / "another")
+    refresh_lock(gated.root / "fixtures")
+    git(gated, "add", "fixtures")
+    git(gated, "commit", "-m", "fewer")
+    shutil.rmtree(gated.root / "reports", ignore_errors=True)
+    git(gated, "branch", "-f", "main", "mine~1")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, "another: gates.lock: is in the gate lock, but" in done.out) == (1, True)
+
+
+def test_a_submodule_of_cases_is_no_empty_lock(gated: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Their lock is in another repository, which the base's commit does not hold."""
+    other = tmp_path_factory.mktemp("other") / "cases"
+    shutil.copytree(gated.root / "cases", other)
+    subprocess.run(["git", "init", "-q"], cwd=other, check=True)
+    subprocess.run(["git", "add", "."], cwd=other, check=True)
+    author = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    subprocess.run(["git", *author, "commit", "-qm", "cases"], cwd=other, check=True)
+    shutil.rmtree(gated.root / "cases")
+    git(gated, "init", "-b", "main")
+    git(gated, "-c", "protocol.file.allow=always", "submodule", "add", str(other), "cases")
+    git(gated, "commit", "-m", "cases")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, "cases is a submodule in main" in done.err) == (2, True)
+
+
+def test_a_base_without_a_lock_is_told(gated: Project) -> None:
+    """A project's first case passes; that nothing was compared is said."""
+    git(gated, "init", "-b", "main")
+    git(gated, "commit", "--allow-empty", "-m", "empty")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert done.code == 0
+    assert "no case is locked in main: nothing was compared with it" in done.out
+
+
+def test_a_run_of_another_commit_is_told(gated: Project) -> None:
+    """An old run says nothing of what came after it."""
+    committed(gated)
+    folder = ran(gated)
+    assert "the run is of commit" not in gated.run("gate", folder).out
+    git(gated, "commit", "--allow-empty", "-m", "later")
+    assert "the run is of commit" in gated.run("gate", folder).out
+
+
+def test_a_tombstone_of_another_file_excuses_nothing(gated: Project) -> None:
+    """A forgotten version is the one with the locked digest."""
+    committed(gated)
+    path = gated.root / "cases" / "another" / "v0003.parquet"
+    case, digest = read_with_digest(path)
+    write_case(case.revised(digest), gated.root / "cases")
+    refresh_lock(gated.root / "cases")
+    path.unlink()
+    add_tombstone(path.parent, Tombstone("2026-01-01T00:00:00Z", "mallory", "x", ((3, "00" * 32),), 4))
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, "another: gates.lock: its locked version 3 is missing (main)" in done.out) == (1, True)
+
+
 def test_a_renamed_case_is_a_missing_one(gated: Project) -> None:
     """Under another id it is another case; the old one was not retired."""
     committed(gated)
@@ -262,7 +355,7 @@ def test_what_git_can_not_read_is_no_empty_lock(gated: Project, tmp_path_factory
     clone = tmp_path_factory.mktemp("shallow") / "clone"
     git(gated, "clone", "--depth", "1", "--branch", "mine", f"file://{gated.root}", str(clone))
     with pytest.raises(InputError, match=r"shallow clone: git fetch origin main \(in CI, fetch-depth: 0\)"):
-        base_lock_problems(clone / "cases", clone, "origin/main")
+        compare_with_base(clone / "cases", clone, "origin/main")
 
 
 # Under another policy
