@@ -8,6 +8,7 @@ Nothing of evalkit is loaded before such a file or folder is named; a bare ``pyt
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import re
@@ -45,7 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options."""
     group = parser.getgroup("evalkit", "evalkit: suites and cases as tests")
     group.addoption("--evalkit-samples", type=int, metavar="N", help="replays a case, instead of the suite's")
-    group.addoption("--evalkit-target", metavar="TARGET", help="what to run, instead of the suite's or the cases' own")
+    target = "what to run, instead of the suite's or the cases' own"
+    group.addoption("--evalkit-target", type=_not_empty, metavar="TARGET", help=target)
     group.addoption(
         "--evalkit-in-process", action="store_true", help="replay in pytest's process, which an agent may end"
     )
@@ -227,6 +229,12 @@ def _is_suite(path: Path, config: pytest.Config) -> bool:
     if folder == config.invocation_params.dir.resolve():  # the files of other programs: nothing is loaded for them
         return _looks_like_suite(path) and (alone or folder == _settings(config).suites.resolve())
     return folder == _settings(config).suites.resolve() or (alone and _looks_like_suite(path))
+
+
+def _not_empty(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty: say what, or leave the option out")
+    return text
 
 
 def _looks_like_suite(path: Path) -> bool:

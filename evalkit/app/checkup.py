@@ -157,7 +157,7 @@ def _surrogates(cases: Path) -> list[Problem]:
 
 def _view(case: Case, cases: Path) -> list[Problem]:
     path = cases / case.id / VIEW_NAME
-    if path.exists() and path.read_text("utf-8") == render_view(case):
+    if path.exists() and path.read_bytes() == render_view(case).encode():
         return []
     return [Problem("view", str(path), f"does not show version {case.version}; evalkit check --write-views mends it")]
 

@@ -111,6 +111,14 @@ def test_check_finds_a_stale_view_and_mends_it(project: Project) -> None:
     assert project.run("check", "--write-views").code == 0
 
 
+def test_check_finds_a_view_that_is_no_text(project: Project) -> None:
+    """It shows no version; it is one of the problems, and ends nothing."""
+    project.ingested()
+    project.write("cases/refund-twice/case.md", b"\xff\xfe")
+    done = project.run("check")
+    assert (done.code, "does not show version 1" in done.out) == (2, True)
+
+
 def test_diff_of_versions_and_of_traces(project: Project) -> None:
     """Versions differ in their views, traces in what happened."""
     case_id = project.promoted()

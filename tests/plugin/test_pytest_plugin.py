@@ -195,6 +195,12 @@ def test_options_choose_another_target_and_number(project: Project) -> None:
     assert "sample 2" not in (project.root / "x.xml").read_text("utf-8")
 
 
+def test_an_empty_target_is_refused(project: Project) -> None:
+    """A variable that nobody set is not taken for the suite's own target."""
+    done = run(project, suite(project), "--evalkit-target", "")
+    assert (done.code, "--evalkit-target: is empty" in done.err) == (4, True)
+
+
 def test_a_bare_pytest_collects_and_loads_nothing_of_evalkit(project: Project) -> None:
     """Suites may ask paid models: they run where they are named, by file, folder or ``testpaths``."""
     suite(project)
