@@ -96,8 +96,9 @@ def _is_given(context: click.Context, name: str) -> bool:
 
 
 def echo_json(value: Any) -> None:
-    """Data for machines, on stdout."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, sort_keys=True)
+    """Data for machines, on stdout; with escapes where its encoding lacks characters."""
+    escaped = not (sys.stdout.encoding or "").lower().startswith("utf")
+    json.dump(value, sys.stdout, ensure_ascii=escaped, indent=2, sort_keys=True)
     sys.stdout.write("\n")
 
 

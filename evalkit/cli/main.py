@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from evalkit.cli.message import error_text
+from evalkit.cli.streams import ready_streams
 from evalkit.errors import EvalkitError, ExitCode, InputError
 
 __all__ = ["COMMANDS", "cli", "main"]
@@ -97,8 +98,14 @@ def _fault(error: OSError) -> EvalkitError:
     return InputError(os.strerror(error.errno or 0), where, "mend that, then the same command again")
 
 
+def _unnameable(error: UnicodeEncodeError) -> EvalkitError:
+    what = f"the system's encoding, {error.encoding}, has no {error.object[error.start : error.end]!r}"
+    return InputError(what, error.object, "set LC_ALL=C.UTF-8, then the same command again")
+
+
 def main() -> None:
     """The command line of this process."""
+    ready_streams()
     try:
         code = cli.main(standalone_mode=False)
     except EvalkitError as error:
@@ -114,5 +121,10 @@ def main() -> None:
         if error.errno not in _OF_FILES:
             raise
         click.echo(f"error: {error_text(_fault(error))}", err=True)
+        code = int(ExitCode.WRONG_INPUT)
+    except UnicodeEncodeError as error:
+        if error.encoding != sys.getfilesystemencoding():
+            raise
+        click.echo(f"error: {error_text(_unnameable(error))}", err=True)
         code = int(ExitCode.WRONG_INPUT)
     sys.exit(code if isinstance(code, int) else 0)

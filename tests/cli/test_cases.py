@@ -116,7 +116,7 @@ def test_check_finds_a_view_that_is_no_text(project: Project) -> None:
     project.ingested()
     project.write("cases/refund-twice/case.md", b"\xff\xfe")
     done = project.run("check")
-    assert (done.code, "does not show version 1" in done.out) == (2, True)
+    assert (done.code, "does not show version 1" in done.err) == (2, True)
 
 
 def test_diff_of_versions_and_of_traces(project: Project) -> None:
