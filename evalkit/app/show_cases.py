@@ -37,6 +37,7 @@ __all__ = [
 
 _SURE = 0.8
 """Proposals below this confidence are pointed out: a healthy run may break them."""
+_NOTHING = "nothing left to hide"
 
 
 _OTHER_KEY = "equal values have other surrogates there; EVALKIT_PSEUDONYM_KEY is where the key of a project goes"
@@ -73,7 +74,7 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     yield f"  {visible(case.title)}"
     record = case.trace.record
     hidden = ", ".join(f"{count} {kind}" for kind, count in sorted(record.counts.items()))
-    yield f"  signature {case.signature}; evidence {case.evidence:.2f}; sanitized: {hidden or 'nothing left to hide'}"
+    yield f"  signature {visible(case.signature)}; evidence {case.evidence:.2f}; sanitized: {hidden or _NOTHING}"
     yield f"  kept {len(case.kept)} steps, set {len(case.dropped)} aside; pruning {visible(pruning_words(case))}"
     if done.strange:
         yield f"  {done.strange} of the cases here were made with another project key: {_OTHER_KEY}"
@@ -106,7 +107,7 @@ def review_lines(case: Case) -> Iterator[str]:
     """What a reviewer needs to know before the checks."""
     yield f"case {case.id} version {case.version} ({case.state}): {visible(case.title)}"
     pruning = visible(pruning_words(case)) or "not verified"
-    yield f"  signature {case.signature}; evidence {case.evidence:.2f}; pruning {pruning}"
+    yield f"  signature {visible(case.signature)}; evidence {case.evidence:.2f}; pruning {pruning}"
     yield from _strength_lines(case)
     yield from _volatile_lines(case)
     for sentence in case.proof:

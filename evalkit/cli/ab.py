@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalkit.cli.agent_output import agents_to_stderr
-from evalkit.cli.common import SUITE, as_json, echo_json, not_empty, project, refuse_ignored, say, terminal_width
+from evalkit.cli.common import SUITE, as_json, echo_json, project, refuse_ignored, say, terminal_width
 from evalkit.cli.model_options import BUDGET
 from evalkit.cli.progress import ProgressLine
 from evalkit.cli.runs import worker_count
@@ -33,7 +33,7 @@ _OWN = {"runs", "resume", "fail_if_worse", "as_json"}
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
 @click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
 @click.option("--seed", type=int)
-@click.option("--budget", default="", metavar="LIMITS", callback=not_empty, help=f"{BUDGET} Of both arms together.")
+@click.option("--budget", default="", metavar="LIMITS", help=f"{BUDGET} Of both arms together.")
 @click.option("--executor", default="", help="serial, fork or xdist; chosen by the amount of work otherwise.")
 @click.option("--out", type=_FOLDER, help="The folder; a new one under reports/ by default.")
 @click.option("--resume", type=_FOLDER, help="Finish this A/B run instead of starting one.")

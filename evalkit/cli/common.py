@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from evalkit.app.settings import Settings, load_settings
+from evalkit.cli.given import is_given
 from evalkit.trace.visible import one_line
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ __all__ = [
     "as_json",
     "coloured",
     "echo_json",
-    "not_empty",
     "print_table",
     "project",
     "refuse_ignored",
@@ -71,13 +71,6 @@ def as_json(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="JSON on stdout, people's text on stderr.")(command)
 
 
-def not_empty(context: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuses an option that is given and empty, as a variable is that nobody set: it would be taken as not given."""
-    if value == "" and _is_given(context, str(param.name)):
-        raise click.BadParameter("is empty: say what, or leave the option out", context, param)
-    return value
-
-
 def refuse_ignored(context: click.Context, allowed: set[str], why: str) -> None:
     """Refuses options that are given and would be ignored.
 
@@ -87,12 +80,8 @@ def refuse_ignored(context: click.Context, allowed: set[str], why: str) -> None:
     """
     names = {param.name: param.opts[0] for param in context.command.params if isinstance(param, click.Option)}
     for name in context.params:
-        if name in names and name not in allowed and _is_given(context, name):
+        if name in names and name not in allowed and is_given(context, name):
             raise click.UsageError(f"{names[name]} means nothing here: {why}")
-
-
-def _is_given(context: click.Context, name: str) -> bool:
-    return context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
 
 
 def echo_json(value: Any) -> None:

@@ -7,18 +7,16 @@ from typing import Any
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, not_empty, project, say
+from evalkit.cli.common import as_json, echo_json, project, say
 
 __all__ = ["gate"]
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
+@click.option("--against", default="", help="Compare the gate lock with a git reference, such as origin/main.")
 @click.option(
-    "--against", default="", callback=not_empty, help="Compare the gate lock with a git reference, such as origin/main."
-)
-@click.option(
-    "--policy", default="", metavar="POLICY", callback=not_empty,
+    "--policy", default="", metavar="POLICY",
     help="Another policy: its kind, or kind=min_rate,min_rate=0.9.",
 )  # fmt: skip
 @click.option("--policy-file", type=click.Path(path_type=Path), help="A suite or TOML file with another [policy].")

@@ -9,6 +9,7 @@ from importlib import import_module
 
 import click
 
+from evalkit.cli.given import refusing_empty
 from evalkit.cli.message import error_text
 from evalkit.cli.streams import ready_streams
 from evalkit.errors import EvalkitError, ExitCode, InputError
@@ -68,7 +69,7 @@ class _LazyGroup(click.Group):
             return None
         module, _, attribute = COMMANDS[name][0].partition(":")
         found: click.Command = getattr(import_module(module), attribute)
-        return found
+        return refusing_empty(found)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evalkit.cli.common import not_empty
-
 if TYPE_CHECKING:
     from evalkit.app.replay_plan import Plan
     from evalkit.app.settings import Settings
@@ -38,7 +36,7 @@ _OPTIONS = (
         help="An approval, policy or retrieval: refused, approved, JSON, @FILE or module:function.",
     ),
     click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS),
-    click.option("--budget", default="", metavar="LIMITS", callback=not_empty, help=BUDGET),
+    click.option("--budget", default="", metavar="LIMITS", help=BUDGET),
     click.option("--strict", is_flag=True, help="Calls must come in the recorded order."),
     click.option("--seed", type=int, default=0, show_default=True),
     click.option("--out", type=click.Path(path_type=Path), help="Write the replays' traces to this new file."),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evalkit.cli.agent_output import agents_to_stderr
-from evalkit.cli.common import SUITE, as_json, echo_json, not_empty, project, refuse_ignored, say
+from evalkit.cli.common import SUITE, as_json, echo_json, project, refuse_ignored, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 
@@ -101,21 +101,19 @@ def replay(
 @click.option("-n", "workers", default="auto", show_default=True, help="Replays at once: a number, or auto.")
 @click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
 @click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
-@click.option("--target", callback=not_empty, help='What to run: module:function, "command: node agent.mjs", or a URL.')
+@click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
 @click.option("--mode", type=click.Choice(_SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--what-if", multiple=True, metavar="NAME=THEN", help="As in replay; wins over the suite's.")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)
-@click.option("--base-url", callback=not_empty, help="The live model's OpenAI-compatible endpoint.")
+@click.option("--base-url", help="The live model's OpenAI-compatible endpoint.")
 @click.option("--seed", type=int)
 @click.option("--sandbox/--no-sandbox", default=None, help="Replay in forks that the kernel confines (Linux).")
 @click.option("--unsafe-replay", is_flag=True, default=None, help="In a sandbox even where layers are missing.")
-@click.option("--budget", default="", metavar="LIMITS", callback=not_empty, help=BUDGET)
-@click.option("--baseline", default="", callback=not_empty, help="Baseline file; the suite's own by default.")
-@click.option(
-    "--executor", default="", callback=not_empty, help="serial, fork or xdist; chosen by the amount of work otherwise."
-)
-@click.option("--filter", "filter_text", default="", metavar="EXPR", callback=not_empty, help=_FILTER)
+@click.option("--budget", default="", metavar="LIMITS", help=BUDGET)
+@click.option("--baseline", default="", help="Baseline file; the suite's own by default.")
+@click.option("--executor", default="", help="serial, fork or xdist; chosen by the amount of work otherwise.")
+@click.option("--filter", "filter_text", default="", metavar="EXPR", help=_FILTER)
 @click.option(
     "--only-failing",
     type=click.Path(path_type=Path),

@@ -97,3 +97,17 @@ def test_tables_fit_eighty_columns(library: Project, command: tuple[str, ...]) -
     for line in table:
         cells = sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in line)
         assert cells <= 80 or command[0] == "baseline", line
+
+
+def test_the_name_of_what_failed_breaks_no_line(project: Project) -> None:
+    """A signature holds it; CI's runner would take the next line for a command."""
+    name = "refund\n::error::owned \x1b[2J"
+    steps = [tool_step(at, name, {"order": 7}, {"ok": True}, effect="write") for at in range(2)]
+    project.write("incident.trace", replace(incident(7), steps=tuple(steps)))
+    shown = [project.run("ingest", "incident.trace", "--id", "evil")]
+    shown += [project.run("review", "evil", "--accept-all", "--reason", "r"), project.run("show", "evil")]
+    shown += [project.run("list"), project.run("coverage"), project.run("history", "evil"), project.run("check")]
+    assert [done.code for done in shown] == [0] * len(shown)
+    for done in shown:
+        assert not FORBIDDEN.search(done.out + done.err)
+        assert not re.search("^::", done.out + done.err, re.MULTILINE)

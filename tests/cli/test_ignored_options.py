@@ -18,6 +18,15 @@ from tests.project import Project
         ["run", "suites/release.toml", "--baseline", ""],
         ["run", "suites/release.toml", "--budget", ""],
         ["ab", "suites/release.toml", "--b", "target=x:y", "--budget", ""],
+        ["replay", "refund-twice", "--target", ""],
+        ["replay", "refund-twice", "--model", ""],
+        ["affected", "--target", ""],
+        ["affected", "--prompt", ""],
+        ["export", "refund-twice", "--pytest", "--target", ""],
+        ["promote", "refund-twice", "--target", "", "--reason", "why"],
+        ["ingest", "refund-twice.trace", "--into", ""],
+        ["baseline", "compare", "r", "--with", ""],
+        ["trend", "release", "--case", ""],
     ],
 )
 def test_an_empty_option_is_not_taken_as_none(project: Project, command: list[str]) -> None:
