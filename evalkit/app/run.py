@@ -13,7 +13,7 @@ from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
 from evalkit.app.nights import chosen_history, keep_night
-from evalkit.app.run_end import cases_of, finish, load_reporting
+from evalkit.app.run_end import cases_of, finish, load_reporting, load_run
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import (
     baseline_path,
@@ -46,7 +46,7 @@ from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
 from evalkit.verdict.verdicts import distinct
 
-__all__ = ["exit_code", "resume_suite", "run_suite"]
+__all__ = ["exit_code", "report_run", "resume_suite", "run_suite"]
 
 
 def run_suite(
@@ -157,6 +157,16 @@ def resume_suite(
         return finish(folder, manifest, suite, cases, settings)
     plans = make_plans(suite, cases, manifest.measures)
     return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+
+
+def report_run(folder: Path, settings: Settings) -> Run:
+    """Judges and reports a run again from the samples that it has; makes no calls.
+
+    Raises:
+        InputError: there is no run, it is not finished, or a case of it is gone.
+    """
+    manifest, suite, cases, _ = load_run(folder, settings)
+    return finish(folder, manifest, suite, cases, settings)
 
 
 def exit_code(run: Run) -> ExitCode:

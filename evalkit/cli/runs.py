@@ -207,10 +207,10 @@ def run(
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 def report(run: Path) -> None:
-    """Write a run's reports again, with the present baseline and lock."""
-    from evalkit.app.run import resume_suite
+    """Write a run's reports again, with the present baseline and lock; makes no calls."""
+    from evalkit.app.run import report_run
 
-    done = resume_suite(run, project())
+    done = report_run(run, project())
     say(str(done.folder / "report.html"))
 
 

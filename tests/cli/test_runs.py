@@ -266,3 +266,18 @@ def test_a_run_keeps_its_choices_about_the_world(project: Project, monkeypatch: 
     (sample,) = read_samples(folder)["refund-twice"]
     (trace,) = read_traces(folder, [sample.trace]).values()
     assert trace.output == ["SHOP_CITY"]
+
+
+def test_a_report_makes_no_replays(project: Project) -> None:
+    """An unfinished run is refused, and stays as it is; `--resume` finishes it."""
+    project.promoted("refund-twice")
+    assert project.run("run", project.suite("once"), "--out", "reports/a").code == 0
+    folder = project.root / "reports" / "a"
+    (folder / "samples.parquet").unlink()
+    (folder / "report.html").unlink()
+    (folder / "journal.jsonl").touch()
+    done = project.run("report", "reports/a")
+    assert (done.code, "cure: evalkit run --resume reports/a" in done.err) == (2, True)
+    assert (folder / "journal.jsonl").stat().st_size == 0
+    assert project.run("run", "--resume", "reports/a").code == 0
+    assert project.run("report", "reports/a").code == 0
