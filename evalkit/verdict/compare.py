@@ -27,6 +27,7 @@ from evalkit.verdict.schedule import (
     outcomes_by_index,
     standing,
 )
+from evalkit.verdict.screened import Screened
 from evalkit.verdict.verdicts import verdicts_of
 
 __all__ = ["baseline_rows", "case_verdicts"]
@@ -143,8 +144,9 @@ def case_verdicts(
         row = rows.get(case_id)
         said = (underpowered or {}).get(case_id, "")
         estimate = estimate_of((sampled or plans)[case_id], one.samples, one.now.passed, twice=twice)
+        steps = _steps((sampled or plans)[case_id], one.now.passed, row)
         ruling = _ruling(one, row, judged.get(case_id), stopped)
-        return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate)
+        return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate, steps)
 
     return verdicts_of(cases, map(verdict, ran()))
 
@@ -178,6 +180,13 @@ def _table(one: _Ran, row: BaselineRow | None) -> Table | None:
     if row is None or not row.n or not one.n or _is_fact(one, row):
         return None
     return row.passed, row.n, one.passed, one.n
+
+
+def _steps(plan: CasePlan, passed: Sequence[bool], row: BaselineRow | None) -> tuple[Table, ...]:
+    """Of a screened case, its comparisons with the parts of its plan's baseline, where that is this one."""
+    if not isinstance(plan, Screened) or row is None or row.estimate is not None:
+        return ()
+    return plan.steps(passed) if plan.measure == (row.passed, row.n) else ()
 
 
 def _is_fact(one: _Ran, row: BaselineRow | None) -> bool:
@@ -218,6 +227,7 @@ def _verdict(
     pass_k: Sequence[int],
     underpowered: str,
     estimate: Estimate | None,
+    steps: tuple[Table, ...],
 ) -> CaseVerdict:
     case, policy = one.case, one.plan.policy
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
@@ -261,6 +271,7 @@ def _verdict(
         model_calls=sum(column(one.samples, "live_model")),
         screened=ruling.screened,
         estimate=estimate,
+        steps=steps,
     )
 
 

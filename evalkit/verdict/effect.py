@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evalkit.percent import signed_points
-from evalkit.verdict.model import CaseVerdict, Estimate, SuiteEffect
+from evalkit.verdict.model import BaselineRow, CaseVerdict, Estimate, SuiteEffect
 from evalkit.verdict.verdicts import distinct
 
 __all__ = ["OPPOSED", "effect_sentence", "opposed", "suite_effect"]
@@ -18,7 +18,7 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     """The effect over the cases that have samples and a baseline; None where none has.
 
     Difference and intervals are of rates without the bias of stopping early, or of going on with suspects alone; the
-    test is over the samples that nothing could keep from being taken.
+    test is over the samples that nothing could keep from being taken, and those that confirm or clear a suspect.
     """
     if not any(verdict.baseline for verdict, _ in distinct(verdicts)):
         return None
@@ -27,12 +27,9 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
         return None
     import numpy as np
 
-    from evalkit.stats.suite import cmh_p, differences, like_these_interval, this_suite_interval
+    from evalkit.stats.suite import differences, like_these_interval, this_suite_interval
 
-    columns, sure = (
-        np.array([(then.passed, then.n, now.passed, now.n) for then, now in arms], dtype=np.int64).T
-        for arms in (both, [(then.estimate or then, now.estimate or now) for then, now in both])
-    )
+    columns = np.array([(then.passed, then.n, now.passed, now.n) for then, now in both], dtype=np.int64).T
     estimated = _estimated([then.estimate for then, _ in both]), _estimated([now.estimate for _, now in both])
     each = differences(*columns, estimated=estimated)
     difference = float(each.mean())
@@ -40,7 +37,27 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     if all(then.deterministic and now.deterministic for then, now in both):
         return SuiteEffect(len(both), difference, (difference, difference), like_these, float(difference >= 0), True)
     interval = this_suite_interval(*columns, estimated=estimated)
-    return SuiteEffect(len(both), difference, interval, like_these, float(cmh_p(*sure)))
+    return SuiteEffect(len(both), difference, interval, like_these, _p_worse(both))
+
+
+def _p_worse(both: Sequence[tuple[BaselineRow, CaseVerdict]]) -> float:
+    """The exact test; of a screened suite it is one of the first step and one of the second."""
+    import numpy as np
+
+    from evalkit.stats.screening import both_steps_p
+    from evalkit.stats.suite import cmh_p
+
+    first = [now.steps[0] if now.steps else _first_look(then, now) for then, now in both]
+    p_first = float(cmh_p(*np.array(first, dtype=np.int64).T))
+    if not any(now.steps for _, now in both):
+        return p_first
+    fresh = [counts for _, now in both for counts in now.steps[1:]]
+    return both_steps_p(p_first, float(cmh_p(*np.array(fresh, dtype=np.int64).T)) if fresh else 1.0)
+
+
+def _first_look(then: BaselineRow, now: CaseVerdict) -> tuple[int, int, int, int]:
+    before, after = then.estimate or then, now.estimate or now
+    return before.passed, before.n, after.passed, after.n
 
 
 def _estimated(estimates: Sequence[Estimate | None]) -> dict[int, tuple[float, float | None]]:
