@@ -32,7 +32,7 @@ def screened(letters: dict[str, str]) -> SuiteEffect:
     """Cases of a screened suite as they came to passes and failures, against 60 passes of 60 each."""
     cases = [CaseRef("/p", case_id, 1, "", "proposed", "t", "s", "", ()) for case_id in letters]
     counts = dict.fromkeys(letters, (60, 60, checks_digest(())))
-    base = Baseline(BaselineInfo("r", "s", "a", "w", "now"), counts, ())
+    base = Baseline(BaselineInfo("r", "s", "a", "w", "now"), counts)
     plans = make_plans(Suite("s", mode="live-model", screening=True), cases, dict.fromkeys(letters, (60, 60)))
     samples = {
         case_id: [Sample(case_id, 1, at, "passed" if letter == "p" else "failed") for at, letter in enumerate(own)]
