@@ -48,7 +48,7 @@ _PASSED, _FIRST, _RATE, _VARIANCE = "passed", "first_look", "unbiased_rate", "ra
 TOTALS = ("cost_usd", "duration_s", "live_model")
 """Fields of a sample whose sums a baseline holds."""
 _FACTS = ("checks", "replayed", "deterministic", *LISTS)
-_ROWS_AT_ONCE = 16_384
+_WRITTEN_AT_ONCE, _READ_AT_ONCE = 16_384, 4_096
 _SCHEMA = pa.schema(
     [
         ("case_id", pa.string()),
@@ -169,7 +169,7 @@ def write_baseline(baseline: Baseline, path: Path) -> Path:
     temporary = path.with_name(f".{path.name}.writing")
     rows = baseline.rows()
     with pq.ParquetWriter(temporary, schema, compression="zstd") as file:
-        while some := [*islice(rows, _ROWS_AT_ONCE)]:
+        while some := [*islice(rows, _WRITTEN_AT_ONCE)]:
             file.write_table(pa.Table.from_pylist(some, schema=schema))
     os.replace(temporary, path)
     return path
@@ -184,7 +184,7 @@ def read_baseline(path: Path) -> Baseline:
     try:
         with pq.ParquetFile(path) as file:
             info = _info(orjson.loads((file.schema_arrow.metadata or {})[_KEY]))
-            return _read(info, (row for some in file.iter_batches(_ROWS_AT_ONCE) for row in some.to_pylist()))
+            return _read(info, (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist()))
     except FileNotFoundError:
         cure = f"evalkit baseline set RUN --reason WHY --out {path}, with a run of the suite before it names that file"
         raise InputError("there is no baseline", str(path), cure) from None
