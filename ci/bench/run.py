@@ -195,9 +195,7 @@ def with_baseline(bench: Bench, sizes: list[int]) -> dict[str, Any]:
         make_library(bench.folder / cases, size)
         bench.command("run", "suites/one.toml", "--out", first, cases=cases)
         found[f"{size:,} cases"] = {
-            "baseline set": bench.command(
-                "baseline", "set", first, "--actor", "bench", "--reason", "bench", cases=cases
-            ),
+            "baseline set": bench.command("baseline", "set", first, *who, cases=cases),
             "run": bench.command("run", "suites/one.toml", "--out", second, cases=cases),
             "gate": bench.command("gate", second, cases=cases),
         }
