@@ -236,6 +236,8 @@ def _read(info: BaselineInfo, rows: Iterable[Mapping[str, Any]]) -> Baseline:
     for row in rows:
         case_id, metric = row["case_id"], row["metric"]
         if metric == _PASSED:
+            if not 0 <= row["sum"] <= row["n"]:
+                raise ValueError(f"{row['sum']:g} of {row['n']} samples of case {case_id} passed")
             made.add(case_id, round(row["sum"]), row["n"], _facts(row))
         elif not made.is_last(case_id):
             raise ValueError(f"{metric} of {case_id} stands apart from the case")

@@ -110,6 +110,17 @@ def test_a_table_that_says_two_things_of_a_case_is_refused(tmp_path: Path) -> No
             read_baseline(path)
 
 
+@pytest.mark.parametrize("wrong", [-1.0, 3.0, None])
+def test_counts_that_cannot_be_are_refused(tmp_path: Path, wrong: float | None) -> None:
+    """Here, with the file's name, and not where they are compared."""
+    path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")
+    table = pq.read_table(path)
+    sums = [wrong, *table["sum"].to_pylist()[1:]]
+    pq.write_table(table.set_column(table.column_names.index("sum"), "sum", pa.array(sums, pa.float64())), path)
+    with pytest.raises(InputError, match="not a baseline"):
+        read_baseline(path)
+
+
 def test_metrics_to_come_are_passed_over(tmp_path: Path) -> None:
     """A later version's file is read by this one; a metric that is missing is told as missing."""
     path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")
