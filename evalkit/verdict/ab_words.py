@@ -38,7 +38,10 @@ def notes(found: ABVerdict) -> Iterator[str]:
                 f"({loss.missed} missed, {loss.errored} errored): they enter nothing"
             )
     if found.unequal_loss:
-        yield "one arm lost more than chance explains: what is left of it may not be comparable"
+        yield (
+            "one arm lost more than chance explains: what is left of it may not be comparable, so that it is called "
+            "better only where it were so if all that it lost had failed"
+        )
     absent = [pair for pair in found.pairs if pair.better == "not compared"]
     if absent:
         first = f"{absent[0].case_id}: {absent[0].reason}"
@@ -90,6 +93,8 @@ def _rate_sentence(rate: RateChange, found: ABVerdict) -> str:
     if rate.opposed:
         mean = signed_points(rate.difference)
         return f"the arms differ ({p_text(rate.p)}), but not in one direction: {mean} on average"
+    if found.unequal_loss and rate.p_adjusted <= found.alpha:
+        return f"no difference shown: B {signed_points(rate.difference)}, {between}, {_but_lost(found)}"
     seen = "could have seen no difference at all"
     if rate.detectable is not None:
         seen = f"could have seen about {points(rate.detectable)} or more"
@@ -101,9 +106,18 @@ def _fact(rate: RateChange, found: ABVerdict) -> str:
     lost = sum(pair.better == "a" for pair in found.pairs)
     if not gained and not lost:
         return f"no difference: both arms pass the same of {rate.cases} cases, in every replay"
+    both = f"of {rate.cases} cases it passes {gained} that A fails, and fails {lost} that A passes"
+    if rate.better == "neither shown" and gained != lost:
+        return f"no difference shown: B {signed_points(rate.difference)}, {both}, {_but_lost(found)}"
     word = {"a": "worse", "b": "better"}.get(rate.better, "as good")
     by = f" by {points(abs(rate.difference))}" if rate.difference else ""
-    return f"B is {word}{by}: of {rate.cases} cases it passes {gained} that A fails, and fails {lost} that A passes"
+    return f"B is {word}{by}: {both}"
+
+
+def _but_lost(found: ABVerdict) -> str:
+    """Why what was seen shows nothing, where one arm lost more."""
+    name, loss = ("A", found.loss_a) if found.loss_a.share > found.loss_b.share else ("B", found.loss_b)
+    return f"but arm {name} lost {loss.lost} of {loss.samples} samples, which may be all of it"
 
 
 def _primary_sentence(found: ABVerdict) -> str:

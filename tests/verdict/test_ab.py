@@ -323,3 +323,31 @@ def test_the_pairs_are_in_the_order_of_the_cases() -> None:
     found = compared(["pp", "mm", "pp"], ["pp", "pp", "ff"])
     pairs: Sequence[CasePair] = found.pairs
     assert [pair.case_id for pair in pairs] == ["c0", "c1", "c2"]
+
+
+def test_an_arm_that_lost_its_failures_is_not_called_better() -> None:
+    """What is lost may be what failed: an unchanged agent, three of ten of whose replays miss instead of failing."""
+    found = compared(["pppppppfff"] * 10, ["pppppppmmm"] * 10)
+    assert (found.better, found.unequal_loss) == ("neither shown", True)
+    assert "but arm B lost 30 of 100 samples" in found.sentence
+    assert not [pair for pair in found.pairs if pair.better == "b"]
+    turned = compared(["pppppppmmm"] * 10, ["pppppppfff"] * 10)
+    assert (turned.better, "but arm A lost 30 of 100 samples" in turned.sentence) == ("neither shown", True)
+
+
+def test_an_arm_that_lost_more_is_better_where_its_losses_can_t_be_why() -> None:
+    """Even had all failed that it lost; and one that is worse in spite of them stays so."""
+    assert compared(["ppffffffff"] * 10, ["ppppppppmm"] * 10).better == "b"
+    assert compared(["pppppppppp"] * 10, ["ppppffffmm"] * 10).better == "a"
+
+
+def test_cases_that_one_arm_lost_whole_count_against_it() -> None:
+    """All its hard cases missed, and the rest of them is better: nothing is shown."""
+    found = compared(["pppppppppp"] * 5 + ["ppppffffff"] * 5, ["mmmmmmmmmm"] * 5 + ["pppppppppp"] * 5)
+    assert found.better == "neither shown"
+
+
+def test_an_equal_number_of_steps_is_no_change() -> None:
+    """Means over different numbers of samples differ in their last digit, in each case alike: that is rounding."""
+    steps = by_metric(compared(["pppppppppp"] * 10, ["pppppppmmm"] * 10))["steps"]
+    assert (steps.change, steps.p, steps.better) == (0.0, 1.0, "neither shown")
