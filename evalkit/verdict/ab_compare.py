@@ -208,9 +208,11 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
     like = like_these_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
     b_worse, a_worse = cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)
     p = min(1.0, 2 * min(b_worse, a_worse))
+    detectable = None if deterministic else detectable_in_this_suite(x1, n1, x2, n2, alpha)
     only = pairs[0]
     if len(pairs) == 1 and only.p is not None and only.low is not None and only.high is not None:
         p, low, high = only.p, only.low, only.high  # one case's own are sharper; CMH is Fisher's test then
+        detectable = _detectable(only, alpha)
     opposed = abs(difference) < _SAME or (a_worse < b_worse) != (difference > 0)
     return RateChange(
         cases=len(pairs),
@@ -222,10 +224,18 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
         high_like=None if like is None else like[1],
         p=p,
         p_adjusted=p,
-        detectable=None if deterministic else detectable_in_this_suite(x1, n1, x2, n2, alpha),
+        detectable=detectable,
         better="neither shown",
         opposed=p <= alpha and not deterministic and opposed,
     )
+
+
+def _detectable(pair: CasePair, alpha: float) -> float | None:
+    """The difference of one case that its own test shows 4 times of 5, from the rate of both arms towards 1/2."""
+    from evalkit.stats.power import detectable_drop
+
+    middle = (pair.a.passed + pair.b.passed) / (pair.a.n + pair.b.n)
+    return detectable_drop(max(middle, 1 - middle), pair.a.n, pair.b.n, alpha / 2)
 
 
 def _corrected(

@@ -128,8 +128,14 @@ def _primary_sentence(found: ABVerdict) -> str:
     assert change.p is not None
     told = f"{change_text(change)} ({p_text(change.p)})"
     if change.better == "neither shown":
-        return f"no difference of {name} shown: B {told}"
+        hopeless = 2.0 ** (1 - change.cases) > found.alpha  # of so few signs none are rare enough
+        few = f"; {_cases(change.cases)} can't show one, however large" if hopeless else ""
+        return f"no difference of {name} shown: B {told}{few}"
     return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
+
+
+def _cases(count: int) -> str:
+    return f"{count} case" + ("" if count == 1 else "s")
 
 
 def _percent(share: float) -> float:

@@ -93,8 +93,8 @@ def _tried_again(spoiled: Sequence[Sample], samples: Mapping[str, Sequence[Sampl
         (reason, _), *_ = Counter(sample.reason for sample in spoiled if sample.case_id == most).most_common(1)
         yield (
             f"{again.total()} of {sum(map(len, samples.values()))} samples are those of a further attempt, most of "
-            f"them of case {most} ({count} of {len(samples.get(most, ()))}; before: {reason}): if what the agent did had a "
-            "part in that, its rate is too good"
+            f"them of case {most} ({count} of {len(samples.get(most, ()))}; before: {reason}): if what the agent did "
+            "had a part in that, its rate is too good"
         )
 
 
