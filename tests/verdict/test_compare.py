@@ -45,7 +45,7 @@ def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:
 def baseline(passed: int, n: int, checks: Sequence[Check] = (CHECK,)) -> Baseline:
     """A baseline of case ``c``."""
     info = BaselineInfo("run", "suite", "a", "r", "now")
-    return Baseline(info, {"c": (passed, n, checks_digest(checks))}, ())
+    return Baseline(info, {"c": (passed, n, checks_digest(checks))})
 
 
 def verdict(
@@ -176,7 +176,7 @@ def test_p_values_are_corrected_over_the_cases(count: int, p: float, adjusted: f
     """10/10 against 7/10 in every case: E+M with Holm for three cases, Fisher with the step-down for twenty."""
     cases = [ref(f"c{n}") for n in range(count)]
     info = BaselineInfo("run", "suite", "a", "r", "now")
-    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
+    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases})
     drawn = {case.id: samples(("passed", 7), ("failed", 3)) for case in cases}
     found = case_verdicts(cases, drawn, plans_of(cases, drawn, Policy("zero_failures")), base, frozen=False)
     assert found[0].p_value == pytest.approx(p, abs=1e-5)
@@ -188,7 +188,7 @@ def test_stable_cases_do_not_hide_a_regression() -> None:
     """One case of fifty fell to 4 of 10, the others never failed: shown, as fifty times E+M's 0.0018 would not be."""
     cases = [ref(f"c{n}") for n in range(50)]
     info = BaselineInfo("run", "suite", "a", "r", "now")
-    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
+    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases})
     drawn = {case.id: samples(("passed", 10)) for case in cases} | {"c7": samples(("passed", 4), ("failed", 6))}
     plans = plans_of(cases, drawn, Policy("zero_failures"))
     found = {one.case_id: one for one in case_verdicts(cases, drawn, plans, base, frozen=False)}
