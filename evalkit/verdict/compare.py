@@ -25,6 +25,7 @@ from evalkit.verdict.schedule import (
     deterministic,
     equal_replays,
     lost_too_many,
+    lost_too_much,
     outcomes_by_index,
     standing,
 )
@@ -146,7 +147,7 @@ def case_verdicts(
         said = (underpowered or {}).get(case_id, "")
         estimate = estimate_of((sampled or plans)[case_id], one.samples, one.now.passed, twice=twice)
         steps = _steps((sampled or plans)[case_id], one.now.passed, row)
-        ruling = _ruling(one, row, judged.get(case_id), stopped)
+        ruling = _ruling(one, row, judged.get(case_id), stopped, (sampled or plans)[case_id])
         return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate, steps)
 
     return verdicts_of(cases, map(verdict, ran()))
@@ -199,28 +200,40 @@ def _is_fact(one: _Ran, row: BaselineRow | None) -> bool:
     return row is not None and row.deterministic and one.deterministic
 
 
-def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, stopped: str) -> Ruling:
+def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, stopped: str, sampled: CasePlan) -> Ruling:
     """The policy's word on one case, and why."""
     now, plan = one.now, one.plan
-    if one.deterministic:
-        n = len(now.passed)
-        if all(now.passed):
-            return Ruling("PASS", f"{n} equal replays: the target is deterministic")
-        if plan.policy.kind == "not_worse" and row is not None and row.deterministic and not row.passed:
-            return Ruling("PASS", f"{n} of {n} samples failed, in equal replays, as in the baseline: not worse")
-        return Ruling("FAIL", f"{n} of {n} samples failed, in equal replays: the target is deterministic")
+    lost = f"{now.missed} missed and {now.errored} errored of {now.taken} samples" if now.lost else ""
     if not now.passed:
-        lost = f"{now.missed} missed and {now.errored} errored of {now.taken} samples" if now.lost else ""
         return Ruling("INCONCLUSIVE", lost or (f"no sample: {stopped}" if stopped else "no sample came to a result"))
-    ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
+    if one.deterministic:
+        ruling = _of_equal(len(now.passed), one, row)
+    else:
+        ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
     if ruling.word == "FAIL":
         return ruling
-    if lost_too_many(plan, now):
-        return Ruling("INCONCLUSIVE", f"{now.missed} missed and {now.errored} errored of {now.taken} samples")
-    if ruling.word == "INCONCLUSIVE" and stopped:
-        reason = f"only {len(one.samples)} of up to {plan.most} samples: {stopped}"
+    shown = ruling.word != "INCONCLUSIVE" and not one.deterministic
+    if lost_too_many(plan, now) or (shown and lost_too_much(plan, now)):
+        return Ruling("INCONCLUSIVE", lost)
+    if stopped and (ruling.word == "INCONCLUSIVE" or (shown and _lacks(sampled, now))):
+        reason = f"only {len(one.samples)} of up to {sampled.most} samples: {stopped}"
         return Ruling("INCONCLUSIVE", reason, ruling.detectable_drop, ruling.more_samples)
     return ruling
+
+
+def _lacks(sampled: CasePlan, now: Standing) -> bool:
+    """Whether the plan that the samples were taken by wanted more of them; another policy may do with any number."""
+    return sampled.next_look(now.passed) is not None and sampled.ruling(now.passed).word == "INCONCLUSIVE"
+
+
+def _of_equal(n: int, one: _Ran, row: BaselineRow | None) -> Ruling:
+    """The word on a case whose replays are all equal: one is as good as many, under each policy."""
+    if all(one.now.passed):
+        return Ruling("PASS", f"{n} equal replays: the target is deterministic")
+    told = f"{n} of {n} samples failed, in equal replays"
+    if one.plan.policy.kind == "not_worse" and row is not None and row.deterministic and not row.passed:
+        return Ruling("PASS", f"{told}, as in the baseline: not worse")
+    return Ruling("FAIL", f"{told}: the target is deterministic")
 
 
 def _verdict(
