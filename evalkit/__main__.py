@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 
 from evalkit.cli.hashes import fix_hashes
+from evalkit.cli.numpy_calmly import load_numpy
 
 __all__ = ["main", "with_room_for_frames"]
 
@@ -17,13 +18,19 @@ _FRAME_SLOTS = 33_000
 
 def main() -> None:
     """Readies the process before most of it is loaded, then does what the command line says."""
-    if sys.argv[1:2] in (["replay"], ["run"], ["ab"]):
+    replays = sys.argv[1:2] in (["replay"], ["run"], ["ab"]) and "--help" not in sys.argv
+    if replays:
         fix_hashes()  # may start the process anew
     gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
     try:
-        with_room_for_frames(_command)
+        with_room_for_frames(_replays if replays else _command)
     finally:
         gc.freeze()  # the interpreter looks for garbage three times as it ends: 0.1 s, and then all memory goes anyway
+
+
+def _replays() -> None:
+    load_numpy()
+    _command()
 
 
 def _command() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ _HOW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChe
 settings.register_profile("evalkit", _HOW, derandomize=True)  # the same examples each time
 settings.register_profile("thorough", _HOW, max_examples=1_000)  # others each time
 settings.load_profile("evalkit")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what it runs in the background so
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # or no command of a test could be interrupted
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,8 +5,8 @@
 Printed as JSON. `suites`: over simulated suites (80 % of the cases pass nearly always, 15 % mostly, 5 % at any rate),
 each measured by the plans of `evalkit run` against a baseline of 50 runs a case: the mean error of the effect in points
 with its standard error, by the shares of passed samples and as `evalkit` tells it; how often the 95 % interval "in this
-suite" holds the true effect; how often the exact test's p is 0.05 or less, over all samples and over each case's first
-look, as `evalkit` tells it. `cases`: the mean error of one case's share in points, and of its estimate, at some pass
+suite" holds the true effect; how often the exact test's p is 0.05 or less, over all samples, over each case's first
+look, and as `evalkit` tells it. `cases`: the mean error of one case's share in points, and of its estimate, at some
 rates, exactly.
 """
 
@@ -28,10 +28,11 @@ from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.model import BaselineRow, CaseVerdict
 from evalkit.verdict.plans import CasePlan, make_plans
+from evalkit.verdict.screened import Screened
 
 BASELINE = 50
 RATES = (0.99, 0.95, 0.9, 0.8, 0.7)
-CHANGES = {"nothing changed": 0.0, "one case in twenty fell by 0.3": 0.3}
+CHANGES = {"nothing changed": (0, 0), "one case in twenty fell by 0.3": (0.05, 0.3), "all fell by 0.01": (1, 0.01)}
 PLANS = {
     "screened": Suite("s", policy=Policy("not_worse", margin=0.1), screening=True),
     "acceptance": Suite("s", policy=Policy(p_good=0.99, p_bad=0.9), screening=False),
@@ -45,35 +46,38 @@ def main() -> None:
     suites, cases = (given + [120, 250][len(given) :])[:2]
     told: dict[str, Any] = {"suites": {}, "cases": {}}
     for name, suite in PLANS.items():
-        told["suites"][name] = {what: simulated(suite, drop, suites, cases) for what, drop in CHANGES.items()}
+        told["suites"][name] = {what: simulated(suite, *fell, suites, cases) for what, fell in CHANGES.items()}
         told["cases"][name] = {str(rate): of_one_case(suite, rate) for rate in RATES}
     print(json.dumps(told, indent=2))
 
 
-def simulated(suite: Suite, drop: float, suites: int, cases: int) -> dict[str, float]:
+def simulated(suite: Suite, share: float, drop: float, suites: int, cases: int) -> dict[str, float]:
     """Suites of one kind."""
     source = np.random.default_rng(20_261)
     known: dict[tuple[int, int], CasePlan] = {}
     plain, told = np.zeros(suites), np.zeros(suites)
-    inside = whole = first = taken = 0
+    inside = whole = first = shown = taken = 0
     for at in range(suites):
         kind, mostly, any_rate = source.random(cases), source.beta(18, 2, cases), source.beta(2, 2, cases)
         before = np.where(kind < 0.8, 0.995, np.where(kind < 0.95, mostly, any_rate))
-        after = np.where(source.random(cases) < 0.05, np.maximum(before - drop, 0.0), before)
+        after = np.where(source.random(cases) < share, np.maximum(before - drop, 0.0), before)
         truth = float((after - before).mean())
         passed = source.binomial(BASELINE, before).tolist()
         verdicts = []
         for number, (x, rate) in enumerate(zip(passed, after.tolist(), strict=True)):
             plan = known.setdefault((x, number), plan_of(suite, x, number))
             verdicts.append(verdict_of(plan, x, sampled(plan, source, rate)))
-        shares = [replace(one, estimate=None) for one in verdicts]
-        effect, by_shares = suite_effect(verdicts), suite_effect(shares)
+        shares = [replace(one, estimate=None, steps=()) for one in verdicts]
+        looks = [replace(one, steps=()) for one in verdicts]
+        effect, by_shares, by_looks = suite_effect(verdicts), suite_effect(shares), suite_effect(looks)
         assert effect is not None
         assert by_shares is not None
+        assert by_looks is not None
         plain[at], told[at] = by_shares.difference - truth, effect.difference - truth
         inside += effect.this_suite[0] <= truth <= effect.this_suite[1]
         whole += by_shares.p_worse <= 0.05
-        first += effect.p_worse <= 0.05
+        first += by_looks.p_worse <= 0.05
+        shown += effect.p_worse <= 0.05
         taken += sum(one.n for one in verdicts)
     return {
         "bias_of_shares": in_points(plain.mean()),
@@ -83,7 +87,8 @@ def simulated(suite: Suite, drop: float, suites: int, cases: int) -> dict[str, f
         "spread": in_points(told.std()),
         "coverage": round(inside / suites, 3),
         "shown_worse_over_all_samples": round(whole / suites, 3),
-        "shown_worse": round(first / suites, 3),
+        "shown_worse_over_first_looks": round(first / suites, 3),
+        "shown_worse": round(shown / suites, 3),
         "samples_a_case": round(taken / suites / cases, 1),
     }
 
@@ -123,7 +128,10 @@ def verdict_of(plan: CasePlan, before: int, outcomes: tuple[bool, ...]) -> CaseV
     counts = x, n - x, 0, 0, 0.0, 1.0
     row = BaselineRow(before, BASELINE, 0.0, 1.0)
     estimate = estimate_of(plan, (), outcomes, twice=False)
-    return CaseVerdict("c", 1, "", "", False, *counts, "PASS", "no change shown", "", row, estimate=estimate)
+    steps = plan.steps(outcomes) if isinstance(plan, Screened) else ()
+    return CaseVerdict(
+        "c", 1, "", "", False, *counts, "PASS", "no change shown", "", row, estimate=estimate, steps=steps
+    )
 
 
 def ends_of(plan: CasePlan, rate: float) -> Iterator[tuple[float, int, int, float]]:

@@ -9,7 +9,8 @@ Equal replays are stored once, by digest. The classes:
 - ``plan``: the same suite as it is by default: equal replays of a frozen case are told after two;
 - ``latency``: as ``stub``, where each sample waits for 20 ms as for a model, 50 at once;
 - ``cores``: ``stub`` on one worker and on two, as a quotient of wall time;
-- ``scale``: one sample each of more and more cases: CPU a case and peak memory should not depend on their number.
+- ``scale``: one sample each of more and more cases: CPU a case and peak memory should not depend on their number;
+- ``baseline``: the same once a run is their baseline, with what setting it, and gating the next run, takes.
 
 The scheme and the peers' scripts are those of ../shared/peerbench; a peer is run in the classes ``stub`` and
 ``latency``, in rounds interleaved with ours, by `--peer-python` (and ``promptfoo`` by `--promptfoo`). Wall, CPU and
@@ -42,7 +43,7 @@ SCRIPTS = {
     "deepeval": "b_deepeval.py",
     "promptfoo": "",
 }
-CLASSES = ["stub", "plan", "latency", "cores", "scale"]
+CLASSES = ["stub", "plan", "latency", "cores", "scale", "baseline"]
 LATENCY_S, AT_ONCE = "0.02", "50"
 
 SUITE = """\
@@ -79,11 +80,15 @@ class Bench:
     def ours(self, *flags: str, suite: str = "bench", cases: str = "cases", **more: str) -> Figures:
         """One run of ours."""
         out = self.folder / "reports" / str(time.time_ns())
-        command = [sys.executable, "-m", "evalkit", "run", f"suites/{suite}.toml", "--out", str(out), *flags]
-        environment = self.environment(HERE, HERE.parents[1], EVALKIT_CASES=cases, **more)
-        found = {**measured(command, self.folder, environment), **written(out)}
+        command = ["run", f"suites/{suite}.toml", "--out", str(out), *flags]
+        found = {**self.command(*command, cases=cases, **more), **written(out)}
         shutil.rmtree(out)
         return found
+
+    def command(self, *arguments: str, cases: str, **more: str) -> Figures:
+        """One command of ours."""
+        environment = self.environment(HERE, HERE.parents[1], EVALKIT_CASES=cases, **more)
+        return measured([sys.executable, "-m", "evalkit", *arguments], self.folder, environment)
 
     def peer(self, name: str, **more: str) -> Figures:
         """One run of a peer."""
@@ -181,6 +186,24 @@ def scale(bench: Bench, sizes: list[int]) -> dict[str, Any]:
     return found
 
 
+def with_baseline(bench: Bench, sizes: list[int]) -> dict[str, Any]:
+    """One sample each of more and more cases, compared with another run of them."""
+    found: dict[str, Any] = {}
+    for size in sizes:
+        cases, first, second = f"cases-{size}", f"reports/first-{size}", f"reports/second-{size}"
+        who = "--actor", "bench", "--reason", "bench"
+        make_library(bench.folder / cases, size)
+        bench.command("run", "suites/one.toml", "--out", first, cases=cases)
+        found[f"{size:,} cases"] = {
+            "baseline set": bench.command("baseline", "set", first, *who, cases=cases),
+            "run": bench.command("run", "suites/one.toml", "--out", second, cases=cases),
+            "gate": bench.command("gate", second, cases=cases),
+        }
+        (bench.folder / "suites" / "one.baseline.parquet").unlink()
+        shutil.rmtree(bench.folder / cases)
+    return found
+
+
 def make_library(root: Path, count: int) -> None:
     """A library of `count` cases of the stub agent."""
     environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
@@ -212,7 +235,7 @@ def main() -> None:
         for suite, samples, sequential in suites:
             text = SUITE.format(samples=samples, sequential=sequential)
             (folder / "suites" / f"{suite}.toml").write_text(text, "utf-8")
-        if set(given.classes) - {"scale"}:
+        if set(given.classes) - {"scale", "baseline"}:
             make_library(folder / "cases", given.cases)
             bench.ours()  # not counted: it may have to write bytecode
         executor = ["--executor", given.executor] if given.executor else []
@@ -226,6 +249,8 @@ def main() -> None:
             found["cores"] = cores(bench)
         if "scale" in given.classes:
             found["scale"] = scale(bench, given.sizes)
+        if "baseline" in given.classes:
+            found["baseline"] = with_baseline(bench, given.sizes)
         found["load"] = os.getloadavg()
     print(json.dumps(found, indent=2))
 

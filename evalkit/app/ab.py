@@ -208,11 +208,13 @@ def ab_exit_code(run: ABRun, *, fail_if_worse: bool = False) -> ExitCode:
     """What `evalkit ab` ends with: 3 where nothing could be compared or the budget stopped it, else 0.
 
     Args:
-        fail_if_worse: 1 where arm b is shown to be worse on the primary metric.
+        fail_if_worse: 1 where arm b is shown to be worse on the primary metric; 3 where neither arm is, and one
+            lost more samples than the other: that b is worse may be what was lost.
     """
     if fail_if_worse and run.verdict.better == "a":
         return ExitCode.BLOCKED
-    unmeasured = run.stopped or run.verdict.better == "not compared"
+    hidden = fail_if_worse and run.verdict.unequal_loss and run.verdict.better != "b"
+    unmeasured = run.stopped or run.verdict.better == "not compared" or hidden
     return ExitCode.INCONCLUSIVE if unmeasured else ExitCode.DONE
 
 

@@ -19,13 +19,13 @@ from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import (
     Baseline,
     BaselineInfo,
-    facts_of,
     make_baseline,
     read_baseline,
     write_baseline,
 )
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.estimate import estimates_of, pooled
+from evalkit.verdict.facts import facts_of
 from evalkit.verdict.model import CaseVerdict, Estimate
 from evalkit.verdict.plans import make_plans
 from evalkit.verdict.schedule import equal_replays

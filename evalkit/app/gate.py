@@ -23,7 +23,7 @@ from evalkit.suite.account import Account, read_account
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Selection, Suite
-from evalkit.suite.results import read_samples
+from evalkit.suite.results import read_attempts, read_samples
 from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
@@ -98,7 +98,14 @@ def gate_run(
             *_another_policy(manifest, policy, verdicts, plans),
             *retired,
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *run_notices(samples, verdicts, plans, frozen=frozen),
+            *run_notices(
+                samples,
+                verdicts,
+                plans,
+                frozen=frozen,
+                raised=manifest.raised,
+                spoiled=read_attempts(folder),
+            ),
         ),
     )
     if report:

@@ -20,7 +20,7 @@ from evalkit.suite.case_ref import CaseRef, CaseRefs, another_file, brief_refere
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Suite
-from evalkit.suite.results import read_samples, read_traces
+from evalkit.suite.results import read_attempts, read_samples, read_traces
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
@@ -60,7 +60,14 @@ def finish(
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = run_notices(samples, verdicts, plans, frozen=runs_twice(suite))
+    notices = run_notices(
+        samples,
+        verdicts,
+        plans,
+        frozen=runs_twice(suite),
+        raised=manifest.raised,
+        spoiled=read_attempts(folder),
+    )
     run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run

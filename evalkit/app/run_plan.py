@@ -17,9 +17,10 @@ from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.case_ref import CaseRef, targets_of
 from evalkit.suite.config import load_suite
 from evalkit.suite.model import Suite
+from evalkit.suite.texts import beside
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import baseline_rows
-from evalkit.verdict.plans import Plans
+from evalkit.verdict.plans import Measure, Plans
 from evalkit.verdict.staleness import stale_cases
 
 __all__ = [
@@ -64,11 +65,13 @@ def suite_baseline(suite: Suite) -> Baseline | None:
     return read_baseline(Path(suite.baseline)) if suite.baseline else None
 
 
-def measures_of(suite: Suite, cases: Sequence[CaseRef], at: str) -> dict[str, tuple[int, int]]:
+def measures_of(suite: Suite, cases: Sequence[CaseRef], at: str) -> Mapping[str, Measure]:
     """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
     baseline = suite_baseline(suite)
     rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
-    return {id: (row.passed, row.n) for id, row in rows.items() if id not in stale}
+    known: dict[Measure, Measure] = {}
+    fresh = ((row.passed, row.n) if id not in stale else None for id, row in rows.items())
+    return beside(rows, (None if one is None else known.setdefault(one, one) for one in fresh))
 
 
 def underpowered_lines(underpowered: Mapping[str, str], *, frozen: bool) -> Iterator[str]:

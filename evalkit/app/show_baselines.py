@@ -67,7 +67,7 @@ def baseline_rows(found: Baseline) -> list[list[str]]:
 
 def baseline_json(found: Baseline) -> dict[str, Any]:
     """Where it comes from, and its table."""
-    return {"info": asdict(found.info), "rows": [dict(row) for row in found.rows]}
+    return {"info": asdict(found.info), "rows": [*found.rows()]}
 
 
 def comparison_rows(found: Comparison) -> list[list[str]]:

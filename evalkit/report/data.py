@@ -79,6 +79,7 @@ def _verdict(body: Mapping[str, Any]) -> CaseVerdict:
     own["baseline"] = None if own["baseline"] is None else BaselineRow(**_estimated(own["baseline"]))
     own["failing_checks"] = tuple((check, sentence, count) for check, sentence, count in own["failing_checks"])
     own["tags"] = tuple(own["tags"])
+    own["steps"] = tuple(tuple(counts) for counts in own.get("steps", ()))  # files from before it was told lack it
     own["many_runs"] = tuple(ManyRuns(**one) for one in own["many_runs"])
     return CaseVerdict(**_estimated(own))
 

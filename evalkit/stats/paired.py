@@ -18,6 +18,8 @@ from evalkit.stats.suite import cluster_t_interval
 
 __all__ = ["PairedChange", "paired_change"]
 
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class PairedChange:
@@ -69,7 +71,7 @@ def paired_change(
     if len(a) != len(b) or not len(a):
         raise InputError(f"{len(a)} cases against {len(b)}", cure="give the same cases, one or more, in both arms")
     runs = [(_values(left, shift), _values(right, shift)) for left, right in zip(a, b, strict=True)]
-    logs = np.array([np.log(right).mean() - np.log(left).mean() for left, right in runs])
+    logs = np.array([_log_change(left, right) for left, right in runs])
     means = np.array([(left.mean() - shift, right.mean() - shift) for left, right in runs]).mean(axis=0)
     low, high = cluster_t_interval(logs, level)
     with np.errstate(over="ignore"):  # infinite is right where a change is beyond all doubles
@@ -83,6 +85,13 @@ def paired_change(
         ratio_of_means=float(means[1] / means[0]) if means[0] else float("nan"),
         share_lower=float(np.mean([_share_lower(left, right) for left, right in runs])),
     )
+
+
+def _log_change(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """The difference of the mean logs; 0 where it is nothing but rounding, which has a sign and would be counted."""
+    logs = np.log(left), np.log(right)
+    change = float(logs[1].mean() - logs[0].mean())
+    return 0.0 if abs(change) <= _ROUNDING * max(1.0, *(float(np.abs(one).max()) for one in logs)) else change
 
 
 def _values(given: ArrayLike, shift: float) -> NDArray[np.float64]:

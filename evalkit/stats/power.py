@@ -21,6 +21,7 @@ _STEADY = 3
 _HALVINGS = 40
 _ARCSINE_SHARE = 0.85
 _FEW = 3
+_LEAST_BASELINE = 10
 
 
 def regression_power(p1: float, n1: int, p2: float, n2: int, alpha: float = 0.05) -> float:
@@ -117,9 +118,10 @@ def _start(p: float, drop: float, alpha: float, power: float, n1: int | None) ->
     """A number of runs that is not too large, to count up from; infinite where no number is enough.
 
     The exact test needs about as many runs as the arcsine formula asks for, or more (measured for `alpha` up to 0.2,
-    `power` from 0.5 and 4 runs on; beyond that the count starts at 1). 0.85 of it less three runs is on the safe side.
+    `power` from 0.5 and 4 runs of either arm on; beyond that, and below 10 of a baseline, the count starts at 1). 0.85
+    of it less three runs is on the safe side.
     """
-    if alpha > 0.2 or power < 0.5:
+    if alpha > 0.2 or power < 0.5 or (n1 is not None and n1 < _LEAST_BASELINE):
         return 1.0
     from scipy.special import ndtri
 

@@ -73,7 +73,8 @@ def _constrained_rate(x_a: NDArray[np.int64], n_a: int, x_b: NDArray[np.int64], 
     for _ in range(_HALVINGS):
         rate_b = (low + high) / 2
         rate_a = rate_b - margin
-        slope = x_a / rate_a - (n_a - x_a) / (1 - rate_a) + x_b / rate_b - (n_b - x_b) / (1 - rate_b)
+        with np.errstate(divide="ignore", invalid="ignore"):  # at the end of the line, where that end is the root
+            slope = x_a / rate_a - (n_a - x_a) / (1 - rate_a) + x_b / rate_b - (n_b - x_b) / (1 - rate_b)
         low, high = np.where(slope > 0, rate_b, low), np.where(slope > 0, high, rate_b)
     middle: Floats = (low + high) / 2
     return middle

@@ -6,6 +6,8 @@ first (a two-stage design with fresh data; Westfall and Wolfinger 1997 for the s
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,7 +17,7 @@ from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.multiplicity import Dependence, step_down
 from evalkit.stats.two_sample import fisher_p_many, regression_p_many
 
-__all__ = ["confirmed_p", "put_aside", "suspects"]
+__all__ = ["both_steps_p", "confirmed_p", "put_aside", "suspects"]
 
 
 def suspects(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike, level: float = 0.3) -> NDArray[np.bool_]:
@@ -66,6 +68,25 @@ def confirmed_p(
     margins = np.stack([runs1, runs2, passed1 + passed2], axis=1)
     adjusted[chosen] = step_down(fisher_p_many(passed1, runs1, passed2, runs2), margins, dependence=dependence)
     return adjusted
+
+
+def both_steps_p(screening: float, confirming: float) -> float:
+    """One p-value for "worse somewhere" of a test over all cases' first runs, and one over the suspects' fresh runs.
+
+    Fisher's product test (1932): P(U V <= q) = q (1 - ln q) for the product q of two p-values. The second needs no more
+    than to hold its error whatever the first step came to, so that this may choose its cases (Bauer and Köhne 1994).
+
+    Args:
+        screening: the first p-value; made without any run that the second one sees, the baseline's too.
+        confirming: the second one; 1 where there are no suspects.
+
+    Raises:
+        InputError: one is not between 0 and 1.
+    """
+    if not (0 <= screening <= 1 and 0 <= confirming <= 1):
+        raise InputError(f"p-values {screening} and {confirming}", cure="give numbers from 0 to 1")
+    product = screening * confirming
+    return product * (1 - log(product)) if product else 0.0
 
 
 def put_aside(x: int, n: int, runs: int, drawn: float) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -97,7 +97,9 @@ def this_suite_interval(
 
     Each arm's mean rate P gets Wilson's interval at its effective number of runs, P (1 - P) / (variance of the mean
     over repeated runs), which is never below that of equal rates; the two are joined by `mover.mover`. By
-    simulation, coverage at 0.95 was 0.943 or better.
+    simulation, coverage at 0.95 was 0.943 or better with equal numbers of runs from 5 on. It is lower for a single case
+    with few runs (0.86 with 2 and 2 at a rate of 0.5, 0.91 with 100 and 3 at 0.95), and where half of the cases always
+    pass, half never do, and one changes (0.93 with 10 and 10, 0.84 with 50 and 5).
 
     Args:
         estimated: of the baseline and of the candidate, see `mean_rate.Estimated`.

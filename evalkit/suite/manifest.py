@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ import orjson
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.disk import half_written, write_whole
 from evalkit.suite.model import Manifest, Suite
+from evalkit.suite.texts import ByText, Texts
 from evalkit.suite.writer import LOCK_NAME, sole_writer
 
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
 
 MANIFEST_NAME = "run.json"
-_NO_CASES = b'\n  "cases": []'
+_EMPTY = {"cases": b'\n  "cases": []', "measures": b'\n  "measures": {}'}
+"""How what is of very many cases begins in the manifest's JSON, and ends where it is empty."""
 _SOME_CASES = 1_000
 
 
@@ -56,15 +59,23 @@ def replace_manifest(folder: Path, manifest: Manifest) -> None:
 
 def _parts(manifest: Manifest) -> Iterator[bytes]:
     """The manifest as JSON, some of its cases at a time: they may be very many."""
-    text = orjson.dumps(replace(manifest, cases=()), option=orjson.OPT_INDENT_2)
-    before, empty, after = text.partition(_NO_CASES)  # the first line that begins so: no text holds a line's end
-    yield before + empty.removesuffix(b"]")
-    end = b"]"
-    for start in range(0, len(manifest.cases), _SOME_CASES):
-        some = orjson.dumps([*manifest.cases[start : start + _SOME_CASES]], option=orjson.OPT_INDENT_2)
-        yield (b"," if start else b"") + some[1:-2].replace(b"\n", b"\n  ")
-        end = b"\n  ]"
-    yield end + after
+    text = orjson.dumps(replace(manifest, cases=(), measures={}), option=orjson.OPT_INDENT_2)
+    many = {"cases": _parted(manifest.cases, list), "measures": _parted(manifest.measures.items(), dict)}
+    for name, parts in many.items():
+        before, empty, text = text.partition(_EMPTY[name])  # the first line that begins so: no text holds a line's end
+        yield before + empty[:-1]
+        yield from parts
+        yield empty[-1:]
+    yield text
+
+
+def _parted(things: Iterable[Any], kind: type[list[Any] | dict[str, Any]]) -> Iterator[bytes]:
+    """What stands between the brackets."""
+    rest, end = iter(things), b""
+    while some := kind(islice(rest, _SOME_CASES)):
+        yield (b"," if end else b"") + orjson.dumps(some, option=orjson.OPT_INDENT_2)[1:-2].replace(b"\n", b"\n  ")
+        end = b"\n  "
+    yield end
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -78,10 +89,16 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         body = orjson.loads(path.read_bytes())
         cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
-        measures = {str(case_id): (int(passed), int(n)) for case_id, (passed, n) in body["measures"].items()}
+        measures = _measures(body["measures"])
         lists = {"layers": tuple(body["layers"]), "raised": tuple(body["raised"])}
         return Manifest(**{**body, "cases": cases, "measures": measures, **lists})
     except FileNotFoundError:
         raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the manifest is broken: {error}", str(path), "run the suite again") from None
+
+
+def _measures(body: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:
+    known: dict[tuple[int, int], tuple[int, int]] = {}
+    counts = ((int(passed), int(n)) for passed, n in body.values())
+    return ByText(Texts(map(str, body)), (known.setdefault(one, one) for one in counts))

@@ -167,8 +167,9 @@ class ByText(Mapping[str, T]):
 
 def beside(known: Mapping[str, S], values: Iterable[T | None]) -> Mapping[str, T]:
     """Something else about the texts that something is known of, in their order; None for nothing."""
-    if isinstance(known, ByText) and len(known) == len(known.texts):
-        return ByText(known.texts, values)
+    if isinstance(known, ByText):
+        given = iter(values)
+        return ByText(known.texts, (None if value is None else next(given) for value in known._values))
     return {text: value for text, value in zip(known, values, strict=True) if value is not None}
 
 

@@ -189,8 +189,8 @@ class ABVerdict:
         metrics: the others, compared or not, in the order of `METRICS`.
         pairs: every case, in order; the loudest first is the reader's affair.
         loss_a, loss_b: lost samples.
-        unequal_loss: one arm lost more than the other than chance explains, or more than 5 points: what is left may
-            not be comparable.
+        unequal_loss: one arm lost more than the other than chance explains: what is left may not be comparable. It is
+            called better where it were so if all that it lost had failed.
         deterministic: every compared case is, in both arms.
         notes: what a reader must know before believing the sentence, one each.
     """

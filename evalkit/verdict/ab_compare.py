@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from evalkit.stats.interval import midp
 from evalkit.suite.model import Sample
@@ -21,6 +22,9 @@ from evalkit.verdict.schedule import TWICE, equal_replays
 __all__ = ["ArmSamples", "compare_arms"]
 
 _SAME = 1e-12
+
+Arm = Literal["a", "b"]
+Table = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,10 @@ def compare_arms(
         InputError: `alpha` is no share.
     """
     left_out = left_out or {}
-    pairs = _judged([_pair(case, a, b, left_out.get(case.id, "")) for case in cases], alpha)
+    loss_a, loss_b = _loss(a), _loss(b)
+    unequal = _unequal(loss_a, loss_b)
+    lossy: Arm | None = None if not unequal else "a" if loss_a.share > loss_b.share else "b"
+    pairs = _judged([_pair(case, a, b, left_out.get(case.id, "")) for case in cases], alpha, lossy)
     compared = [pair for pair in pairs if pair.better != "not compared"]
     deterministic = bool(compared) and all(pair.deterministic for pair in compared)
     rate = _rate_change(compared, alpha, deterministic=deterministic) if compared else None
@@ -73,7 +80,10 @@ def compare_arms(
         [a.samples[case_id] for case_id in ids], [b.samples[case_id] for case_id in ids], alpha, live=a.live and b.live
     )
     rate, others = _corrected(rate, others, primary, alpha, deterministic=deterministic)
-    loss_a, loss_b = _loss(a), _loss(b)
+    if rate is not None and lossy is not None and rate.better == lossy:
+        ran = [pair for pair in pairs if pair.case_id not in left_out]
+        if not _holds_without(ran, lossy, alpha, deterministic=deterministic):
+            rate = replace(rate, better="neither shown")
     better = rate.better if primary == "pass_rate" and rate else _of(others, primary)
     found = ABVerdict(
         a=a.name,
@@ -87,7 +97,7 @@ def compare_arms(
         pairs=tuple(pairs),
         loss_a=loss_a,
         loss_b=loss_b,
-        unequal_loss=_unequal(loss_a, loss_b),
+        unequal_loss=unequal,
         deterministic=deterministic,
     )
     return replace(found, sentence=sentence(found), notes=(*remarks, *notes(found)))
@@ -111,14 +121,49 @@ def _pair(case: CaseRef, a: ArmSamples, b: ArmSamples, left_out: str) -> CasePai
     return replace(pair, better="neither shown", deterministic=equal, difference=_share(arm_b) - _share(arm_a))
 
 
-def _judged(pairs: Sequence[CasePair], alpha: float) -> list[CasePair]:
-    """The pairs with their tests, corrected over all of them; a deterministic one needs none."""
+def _judged(pairs: Sequence[CasePair], alpha: float, lossy: Arm | None) -> list[CasePair]:
+    """The pairs with their tests, corrected over all of them; a deterministic one needs none.
+
+    Args:
+        lossy: the arm that lost more than chance explains: it is better where it is so had its lost samples failed.
+    """
     at = [i for i, pair in enumerate(pairs) if pair.better != "not compared" and not pair.deterministic]
-    tables = [(pairs[i].a.passed, pairs[i].a.n, pairs[i].b.passed, pairs[i].b.n) for i in at]
-    b_worse = regressions(tables)
-    b_better = regressions([(x2, n2, x1, n1) for x1, n1, x2, n2 in tables])
-    tested = dict(zip(at, zip(b_worse, b_better, strict=True), strict=True))
-    return [_with_test(pair, tested.get(i), alpha) for i, pair in enumerate(pairs)]
+    tested = dict(zip(at, _both_ways([_table(pairs[i]) for i in at]), strict=True))
+    found = [_with_test(pair, tested.get(i), alpha) for i, pair in enumerate(pairs)]
+    if lossy is None or not any(found[i].better == lossy for i in at):
+        return found
+    for i, (b_worse, b_better) in zip(at, _both_ways([_table(pairs[i], lossy) for i in at]), strict=True):
+        for_it = b_better if lossy == "b" else b_worse
+        if found[i].better == lossy and 2 * for_it.p_worse > alpha:
+            found[i] = replace(found[i], better="neither shown")
+    return found
+
+
+def _both_ways(tables: Sequence[Table]) -> list[tuple[Regression, Regression]]:
+    """Per table whether arm b is worse, and whether arm a is."""
+    return [*zip(regressions(tables), regressions([(*table[2:], *table[:2]) for table in tables]), strict=True)]
+
+
+def _table(pair: CasePair, failed: Arm | None = None) -> Table:
+    """Passes and samples of both arms; with the lost ones of an arm as failures."""
+    lost_a, lost_b = (arm.lost if failed == name else 0 for name, arm in (("a", pair.a), ("b", pair.b)))
+    return pair.a.passed, pair.a.n + lost_a, pair.b.passed, pair.b.n + lost_b
+
+
+def _holds_without(pairs: Sequence[CasePair], lossy: Arm, alpha: float, *, deterministic: bool) -> bool:
+    """Whether the arm that lost more is better even if all that it lost were failures."""
+    tables = [table for pair in pairs if (table := _table(pair, lossy))[1] and table[3]]
+    mean = sum(x2 / n2 - x1 / n1 for x1, n1, x2, n2 in tables)
+    if (mean if lossy == "b" else -mean) <= _SAME * len(tables):
+        return False
+    if deterministic:
+        return True
+    turned = [(*table[2:], *table[:2]) for table in tables] if lossy == "b" else tables  # whether the other is worse
+    if len(turned) == 1:
+        return 2 * regressions(turned)[0].p <= alpha
+    from evalkit.stats.suite import cmh_p
+
+    return 2 * cmh_p(*zip(*turned, strict=True)) <= alpha
 
 
 def _with_test(pair: CasePair, tested: tuple[Regression, Regression] | None, alpha: float) -> CasePair:
@@ -163,9 +208,11 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
     like = like_these_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
     b_worse, a_worse = cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)
     p = min(1.0, 2 * min(b_worse, a_worse))
+    detectable = None if deterministic else detectable_in_this_suite(x1, n1, x2, n2, alpha)
     only = pairs[0]
     if len(pairs) == 1 and only.p is not None and only.low is not None and only.high is not None:
         p, low, high = only.p, only.low, only.high  # one case's own are sharper; CMH is Fisher's test then
+        detectable = _detectable(only, alpha)
     opposed = abs(difference) < _SAME or (a_worse < b_worse) != (difference > 0)
     return RateChange(
         cases=len(pairs),
@@ -177,10 +224,18 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
         high_like=None if like is None else like[1],
         p=p,
         p_adjusted=p,
-        detectable=None if deterministic else detectable_in_this_suite(x1, n1, x2, n2, alpha),
+        detectable=detectable,
         better="neither shown",
         opposed=p <= alpha and not deterministic and opposed,
     )
+
+
+def _detectable(pair: CasePair, alpha: float) -> float | None:
+    """The difference of one case that its own test shows 4 times of 5, from the rate of both arms towards 1/2."""
+    from evalkit.stats.power import detectable_drop
+
+    middle = (pair.a.passed + pair.b.passed) / (pair.a.n + pair.b.n)
+    return detectable_drop(max(middle, 1 - middle), pair.a.n, pair.b.n, alpha / 2)
 
 
 def _corrected(

@@ -38,7 +38,10 @@ def notes(found: ABVerdict) -> Iterator[str]:
                 f"({loss.missed} missed, {loss.errored} errored): they enter nothing"
             )
     if found.unequal_loss:
-        yield "one arm lost more than chance explains: what is left of it may not be comparable"
+        yield (
+            "one arm lost more than chance explains: what is left of it may not be comparable, so that it is called "
+            "better only where it were so if all that it lost had failed"
+        )
     absent = [pair for pair in found.pairs if pair.better == "not compared"]
     if absent:
         first = f"{absent[0].case_id}: {absent[0].reason}"
@@ -90,6 +93,8 @@ def _rate_sentence(rate: RateChange, found: ABVerdict) -> str:
     if rate.opposed:
         mean = signed_points(rate.difference)
         return f"the arms differ ({p_text(rate.p)}), but not in one direction: {mean} on average"
+    if found.unequal_loss and rate.p_adjusted <= found.alpha:
+        return f"no difference shown: B {signed_points(rate.difference)}, {between}, {_but_lost(found)}"
     seen = "could have seen no difference at all"
     if rate.detectable is not None:
         seen = f"could have seen about {points(rate.detectable)} or more"
@@ -101,9 +106,18 @@ def _fact(rate: RateChange, found: ABVerdict) -> str:
     lost = sum(pair.better == "a" for pair in found.pairs)
     if not gained and not lost:
         return f"no difference: both arms pass the same of {rate.cases} cases, in every replay"
+    both = f"of {rate.cases} cases it passes {gained} that A fails, and fails {lost} that A passes"
+    if rate.better == "neither shown" and gained != lost:
+        return f"no difference shown: B {signed_points(rate.difference)}, {both}, {_but_lost(found)}"
     word = {"a": "worse", "b": "better"}.get(rate.better, "as good")
     by = f" by {points(abs(rate.difference))}" if rate.difference else ""
-    return f"B is {word}{by}: of {rate.cases} cases it passes {gained} that A fails, and fails {lost} that A passes"
+    return f"B is {word}{by}: {both}"
+
+
+def _but_lost(found: ABVerdict) -> str:
+    """Why what was seen shows nothing, where one arm lost more."""
+    name, loss = ("A", found.loss_a) if found.loss_a.share > found.loss_b.share else ("B", found.loss_b)
+    return f"but arm {name} lost {loss.lost} of {loss.samples} samples, which may be all of it"
 
 
 def _primary_sentence(found: ABVerdict) -> str:
@@ -114,8 +128,14 @@ def _primary_sentence(found: ABVerdict) -> str:
     assert change.p is not None
     told = f"{change_text(change)} ({p_text(change.p)})"
     if change.better == "neither shown":
-        return f"no difference of {name} shown: B {told}"
+        hopeless = 2.0 ** (1 - change.cases) > found.alpha  # of so few signs none are rare enough
+        few = f"; {_cases(change.cases)} can't show one, however large" if hopeless else ""
+        return f"no difference of {name} shown: B {told}{few}"
     return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
+
+
+def _cases(count: int) -> str:
+    return f"{count} case" + ("" if count == 1 else "s")
 
 
 def _percent(share: float) -> float:

@@ -12,8 +12,11 @@ took as many samples as it did because of what they came to, ``first_look`` coun
 from __future__ import annotations
 
 import os
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice, pairwise
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -24,26 +27,28 @@ import pyarrow.parquet as pq
 from evalkit.check.model import checks_digest
 from evalkit.errors import InputError
 from evalkit.suite.model import Sample
-from evalkit.suite.samples import live_samples
 from evalkit.suite.select import CaseRef
+from evalkit.suite.texts import ByText, Texts
+from evalkit.verdict.facts import LISTS, Facts, FactsOfCases, facts_of
 from evalkit.verdict.model import Estimate
 from evalkit.verdict.schedule import TWICE, equal_replays
 
 __all__ = [
     "Baseline",
     "BaselineInfo",
-    "Facts",
     "Former",
     "checks_digest",
-    "facts_of",
     "make_baseline",
     "read_baseline",
     "write_baseline",
 ]
 
 _KEY = b"evalkit.baseline"
-_FIRST, _RATE, _VARIANCE = "first_look", "unbiased_rate", "rate_variance"
-_LISTS = ("models", "fingerprints", "prompts", "toolsets")
+_PASSED, _FIRST, _RATE, _VARIANCE = "passed", "first_look", "unbiased_rate", "rate_variance"
+TOTALS = ("cost_usd", "duration_s", "live_model")
+"""Fields of a sample whose sums a baseline holds."""
+_FACTS = ("checks", "replayed", "deterministic", *LISTS)
+_WRITTEN_AT_ONCE, _READ_AT_ONCE = 16_384, 4_096
 _SCHEMA = pa.schema(
     [
         ("case_id", pa.string()),
@@ -51,7 +56,7 @@ _SCHEMA = pa.schema(
         ("checks", pa.string()),
         ("replayed", pa.string()),
         ("deterministic", pa.bool_()),
-        *((name, pa.list_(pa.string())) for name in _LISTS),
+        *((name, pa.list_(pa.string())) for name in LISTS),
         ("metric", pa.string()),
         ("n", pa.int64()),
         ("sum", pa.float64()),
@@ -98,51 +103,38 @@ class BaselineInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What a case's samples were samples of: whether counts may be compared, or added, hangs on it.
-
-    Attributes:
-        version: the case's.
-        checks: see `check.model.checks_digest`.
-        replayed: see `suite.select.CaseRef`.
-        models, fingerprints, prompts, toolsets: of all its samples, sorted; see `suite.model.Served`.
-        deterministic: its replays were equal, in a frozen world: one outcome, however many there are.
-    """
-
-    version: int
-    checks: str
-    replayed: str = ""
-    models: tuple[str, ...] = ()
-    fingerprints: tuple[str, ...] = ()
-    prompts: tuple[str, ...] = ()
-    toolsets: tuple[str, ...] = ()
-    deterministic: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Baseline:
     """Passed and counted samples by case.
 
     Attributes:
         counts: case id to (passed, n, digest of the checks then).
-        rows: the whole table's rows, for display.
         facts: by case id.
+        totals: metric to its sum over the samples of each case, in the order of `counts`; NaN where it is not told.
         estimates: by case id, where the share of samples that passed is a biased rate.
     """
 
     info: BaselineInfo
     counts: Mapping[str, tuple[int, int, str]]
-    rows: tuple[Mapping[str, object], ...]
     facts: Mapping[str, Facts] = field(default_factory=dict)
+    totals: Mapping[str, Sequence[float]] = field(default_factory=dict)
     estimates: Mapping[str, Estimate] = field(default_factory=dict)
 
-
-def facts_of(case: CaseRef, samples: Sequence[Sample]) -> Facts:
-    """What a case's samples were samples of."""
-    served = [sample.served for sample in live_samples(samples) if sample.served is not None]
-    words = {name: {word for one in served for word in getattr(one, name)} for name in _LISTS}
-    lists: dict[str, Any] = {name: tuple(sorted(found)) for name, found in words.items()}
-    return Facts(case.version, case.checks_digest, case.replayed, **lists)
+    def rows(self) -> Iterator[dict[str, object]]:
+        """The rows of the table, as they stand in the file."""
+        for at, (case_id, (passed, n, _)) in enumerate(self.counts.items()):
+            facts = self.facts[case_id]
+            shared = {name: list(getattr(facts, name)) if name in LISTS else getattr(facts, name) for name in _FACTS}
+            row = {"case_id": case_id, "case_version": facts.version, **shared}
+            yield {**row, "metric": _PASSED, "n": n, "sum": float(passed)}
+            for metric, sums in self.totals.items():
+                if not isnan(sums[at]):
+                    yield {**row, "metric": metric, "n": n, "sum": sums[at]}
+            estimate = self.estimates.get(case_id)
+            if estimate is not None:
+                yield {**row, "metric": _FIRST, "n": estimate.n, "sum": float(estimate.passed)}
+                yield {**row, "metric": _RATE, "n": n, "sum": estimate.rate}
+                if estimate.variance is not None:
+                    yield {**row, "metric": _VARIANCE, "n": n, "sum": estimate.variance}
 
 
 def make_baseline(
@@ -159,23 +151,15 @@ def make_baseline(
         frozen: whether everything that the target saw was.
         estimates: by case id, the rates of those whose share of passes is biased.
     """
-    rows: list[dict[str, object]] = []
+    made = _Made()
     for case in cases:
         counted = [s for s in samples.get(case.id, ()) if s.outcome in ("passed", "failed")]
         equal = frozen and len(counted) >= TWICE and equal_replays(counted)
-        facts = asdict(replace(facts_of(case, counted), deterministic=equal))
-        shared = {"case_id": case.id, "case_version": facts.pop("version"), **facts, "n": len(counted)}
-        totals = {
-            "passed": float(sum(sample.outcome == "passed" for sample in counted)),
-            "cost_usd": sum(sample.cost_usd for sample in counted),
-            "duration_s": sum(sample.duration_s for sample in counted),
-            "live_model": float(sum(sample.live_model for sample in counted)),
-        }
-        estimate = (estimates or {}).get(case.id)
-        rows += [{**shared, "metric": metric, "sum": total} for metric, total in totals.items()]
-        if estimate is not None:
-            rows += [{**shared, **row} for row in _estimate_rows(estimate)]
-    return _baseline(info, rows)
+        passed = sum(sample.outcome == "passed" for sample in counted)
+        made.add(case.id, passed, len(counted), replace(facts_of(case, counted), deterministic=equal))
+        for metric in TOTALS:
+            made.add_total(metric, float(sum(getattr(sample, metric) for sample in counted)))
+    return made.baseline(info, estimates or {})
 
 
 def write_baseline(baseline: Baseline, path: Path) -> Path:
@@ -183,7 +167,10 @@ def write_baseline(baseline: Baseline, path: Path) -> Path:
     schema = _SCHEMA.with_metadata({_KEY: orjson.dumps(asdict(baseline.info))})
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.writing")
-    pq.write_table(pa.Table.from_pylist(list(baseline.rows), schema=schema), temporary, compression="zstd")
+    rows = baseline.rows()
+    with pq.ParquetWriter(temporary, schema, compression="zstd") as file:
+        while some := [*islice(rows, _WRITTEN_AT_ONCE)]:
+            file.write_table(pa.Table.from_pylist(some, schema=schema))
     os.replace(temporary, path)
     return path
 
@@ -195,8 +182,9 @@ def read_baseline(path: Path) -> Baseline:
         InputError: there is none, or the file is no baseline.
     """
     try:
-        table = pq.read_table(path)
-        return _baseline(_info(orjson.loads((table.schema.metadata or {})[_KEY])), table.to_pylist())
+        with pq.ParquetFile(path) as file:
+            info = _info(orjson.loads((file.schema_arrow.metadata or {})[_KEY]))
+            return _read(info, (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist()))
     except FileNotFoundError:
         cure = f"evalkit baseline set RUN --reason WHY --out {path}, with a run of the suite before it names that file"
         raise InputError("there is no baseline", str(path), cure) from None
@@ -204,41 +192,69 @@ def read_baseline(path: Path) -> Baseline:
         raise InputError(f"not a baseline: {error}", str(path), "evalkit baseline set RUN") from None
 
 
-def _baseline(info: BaselineInfo, rows: Sequence[Mapping[str, Any]]) -> Baseline:
-    passed = [row for row in rows if row["metric"] == "passed"]
-    return Baseline(
-        info,
-        {row["case_id"]: (round(row["sum"]), row["n"], row["checks"]) for row in passed},
-        tuple(rows),
-        {row["case_id"]: _facts(row) for row in passed},
-        _estimates(rows),
-    )
+class _Made:
+    """A baseline while it is made, case by case: of very many cases, so that what is alike is held once."""
+
+    def __init__(self) -> None:
+        self._ids = Texts()
+        self._counts: list[tuple[int, int, str]] = []
+        self._known: dict[tuple[int, int, str], tuple[int, int, str]] = {}
+        self._facts = FactsOfCases(self._ids)
+        self._totals = {metric: array("d") for metric in TOTALS}
+
+    def add(self, case_id: str, passed: int, n: int, facts: Facts) -> None:
+        """Adds a case; what is added next is of it."""
+        counts = passed, n, facts.checks
+        self._ids.append(case_id)
+        self._counts.append(self._known.setdefault(counts, counts))
+        self._facts.add(facts)
+        for totals in self._totals.values():
+            totals.append(nan)
+
+    def add_total(self, metric: str, total: float) -> None:
+        """Adds the sum of one of `TOTALS`."""
+        self._totals[metric][-1] = total
+
+    def is_last(self, case_id: str) -> bool:
+        """Whether a case is the one that was added last."""
+        return bool(self._counts) and self._ids[len(self._counts) - 1] == case_id
+
+    def baseline(self, info: BaselineInfo, estimates: Mapping[str, Estimate]) -> Baseline:
+        """All of it.
+
+        Raises:
+            ValueError: a case was added twice.
+        """
+        for one, other in pairwise(sorted(self._ids)):
+            if one == other:
+                raise ValueError(f"case {one} stands in it twice")
+        return Baseline(info, ByText(self._ids, self._counts), self._facts, self._totals, estimates)
 
 
-def _estimate_rows(estimate: Estimate) -> Iterator[dict[str, object]]:
-    yield {"metric": _FIRST, "n": estimate.n, "sum": float(estimate.passed)}
-    yield {"metric": _RATE, "sum": estimate.rate}
-    if estimate.variance is not None:
-        yield {"metric": _VARIANCE, "sum": estimate.variance}
+def _read(info: BaselineInfo, rows: Iterable[Mapping[str, Any]]) -> Baseline:
+    made, estimates = _Made(), dict[str, dict[str, Mapping[str, Any]]]()
+    for row in rows:
+        case_id, metric = row["case_id"], row["metric"]
+        if metric == _PASSED:
+            if not 0 <= row["sum"] <= row["n"]:
+                raise ValueError(f"{row['sum']:g} of {row['n']} samples of case {case_id} passed")
+            made.add(case_id, round(row["sum"]), row["n"], _facts(row))
+        elif not made.is_last(case_id):
+            raise ValueError(f"{metric} of {case_id} stands apart from the case")
+        elif metric in TOTALS:
+            made.add_total(metric, row["sum"])
+        elif metric in (_FIRST, _RATE, _VARIANCE):
+            estimates.setdefault(case_id, {})[metric] = row
+    return made.baseline(info, {case_id: _estimate(found) for case_id, found in estimates.items()})
 
 
-def _estimates(rows: Sequence[Mapping[str, Any]]) -> dict[str, Estimate]:
-    first, rates, variances = (
-        {row["case_id"]: row for row in rows if row["metric"] == metric} for metric in (_FIRST, _RATE, _VARIANCE)
-    )
-    return {
-        case_id: Estimate(
-            row["sum"],
-            variances[case_id]["sum"] if case_id in variances else None,
-            round(first[case_id]["sum"]),
-            first[case_id]["n"],
-        )
-        for case_id, row in rates.items()
-    }
+def _estimate(found: Mapping[str, Mapping[str, Any]]) -> Estimate:
+    first, variance = found[_FIRST], found.get(_VARIANCE)
+    return Estimate(found[_RATE]["sum"], None if variance is None else variance["sum"], round(first["sum"]), first["n"])
 
 
 def _facts(row: Mapping[str, Any]) -> Facts:
-    lists: dict[str, Any] = {name: tuple(row[name]) for name in _LISTS}
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in LISTS}
     known = bool(row.get("deterministic"))  # files from before it was told lack it
     return Facts(row["case_version"], row["checks"], row["replayed"], **lists, deterministic=known)
 

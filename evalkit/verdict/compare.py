@@ -13,6 +13,7 @@ from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_i
 from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.model import Outcome, Policy, Sample
 from evalkit.suite.samples import alike, column, read_ahead
+from evalkit.suite.texts import ByText, Texts
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.family import Regression, regressions
@@ -24,9 +25,11 @@ from evalkit.verdict.schedule import (
     deterministic,
     equal_replays,
     lost_too_many,
+    lost_too_much,
     outcomes_by_index,
     standing,
 )
+from evalkit.verdict.screened import Screened
 from evalkit.verdict.verdicts import verdicts_of
 
 __all__ = ["baseline_rows", "case_verdicts"]
@@ -128,7 +131,7 @@ def case_verdicts(
     ids = ids_of(cases)
     known: dict[Any, _Came] = {}
     came = [_came(samples.get(case_id, ()), frozen, known) for case_id in ids]
-    judged = _judged((case_id, plans[case_id].table(one.now.passed)) for case_id, one in zip(ids, came, strict=True))
+    judged = _judged(ids, (plans[case_id].table(one.now.passed) for case_id, one in zip(ids, came, strict=True)))
 
     read_ahead(samples, [case_id for case_id, one in zip(ids, came, strict=True) if one.lost])
 
@@ -136,24 +139,27 @@ def case_verdicts(
         for case, one in zip(cases, came, strict=True):
             yield _Ran(case, plans[case.id], samples.get(case.id, ()), one)
 
-    compared = _judged((one.case.id, _table(one, rows.get(one.case.id))) for one in ran()) if rows else {}
+    compared = _judged(ids, (_table(one, rows.get(one.case.id)) for one in ran())) if rows else {}
 
     def verdict(one: _Ran) -> CaseVerdict:
         case_id = one.case.id
         row = rows.get(case_id)
         said = (underpowered or {}).get(case_id, "")
         estimate = estimate_of((sampled or plans)[case_id], one.samples, one.now.passed, twice=twice)
-        ruling = _ruling(one, row, judged.get(case_id), stopped)
-        return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate)
+        steps = _steps((sampled or plans)[case_id], one.now.passed, row)
+        ruling = _ruling(one, row, judged.get(case_id), stopped, (sampled or plans)[case_id])
+        return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate, steps)
 
     return verdicts_of(cases, map(verdict, ran()))
 
 
-def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> dict[str, BaselineRow]:
+def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> Mapping[str, BaselineRow]:
     """By case id what a baseline knows of it; not of cases that it lacks, or that demand something else since."""
     if baseline is None:
         return {}
-    return {case.id: row for case in cases if (row := _baseline_row(case, baseline)) is not None}
+    known: dict[BaselineRow, BaselineRow] = {}
+    rows = (_baseline_row(case, baseline) for case in cases)
+    return ByText(ids_of(cases), (None if row is None else known.setdefault(row, row) for row in rows))
 
 
 def _came(samples: Sequence[Sample], frozen: bool, known: dict[Any, _Came]) -> _Came:
@@ -167,10 +173,12 @@ def _came(samples: Sequence[Sample], frozen: bool, known: dict[Any, _Came]) -> _
     return found
 
 
-def _judged(tables: Iterable[tuple[str, Table | None]]) -> dict[str, Regression]:
-    """The p-values of those cases whose policy judges them together."""
-    present = {case_id: table for case_id, table in tables if table is not None}
-    return dict(zip(present, regressions(list(present.values())), strict=True))
+def _judged(ids: Texts, tables: Iterable[Table | None]) -> Mapping[str, Regression]:
+    """The p-values of those cases that have a table to be judged together."""
+    known: dict[Table, Table] = {}
+    each = [None if table is None else known.setdefault(table, table) for table in tables]
+    found = iter(regressions([table for table in each if table is not None]))
+    return ByText(ids, (None if table is None else next(found) for table in each))
 
 
 def _table(one: _Ran, row: BaselineRow | None) -> Table | None:
@@ -180,33 +188,52 @@ def _table(one: _Ran, row: BaselineRow | None) -> Table | None:
     return row.passed, row.n, one.passed, one.n
 
 
+def _steps(plan: CasePlan, passed: Sequence[bool], row: BaselineRow | None) -> tuple[Table, ...]:
+    """Of a screened case, its comparisons with the parts of its plan's baseline, where that is this one."""
+    if not isinstance(plan, Screened) or row is None or row.estimate is not None:
+        return ()
+    return plan.steps(passed) if plan.measure == (row.passed, row.n) else ()
+
+
 def _is_fact(one: _Ran, row: BaselineRow | None) -> bool:
     """Whether a change needs no test: all replays were equal, here and in the baseline."""
     return row is not None and row.deterministic and one.deterministic
 
 
-def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, stopped: str) -> Ruling:
+def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, stopped: str, sampled: CasePlan) -> Ruling:
     """The policy's word on one case, and why."""
     now, plan = one.now, one.plan
-    if one.deterministic:
-        n = len(now.passed)
-        if all(now.passed):
-            return Ruling("PASS", f"{n} equal replays: the target is deterministic")
-        if plan.policy.kind == "not_worse" and row is not None and row.deterministic and not row.passed:
-            return Ruling("PASS", f"{n} of {n} samples failed, in equal replays, as in the baseline: not worse")
-        return Ruling("FAIL", f"{n} of {n} samples failed, in equal replays: the target is deterministic")
+    lost = f"{now.missed} missed and {now.errored} errored of {now.taken} samples" if now.lost else ""
     if not now.passed:
-        lost = f"{now.missed} missed and {now.errored} errored of {now.taken} samples" if now.lost else ""
         return Ruling("INCONCLUSIVE", lost or (f"no sample: {stopped}" if stopped else "no sample came to a result"))
-    ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
+    if one.deterministic:
+        ruling = _of_equal(len(now.passed), one, row)
+    else:
+        ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
     if ruling.word == "FAIL":
         return ruling
-    if lost_too_many(plan, now):
-        return Ruling("INCONCLUSIVE", f"{now.missed} missed and {now.errored} errored of {now.taken} samples")
-    if ruling.word == "INCONCLUSIVE" and stopped:
-        reason = f"only {len(one.samples)} of up to {plan.most} samples: {stopped}"
+    shown = ruling.word != "INCONCLUSIVE" and not one.deterministic
+    if lost_too_many(plan, now) or (shown and lost_too_much(plan, now)):
+        return Ruling("INCONCLUSIVE", lost)
+    if stopped and (ruling.word == "INCONCLUSIVE" or (shown and _lacks(sampled, now))):
+        reason = f"only {len(one.samples)} of up to {sampled.most} samples: {stopped}"
         return Ruling("INCONCLUSIVE", reason, ruling.detectable_drop, ruling.more_samples)
     return ruling
+
+
+def _lacks(sampled: CasePlan, now: Standing) -> bool:
+    """Whether the plan that the samples were taken by wanted more of them; another policy may do with any number."""
+    return sampled.next_look(now.passed) is not None and sampled.ruling(now.passed).word == "INCONCLUSIVE"
+
+
+def _of_equal(n: int, one: _Ran, row: BaselineRow | None) -> Ruling:
+    """The word on a case whose replays are all equal: one is as good as many, under each policy."""
+    if all(one.now.passed):
+        return Ruling("PASS", f"{n} equal replays: the target is deterministic")
+    told = f"{n} of {n} samples failed, in equal replays"
+    if one.plan.policy.kind == "not_worse" and row is not None and row.deterministic and not row.passed:
+        return Ruling("PASS", f"{told}, as in the baseline: not worse")
+    return Ruling("FAIL", f"{told}: the target is deterministic")
 
 
 def _verdict(
@@ -218,6 +245,7 @@ def _verdict(
     pass_k: Sequence[int],
     underpowered: str,
     estimate: Estimate | None,
+    steps: tuple[Table, ...],
 ) -> CaseVerdict:
     case, policy = one.case, one.plan.policy
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
@@ -261,6 +289,7 @@ def _verdict(
         model_calls=sum(column(one.samples, "live_model")),
         screened=ruling.screened,
         estimate=estimate,
+        steps=steps,
     )
 
 

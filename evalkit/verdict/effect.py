@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from evalkit.percent import signed_points
-from evalkit.verdict.model import CaseVerdict, Estimate, SuiteEffect
+from evalkit.verdict.model import BaselineRow, CaseVerdict, SuiteEffect
 from evalkit.verdict.verdicts import distinct
 
 __all__ = ["OPPOSED", "effect_sentence", "opposed", "suite_effect"]
@@ -18,33 +20,85 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     """The effect over the cases that have samples and a baseline; None where none has.
 
     Difference and intervals are of rates without the bias of stopping early, or of going on with suspects alone; the
-    test is over the samples that nothing could keep from being taken.
+    test is over the samples that nothing could keep from being taken, and those that confirm or clear a suspect.
     """
     if not any(verdict.baseline for verdict, _ in distinct(verdicts)):
         return None
-    both = [(one.baseline, one) for one in verdicts if one.baseline is not None and one.baseline.n and one.n]
-    if not both:
+    both = _Both(verdicts)
+    if not both.cases:
         return None
-    import numpy as np
+    from evalkit.stats.suite import differences, like_these_interval, this_suite_interval
 
-    from evalkit.stats.suite import cmh_p, differences, like_these_interval, this_suite_interval
-
-    columns, sure = (
-        np.array([(then.passed, then.n, now.passed, now.n) for then, now in arms], dtype=np.int64).T
-        for arms in (both, [(then.estimate or then, now.estimate or now) for then, now in both])
-    )
-    estimated = _estimated([then.estimate for then, _ in both]), _estimated([now.estimate for _, now in both])
-    each = differences(*columns, estimated=estimated)
+    counts = _columns(both.counts)
+    each = differences(*counts, estimated=both.estimated)
     difference = float(each.mean())
     like_these = like_these_interval(each)
-    if all(then.deterministic and now.deterministic for then, now in both):
-        return SuiteEffect(len(both), difference, (difference, difference), like_these, float(difference >= 0), True)
-    interval = this_suite_interval(*columns, estimated=estimated)
-    return SuiteEffect(len(both), difference, interval, like_these, float(cmh_p(*sure)))
+    if both.deterministic:
+        return SuiteEffect(both.cases, difference, (difference, difference), like_these, float(difference >= 0), True)
+    interval = this_suite_interval(*counts, estimated=both.estimated)
+    return SuiteEffect(both.cases, difference, interval, like_these, _p_worse(both))
 
 
-def _estimated(estimates: Sequence[Estimate | None]) -> dict[int, tuple[float, float | None]]:
-    return {at: (one.rate, one.variance) for at, one in enumerate(estimates) if one is not None}
+class _Both:
+    """What is asked of the cases that have samples and a baseline, column by column: they may be very many.
+
+    Attributes:
+        counts: passes and samples of the baseline, then of the run, case after case.
+        first: the same of each case's first look, or first step.
+        fresh: the same of second steps.
+        estimated: of the baseline and of the run, see `stats.mean_rate.Estimated`.
+        screened: whether there are steps.
+        deterministic: all replays were equal, in both.
+    """
+
+    def __init__(self, verdicts: Sequence[CaseVerdict]) -> None:
+        self.counts, self.first, self.fresh = array("q"), array("q"), array("q")
+        self.estimated: tuple[_Estimates, _Estimates] = ({}, {})
+        self.screened, self.deterministic = False, True
+        for now in verdicts:
+            then = now.baseline
+            if then is None or not then.n or not now.n:
+                continue
+            for known, one in zip(self.estimated, (then.estimate, now.estimate), strict=True):
+                if one is not None:
+                    known[self.cases] = one.rate, one.variance
+            self.counts.extend((then.passed, then.n, now.passed, now.n))
+            self.first.extend(now.steps[0] if now.steps else _first_look(then, now))
+            for step in now.steps[1:]:
+                self.fresh.extend(step)
+            self.screened = self.screened or bool(now.steps)
+            self.deterministic = self.deterministic and then.deterministic and now.deterministic
+
+    @property
+    def cases(self) -> int:
+        """How many they are."""
+        return len(self.counts) // 4
+
+
+_Estimates: TypeAlias = dict[int, tuple[float, float | None]]
+
+
+def _first_look(then: BaselineRow, now: CaseVerdict) -> tuple[int, int, int, int]:
+    before, after = then.estimate or then, now.estimate or now
+    return before.passed, before.n, after.passed, after.n
+
+
+def _p_worse(both: _Both) -> float:
+    """The exact test; of a screened suite it is one of the first step and one of the second."""
+    from evalkit.stats.screening import both_steps_p
+    from evalkit.stats.suite import cmh_p
+
+    p = float(cmh_p(*_columns(both.first)))
+    if not both.screened:
+        return p
+    return both_steps_p(p, float(cmh_p(*_columns(both.fresh))) if both.fresh else 1.0)
+
+
+def _columns(counts: array[int]) -> Any:
+    """The four columns of counts, as NumPy has them."""
+    import numpy as np
+
+    return np.frombuffer(counts, np.int64).reshape(-1, 4).T
 
 
 def effect_sentence(effect: SuiteEffect) -> str:

@@ -58,5 +58,6 @@ def regressions(tables: Sequence[Counts]) -> list[Regression]:
             step_down(worse, np.stack([n1, n2, x1 + x2], axis=1), dependence="any"),
             step_down(better, np.stack([n2, n1, x1 + x2], axis=1), dependence="any"),
         )
-    columns = worse.tolist(), adjusted[0].tolist(), adjusted[1].tolist()
-    return [Regression(*row) for row in zip(*columns, strict=True)]
+    known: dict[tuple[float, ...], Regression] = {}  # most cases came to the same
+    rows = zip(worse.tolist(), adjusted[0].tolist(), adjusted[1].tolist(), strict=True)
+    return [known.get(row) or known.setdefault(row, Regression(*row)) for row in rows]

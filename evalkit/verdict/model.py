@@ -89,7 +89,8 @@ class SuiteEffect:
         this_suite: 95 % interval of it, these cases being the whole question.
         cases_like_these: the same where they stand for others like them; infinite for a single case.
         p_worse: exact one-sided test of "this suite is worse" (Cochran-Mantel-Haenszel), over samples whose number
-            nothing could change: of a run that may stop early, each case's first look.
+            nothing could change: of a run that may stop early, each case's first look. Of a screened run two such
+            tests, of the first samples and of the suspects' fresh ones, taken together (`stats.screening`).
         deterministic: all replays of each case were equal, here and in the baseline: the difference is a fact, its
             interval that alone, and `p_worse` 0 or 1.
     """
@@ -129,6 +130,8 @@ class CaseVerdict:
         screened: few samples raised no suspicion, and no more were taken: shown to be neither good nor bad.
         estimate: the pass rate where there are as many samples as there are because of what they came to, which makes
             the share that passed a biased one; what is told of the suite is made of it. None where it is that share.
+        steps: of a case that was screened, what the suite's exact test takes of it: the passes and samples of a part of
+            the baseline, then of its own first few samples; and of a suspect those of the rest and of its fresh ones.
     """
 
     case_id: str
@@ -167,6 +170,7 @@ class CaseVerdict:
     model_calls: int = 0
     screened: bool = False
     estimate: Estimate | None = None
+    steps: tuple[tuple[int, int, int, int], ...] = ()
 
     @property
     def n(self) -> int:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, permutations
 from operator import itemgetter
+from typing import Any
 
 from evalkit.percent import whole_percent
 from evalkit.suite.model import Sample, Served
@@ -37,17 +38,23 @@ def run_notices(
     plans: Plans | None = None,
     *,
     frozen: bool = False,
+    raised: Sequence[Mapping[str, Any]] = (),
+    spoiled: Sequence[Sample] = (),
 ) -> tuple[str, ...]:
     """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them.
 
     Args:
         plans: what the run took its samples by; None where their numbers were fixed.
         frozen: see `verdict.schedule.wanted`.
+        raised: see `suite.model.Manifest`.
+        spoiled: attempts that count no more, since infrastructure spoiled them and a further one was made.
     """
     live = sorted(chain.from_iterable(map(live_samples, samples.values())), key=lambda sample: sample.order)
     served = [(sample, sample.served) for sample in live if sample.served is not None]
     found = chain(
         _stale(verdicts),
+        _raised(raised, verdicts),
+        _tried_again(spoiled, samples),
         _order_mattered(samples, plans or {}, frozen=frozen),
         _models_changed(served),
         _fingerprints_changed(served),
@@ -65,6 +72,30 @@ def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
         first, cases = stale[0][0], sum(count for _, count in stale)
         many = f"{cases} of {len(verdicts)} cases were not compared with the baseline"
         yield f"{many}; {first.case_id}: {first.stale}"
+
+
+def _raised(raised: Sequence[Mapping[str, Any]], verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
+    """More samples were asked for after some had been seen: of that no policy's errors know, but `zero_failures`."""
+    if raised and any(one.policy != "zero_failures" and not one.deterministic for one, _ in distinct(verdicts)):
+        before, now = raised[0].get("from") or "those planned", raised[-1].get("to")
+        times = "" if len(raised) == 1 else f" in {len(raised)} steps"
+        yield (
+            f"the number of samples was raised from {before} to {now}{times} after some were seen: the error rates of "
+            "a policy hold for numbers that are fixed beforehand, and are larger here"
+        )
+
+
+def _tried_again(spoiled: Sequence[Sample], samples: Mapping[str, Sequence[Sample]]) -> Iterator[str]:
+    """What infrastructure spoiled is replayed until it comes to a result: a choice, if the agent had a part in it."""
+    again = Counter(case_id for case_id, _ in {(sample.case_id, sample.index) for sample in spoiled})
+    if again:
+        most, count = max(again.items(), key=itemgetter(1))
+        (reason, _), *_ = Counter(sample.reason for sample in spoiled if sample.case_id == most).most_common(1)
+        yield (
+            f"{again.total()} of {sum(map(len, samples.values()))} samples are those of a further attempt, most of "
+            f"them of case {most} ({count} of {len(samples.get(most, ()))}; before: {reason}): if what the agent did "
+            "had a part in that, its rate is too good"
+        )
 
 
 def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, frozen: bool) -> Iterator[str]:

@@ -25,6 +25,7 @@ __all__ = [
     "deterministic",
     "equal_replays",
     "lost_too_many",
+    "lost_too_much",
     "outcomes_by_index",
     "standing",
     "traces_left",
@@ -88,6 +89,14 @@ def outcomes_by_index(samples: Sequence[Sample]) -> list[Outcome | None]:
 def lost_too_many(plan: CasePlan, now: Standing) -> bool:
     """Whether more samples were lost than the policy puts up with, of as many as the plan may take."""
     return now.lost > 0 and now.lost > int(plan.policy.max_lost * plan.most + 1e-9)
+
+
+def lost_too_much(plan: CasePlan, now: Standing) -> bool:
+    """Whether a larger share of the samples was lost than the policy puts up with, so that what is left shows nothing.
+
+    A plan that decides early would else pass a case that lost half of them: failures may be what was lost.
+    """
+    return now.lost > plan.policy.max_lost * now.taken + 1e-9
 
 
 def equal_replays(samples: Sequence[Sample]) -> bool:

@@ -95,6 +95,15 @@ class Screened:
         _, rest = self._parts()
         return *rest, sum(fresh), len(fresh)
 
+    def steps(self, passed: Sequence[bool]) -> tuple[tuple[int, int, int, int], ...]:
+        """Counts as in `table`, of the first few samples and of a suspect's fresh ones: two independent comparisons."""
+        if not passed:
+            return ()
+        few, fresh = passed[:SCREENING], self.table(passed)
+        aside, _ = self._parts()
+        first = (*aside, sum(few), len(few))
+        return (first,) if fresh is None else (first, fresh)
+
     def _parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Passes and samples of the baseline's part for screening, and of the rest: one draw without replacement."""
         from evalkit.stats.screening import put_aside  # scipy: only where it is needed

@@ -13,7 +13,9 @@ from datetime import datetime
 from evalkit.suite.model import Across, BaselineRules, Sample
 from evalkit.suite.samples import live_samples
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import Baseline, Facts, facts_of
+from evalkit.suite.texts import beside
+from evalkit.verdict.baseline import Baseline
+from evalkit.verdict.facts import Facts, facts_of
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.verdicts import changed
 
@@ -61,7 +63,8 @@ def fresh_part(baseline: Baseline | None, stale: Collection[str]) -> Baseline | 
     """The baseline without the cases for which it is stale."""
     if baseline is None or not stale:
         return baseline
-    return replace(baseline, counts={case: found for case, found in baseline.counts.items() if case not in stale})
+    fresh = (None if case_id in stale else found for case_id, found in baseline.counts.items())
+    return replace(baseline, counts=beside(baseline.counts, fresh))
 
 
 def with_staleness(verdicts: Sequence[CaseVerdict], stale: Mapping[str, str]) -> Sequence[CaseVerdict]:

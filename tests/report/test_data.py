@@ -29,7 +29,7 @@ def test_the_keys_are_stable() -> None:
         "case_id version digest title permanent passed failed missed errored n rate low high verdict change reason "
         "baseline p_value p_adjusted deterministic failing_checks cost_usd owner link signature tags stale policy "
         "on_degraded detectable_drop more_samples underpowered stability many_runs samples_fixed model_calls "
-        "screened estimate samples".split()
+        "screened estimate steps samples".split()
     )
     assert sorted(body["cases"][0]["baseline"]) == ["deterministic", "estimate", "high", "low", "n", "passed"]
 

@@ -71,3 +71,10 @@ def test_impossible_margins_are_refused() -> None:
         non_inferiority_p(11, 10, 3, 10, 0.1)
     with pytest.raises(InputError, match="margin"):
         non_inferiority_p(5, 5, 5, 5, 10)
+
+
+@pytest.mark.parametrize("margin", [1e-6, 0.99, 0.999999, -0.99])
+def test_margins_at_their_bounds_have_p_values(margin: float) -> None:
+    """No division by zero is told of (warnings are errors), and every table has a probability."""
+    found = [non_inferiority_p(x1, 10, x2, 7, margin) for x1 in range(11) for x2 in range(8)]
+    assert all(0 < p <= 1 for p in found)

@@ -132,3 +132,12 @@ def test_rates_that_are_too_close_are_refused_at_once(p_good: float, p_bad: floa
     """Instead of counting for minutes."""
     with pytest.raises(InputError, match="too many to plan"):
         acceptance_plan(p_good, p_bad)
+
+
+@pytest.mark.parametrize(("p", "power", "n1"), [(0.95, 0.95, 1), (0.5, 0.5, 1), (1.0, 0.8, 2), (0.9, 0.9, 3)])
+def test_a_baseline_of_a_few_runs_is_enough_for_some_drops(p: float, power: float, n1: int) -> None:
+    """Formulas for many runs say that none are enough: counted from one run on, as every smaller number is."""
+    enough = [regression_power(p, n1, 0.0, n) >= power for n in range(1, 33)]
+    fewest = next((at + 1 for at in range(30) if all(enough[at : at + 3])), None)
+    assert fewest is not None
+    assert n_for_drop(p, p, 0.05, power, n1, n_max=30) == fewest

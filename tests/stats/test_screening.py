@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import combine_pvalues
 
 from evalkit.errors import InputError
 from evalkit.stats.binomial import binomial_pmf
 from evalkit.stats.multiplicity import step_down
-from evalkit.stats.screening import confirmed_p, put_aside, suspects
+from evalkit.stats.screening import both_steps_p, confirmed_p, put_aside, suspects
+from evalkit.stats.suite import cmh_p
 from evalkit.stats.two_sample import fisher_p_many
 
 
@@ -70,3 +74,33 @@ def test_more_than_there_is_can_not_be_put_aside() -> None:
     for arguments in ((5, 4, 2, 0.5), (3, 4, 5, 0.5)):
         with pytest.raises(InputError):
             put_aside(*arguments)
+
+
+@given(st.floats(1e-9, 1), st.floats(1e-9, 1))
+def test_two_independent_steps_are_joined_by_fishers_product(screening: float, confirming: float) -> None:
+    """As SciPy has it, by the chi-square of four degrees of freedom."""
+    wanted = combine_pvalues([screening, confirming], method="fisher").pvalue
+    assert both_steps_p(screening, confirming) == pytest.approx(wanted)
+
+
+def test_a_suite_in_which_nothing_changed_is_seldom_called_worse() -> None:
+    """400 simulated suites of 40 cases: the tests of the screening and of the fresh runs hold 5 % together."""
+    source, worse = np.random.default_rng(7), 0
+    five, thirty, put, rest = (np.full(40, runs) for runs in (5, 30, 16, 34))
+    for _ in range(400):
+        rates = source.beta(4, 1, 40)
+        aside, few = source.binomial(put, rates), source.binomial(five, rates)
+        chosen = suspects(aside, put, few, five)
+        first = cmh_p(aside, put, few, five)
+        fresh = source.binomial(rest, rates), rest, source.binomial(thirty, rates), thirty
+        second = cmh_p(*(column[chosen] for column in fresh)) if chosen.any() else 1.0
+        worse += both_steps_p(first, second) <= 0.05
+    assert 2 <= worse <= 32  # 5 % of 400 and 2.8 standard errors; the tests are discrete, so it is less
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan")])
+def test_what_is_no_p_value_is_refused(wrong: float) -> None:
+    """On either side."""
+    for both in ((wrong, 0.5), (0.5, wrong)):
+        with pytest.raises(InputError):
+            both_steps_p(*both)

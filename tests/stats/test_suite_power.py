@@ -13,8 +13,15 @@ from evalkit.stats.suite_power import detectable_in_this_suite
 
 @pytest.mark.parametrize(
     ("rates", "runs"),
-    [(np.full(20, 0.95), 10), (np.full(50, 1.0), 10), (np.tile([0.99, 0.9, 0.6, 0.99], 5), 5), (np.full(50, 0.8), 2)],
-    ids=["all alike", "never failing", "cases differ", "two runs"],
+    [
+        (np.full(20, 0.95), 10),
+        (np.full(50, 1.0), 10),
+        (np.tile([0.99, 0.9, 0.6, 0.99], 5), 5),
+        (np.full(50, 0.8), 2),
+        (np.repeat([1.0, 0.0], 10), 10),
+        (np.repeat([1.0, 1.0, 1.0, 0.5], 5), 10),
+    ],
+    ids=["all alike", "never failing", "cases differ", "two runs", "always or never", "some of them"],
 )
 def test_the_difference_named_is_shown_about_as_often_as_said(rates: np.ndarray, runs: int) -> None:
     """Simulated suites in which each case falls by it: the CMH test shows it about 4 times of 5."""
@@ -22,7 +29,7 @@ def test_the_difference_named_is_shown_about_as_often_as_said(rates: np.ndarray,
     n = np.full(len(rates), runs)
     seen = [detectable_in_this_suite(rng.binomial(n, rates), n, rng.binomial(n, rates), n) for _ in range(25)]
     drop = float(np.median([one for one in seen if one is not None]))
-    lower = np.clip(rates - drop, 0.0, 1.0)
+    lower = rates - np.where(rates > 0, drop * len(rates) / np.count_nonzero(rates), 0.0)
     shown = [
         cmh_p(rng.binomial(n, rates), n, rng.binomial(n, lower), n, alternative="two-sided") <= 0.05 for _ in range(400)
     ]

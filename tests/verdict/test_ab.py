@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
 from evalkit.suite.model import Outcome, Sample
 from evalkit.suite.select import CaseRef
@@ -323,3 +323,55 @@ def test_the_pairs_are_in_the_order_of_the_cases() -> None:
     found = compared(["pp", "mm", "pp"], ["pp", "pp", "ff"])
     pairs: Sequence[CasePair] = found.pairs
     assert [pair.case_id for pair in pairs] == ["c0", "c1", "c2"]
+
+
+def test_an_arm_that_lost_its_failures_is_not_called_better() -> None:
+    """What is lost may be what failed: an unchanged agent, three of ten of whose replays miss instead of failing."""
+    found = compared(["pppppppfff"] * 10, ["pppppppmmm"] * 10)
+    assert (found.better, found.unequal_loss) == ("neither shown", True)
+    assert "but arm B lost 30 of 100 samples" in found.sentence
+    assert not [pair for pair in found.pairs if pair.better == "b"]
+    turned = compared(["pppppppmmm"] * 10, ["pppppppfff"] * 10)
+    assert (turned.better, "but arm A lost 30 of 100 samples" in turned.sentence) == ("neither shown", True)
+
+
+def test_an_arm_that_lost_more_is_better_where_its_losses_can_t_be_why() -> None:
+    """Even had all failed that it lost; and one that is worse in spite of them stays so."""
+    assert compared(["ppffffffff"] * 10, ["ppppppppmm"] * 10).better == "b"
+    assert compared(["pppppppppp"] * 10, ["ppppffffmm"] * 10).better == "a"
+
+
+def test_cases_that_one_arm_lost_whole_count_against_it() -> None:
+    """All its hard cases missed, and the rest of them is better: nothing is shown."""
+    found = compared(["pppppppppp"] * 5 + ["ppppffffff"] * 5, ["mmmmmmmmmm"] * 5 + ["pppppppppp"] * 5)
+    assert found.better == "neither shown"
+
+
+def test_an_equal_number_of_steps_is_no_change() -> None:
+    """Means over different numbers of samples differ in their last digit, in each case alike: that is rounding."""
+    steps = by_metric(compared(["pppppppppp"] * 10, ["pppppppmmm"] * 10))["steps"]
+    assert (steps.change, steps.p, steps.better) == (0.0, 1.0, "neither shown")
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(10, 10), (20, 20), (12, 30)])
+def test_one_case_could_have_seen_what_its_own_test_shows(n_a: int, n_b: int) -> None:
+    """Counted out: the difference named is shown 4 times of 5, by the test that decides."""
+    found = compared(["p" * n_a], ["p" * n_b])
+    assert found.rate is not None
+    assert found.rate.detectable is not None
+    shown = [compared(["p" * n_a], ["p" * x + "f" * (n_b - x)]).better == "a" for x in range(n_b + 1)]
+
+    def power(drop: float) -> float:
+        return float(binom.pmf(range(n_b + 1), n_b, 1 - drop) @ np.array(shown))
+
+    assert power(found.rate.detectable) == pytest.approx(0.8, abs=1e-6)
+
+
+def test_too_few_cases_for_a_metric_say_so() -> None:
+    """Five cases that all cost three times as much: signs of five differences can't be rarer than 1 in 16."""
+    for cases, few in ((5, True), (6, False)):
+        refs, old, new = arms(["pp"] * cases, ["pp"] * cases)
+        more = {id: [replace(one, substituted=9) for one in own] for id, own in new.samples.items()}
+        found = compare_arms(refs, old, replace(new, samples=more), primary="steps")
+        assert ("5 cases can't show one, however large" in found.sentence) is few
+        assert (found.better == "a") is not few

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -13,6 +15,7 @@ from evalkit.errors import InputError
 from evalkit.suite.model import Sample
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import BaselineInfo, checks_digest, make_baseline, read_baseline, write_baseline
+from evalkit.verdict.facts import facts_of
 from evalkit.verdict.model import Estimate
 
 INFO = BaselineInfo("run-1", "release", "ann", "the first healthy night", "2026-11-29T00:00:00Z")
@@ -74,3 +77,54 @@ def test_a_rate_without_the_bias_of_stopping_early_survives_its_file(tmp_path: P
         assert read_baseline(path).estimates == {"c": estimate}
         assert read_baseline(path).counts["c"][:2] == (1, 2)
     assert make_baseline(INFO, SAMPLES, [CASE]).estimates == {}
+
+
+def test_very_many_cases_survive_their_file(tmp_path: Path) -> None:
+    """More rows than are read or written at once; each case has its own counts, facts and totals."""
+    numbers = range(5_000)
+    cases = [replace(CASE, id=f"c-{at}", version=1 + at % 7, replayed=f"{at:016x}") for at in numbers]
+    samples = {
+        f"c-{at}": [
+            Sample(f"c-{at}", 1, index, "passed" if index < at % 4 else "failed", cost_usd=at) for index in range(3)
+        ]
+        for at in numbers
+    }
+    made = make_baseline(INFO, samples, cases, estimates={"c-17": Estimate(0.5, None, 1, 2)})
+    back = read_baseline(write_baseline(made, tmp_path / "b.parquet"))
+    assert list(back.rows()) == list(made.rows())
+    assert [back.counts[f"c-{at}"][:2] for at in (0, 2, 4_999)] == [(0, 3), (2, 3), (3, 3)]
+    assert back.facts["c-4998"] == made.facts["c-4998"] == facts_of(cases[4_998], samples["c-4998"])
+    assert list(back.facts) == [f"c-{at}" for at in numbers]
+    assert back.totals["cost_usd"][4_999] == 3 * 4_999
+    assert back.estimates == {"c-17": Estimate(0.5, None, 1, 2)}
+    assert "c-5000" not in back.facts
+
+
+def test_a_table_that_says_two_things_of_a_case_is_refused(tmp_path: Path) -> None:
+    """As after two files were put together; rows of a case that stand apart from it, too."""
+    path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")
+    table = pq.read_table(path)
+    for wrong in (pa.concat_tables([table, table]), table.slice(1)):
+        pq.write_table(wrong, path)
+        with pytest.raises(InputError, match=r"case c stands in it twice|of c stands apart"):
+            read_baseline(path)
+
+
+@pytest.mark.parametrize("wrong", [-1.0, 3.0, None])
+def test_counts_that_cannot_be_are_refused(tmp_path: Path, wrong: float | None) -> None:
+    """Here, with the file's name, and not where they are compared."""
+    path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")
+    table = pq.read_table(path)
+    sums = [wrong, *table["sum"].to_pylist()[1:]]
+    pq.write_table(table.set_column(table.column_names.index("sum"), "sum", pa.array(sums, pa.float64())), path)
+    with pytest.raises(InputError, match="not a baseline"):
+        read_baseline(path)
+
+
+def test_metrics_to_come_are_passed_over(tmp_path: Path) -> None:
+    """A later version's file is read by this one; a metric that is missing is told as missing."""
+    path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")
+    table = pq.read_table(path)
+    others = ["passed", "steps", "duration_s", "live_model"]
+    pq.write_table(table.set_column(table.column_names.index("metric"), "metric", pa.array(others)), path)
+    assert [row["metric"] for row in read_baseline(path).rows()] == ["passed", "duration_s", "live_model"]

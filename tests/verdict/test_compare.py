@@ -13,7 +13,10 @@ from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest, make_baseline
 from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.in_batches import InBatches
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.plans import Plans
+from evalkit.verdict.whole import Whole
 from tests.verdict.planned import plans_of
 
 CHECK = Check("called", {"name": "refund", "max": 1})
@@ -42,7 +45,7 @@ def samples(*counts: tuple[Outcome, int], trace: str = "") -> list[Sample]:
 def baseline(passed: int, n: int, checks: Sequence[Check] = (CHECK,)) -> Baseline:
     """A baseline of case ``c``."""
     info = BaselineInfo("run", "suite", "a", "r", "now")
-    return Baseline(info, {"c": (passed, n, checks_digest(checks))}, ())
+    return Baseline(info, {"c": (passed, n, checks_digest(checks))})
 
 
 def verdict(
@@ -173,7 +176,7 @@ def test_p_values_are_corrected_over_the_cases(count: int, p: float, adjusted: f
     """10/10 against 7/10 in every case: E+M with Holm for three cases, Fisher with the step-down for twenty."""
     cases = [ref(f"c{n}") for n in range(count)]
     info = BaselineInfo("run", "suite", "a", "r", "now")
-    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
+    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases})
     drawn = {case.id: samples(("passed", 7), ("failed", 3)) for case in cases}
     found = case_verdicts(cases, drawn, plans_of(cases, drawn, Policy("zero_failures")), base, frozen=False)
     assert found[0].p_value == pytest.approx(p, abs=1e-5)
@@ -185,7 +188,7 @@ def test_stable_cases_do_not_hide_a_regression() -> None:
     """One case of fifty fell to 4 of 10, the others never failed: shown, as fifty times E+M's 0.0018 would not be."""
     cases = [ref(f"c{n}") for n in range(50)]
     info = BaselineInfo("run", "suite", "a", "r", "now")
-    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases}, ())
+    base = Baseline(info, {case.id: (10, 10, checks_digest((CHECK,))) for case in cases})
     drawn = {case.id: samples(("passed", 10)) for case in cases} | {"c7": samples(("passed", 4), ("failed", 6))}
     plans = plans_of(cases, drawn, Policy("zero_failures"))
     found = {one.case_id: one for one in case_verdicts(cases, drawn, plans, base, frozen=False)}
@@ -223,3 +226,40 @@ def test_pass_hat_k_and_pass_at_k_stand_in_the_verdict() -> None:
     assert four.one_passes == 1.0
     assert four.low < 15 / 70 < four.high
     assert (nine.all_pass, nine.one_passes) == (None, None)
+
+
+def test_a_plan_that_decides_early_does_not_pass_what_lost_many() -> None:
+    """`max_lost` is a share of the samples that were taken, not of those that there could have been.
+
+    What is lost may be the failures: a case that loses one of ten passes no more often than a failing one may.
+    """
+    policy = Policy(max_lost=0.05)
+    plans: Plans = {"c": InBatches(policy, policy.alpha)}
+    for lost, word in ((0, "PASS"), (1, "PASS"), (2, "INCONCLUSIVE"), (3, "INCONCLUSIVE")):
+        found = {"c": samples(("passed", 20), ("missed", lost), ("passed", 15))}
+        (one,) = case_verdicts([ref()], found, plans, None, frozen=False)
+        assert one.verdict == word, lost
+    assert one.reason.startswith("3 missed and 0 errored of 38 samples")
+
+
+def test_equal_replays_do_not_make_up_for_too_many_lost_ones() -> None:
+    """A target that kills its worker in one replay of twenty is not the same each time."""
+    found = [*samples(("passed", 19), trace="t"), replace(samples(("errored", 1))[0], index=19)]
+    assert verdict(found, frozen=True).verdict == "INCONCLUSIVE"
+    assert verdict(found, Policy("zero_failures", max_lost=0.1), frozen=True).reason.startswith("19 equal replays")
+    failing = [replace(one, outcome="failed") for one in found[:19]]
+    assert verdict([*failing, found[19]], frozen=True).verdict == "FAIL"
+
+
+def test_another_policy_passes_no_case_that_lacks_samples() -> None:
+    """A run that was stopped shows no more under a policy that any number of samples could satisfy."""
+    own, few = Policy("zero_failures"), samples(("passed", 5))
+    sampled: Plans = {"c": Whole(own, own.alpha, 20)}
+    judging: Plans = {"c": Whole(own, own.alpha, 5)}
+    for stopped, word in (("", "PASS"), ("the budget is spent", "INCONCLUSIVE")):
+        (one,) = case_verdicts([ref()], {"c": few}, judging, None, frozen=False, stopped=stopped, sampled=sampled)
+        assert one.verdict == word
+    assert one.reason.startswith("only 5 of up to 20 samples: the budget is spent")
+    whole = {"c": samples(("passed", 20))}
+    (one,) = case_verdicts([ref()], whole, judging, None, frozen=False, stopped="the budget is spent", sampled=sampled)
+    assert one.verdict == "PASS"

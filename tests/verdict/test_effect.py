@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from math import log
+
 import pytest
 
+from evalkit.stats.suite import cmh_p
 from evalkit.suite.model import Sample, Suite
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest
@@ -29,7 +32,7 @@ def screened(letters: dict[str, str]) -> SuiteEffect:
     """Cases of a screened suite as they came to passes and failures, against 60 passes of 60 each."""
     cases = [CaseRef("/p", case_id, 1, "", "proposed", "t", "s", "", ()) for case_id in letters]
     counts = dict.fromkeys(letters, (60, 60, checks_digest(())))
-    base = Baseline(BaselineInfo("r", "s", "a", "w", "now"), counts, ())
+    base = Baseline(BaselineInfo("r", "s", "a", "w", "now"), counts)
     plans = make_plans(Suite("s", mode="live-model", screening=True), cases, dict.fromkeys(letters, (60, 60)))
     samples = {
         case_id: [Sample(case_id, 1, at, "passed" if letter == "p" else "failed") for at, letter in enumerate(own)]
@@ -47,7 +50,17 @@ def test_a_suspect_counts_in_the_suite_as_if_nobody_had_suspected_it() -> None:
     assert found.this_suite[0] < found.difference < found.this_suite[1]
 
 
-def test_the_exact_test_takes_no_sample_that_suspicion_added() -> None:
-    """Failures that only suspects had the chance to show don't make the suite worse."""
-    first = {"suspect": "ppffp", **{f"quiet-{at}": "p" * 5 for at in range(9)}}
-    assert screened({**first, "suspect": first["suspect"] + "f" * 30}).p_worse == screened(first).p_worse
+def test_the_exact_test_is_one_of_the_screening_and_one_of_the_fresh_samples() -> None:
+    """Fisher's product of both, each against its own part of the baseline of 60: 20 put aside, and the other 40."""
+    quiet = {f"quiet-{at}": "p" * 5 for at in range(9)}
+    for failed in (0, 1, 10):
+        product = cmh_p([20], [20], [3], [5]) * cmh_p([40], [40], [30 - failed], [30])
+        found = screened({"suspect": "ppffp" + "f" * failed + "p" * (30 - failed), **quiet})
+        assert found.p_worse == pytest.approx(product * (1 - log(product)))
+
+
+def test_a_suspicion_that_was_not_followed_up_counts_as_far_as_it_goes() -> None:
+    """A run that its budget ended after the screening has no second step."""
+    quiet = {f"quiet-{at}": "p" * 5 for at in range(9)}
+    p = float(cmh_p([20], [20], [3], [5]))
+    assert screened({"suspect": "ppffp", **quiet}).p_worse == pytest.approx(p * (1 - log(p)))

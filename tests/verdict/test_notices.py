@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from evalkit.suite.model import Outcome, Policy, Sample, Served, Suite
 from evalkit.suite.select import CaseRef
+from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.notices import run_notices
 from evalkit.verdict.plans import make_plans
 
@@ -114,3 +115,24 @@ def test_a_providers_cache_is_noticed() -> None:
     """Tokens, their share, and in how many samples."""
     (notice,) = run_notices({"a": case("pp", [Served(cached_tokens=0), Served(cached_tokens=80)])})
     assert notice == "the provider read 80 input tokens from its cache, 40% of all (in 1 of 2 samples)"
+
+
+def test_samples_that_were_tried_again_are_told() -> None:
+    """An agent that ends its process in one run of ten is replayed until it does not: its rate would look perfect."""
+    spoiled = [replace(one, outcome="errored", reason="its process died") for one in case("ppp")]
+    (notice,) = run_notices({"a": case("p" * 10), "b": case("p" * 10, case_id="b")}, spoiled=[*spoiled, spoiled[0]])
+    assert notice.startswith(
+        "3 of 20 samples are those of a further attempt, most of them of case a (3 of 10; before: its process died): "
+    )
+
+
+def test_samples_that_were_raised_after_a_look_are_told() -> None:
+    """Going on until it is told doubles a policy's errors; where none may fail there is nothing to go on for."""
+    raised = ({"from": 20, "to": 40, "at": "now", "actor": "me"},)
+    refs = [CaseRef("", "a", 1, "", "permanent", "t", "", "", (), check_text="[]")]
+    samples = {"a": case("p" * 40)}
+    for policy, told in ((Policy("min_rate"), True), (Policy("zero_failures"), False)):
+        plans = make_plans(Suite("s", samples=40, policy=policy, sequential=False), refs, {})
+        verdicts = case_verdicts(refs, samples, plans, None, frozen=False)
+        notices = run_notices(samples, verdicts, raised=raised)
+        assert any("raised from 20 to 40 after some were seen" in one for one in notices) is told

@@ -10,8 +10,9 @@ from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
 from evalkit.suite.model import Across, BaselineRules, Policy, PolicyKind, Sample, Served
 from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import BaselineInfo, Facts, make_baseline
+from evalkit.verdict.baseline import BaselineInfo, make_baseline
 from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.facts import Facts
 from evalkit.verdict.staleness import differences_of_facts, fresh_part, stale_cases, with_staleness
 from tests.verdict.planned import plans_of
 
