@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -36,11 +37,12 @@ class PythonTarget:
     def run(self, given: Json) -> Json:
         """Calls the function; its result as plain JSON."""
         args, kwargs = self._arguments(given)
-        result = self._function(*args, **kwargs)
-        if self._is_async or (type(result) not in _NEVER_AWAITED and inspect.isawaitable(result)):
-            import asyncio  # takes 20 ms to load, which agents without it need not wait for
+        with _outside_of_loops():
+            result = self._function(*args, **kwargs)
+            if self._is_async or (type(result) not in _NEVER_AWAITED and inspect.isawaitable(result)):
+                import asyncio  # takes 20 ms to load, which agents without it need not wait for
 
-            result = asyncio.run(_awaited(result))
+                result = asyncio.run(_awaited(result))
         return plain(result)
 
     def _arguments(self, given: Json) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -54,6 +56,21 @@ class PythonTarget:
 
 _NEVER_AWAITED = AS_THEY_ARE | {dict, list}
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+@contextmanager
+def _outside_of_loops() -> Iterator[None]:
+    """Lets an agent start an event loop of its own, also where it is replayed inside of one: in a notebook, say."""
+    asyncio = sys.modules.get("asyncio")  # where nobody loaded it, no loop is running
+    loop = asyncio._get_running_loop() if asyncio else None
+    if asyncio is None or loop is None:
+        yield
+        return
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)
 
 
 async def _awaited(result: Any) -> Any:
