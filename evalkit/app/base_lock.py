@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalkit.app.base_tree import BaseTree
+from evalkit.app.base_tree import BaseTree, commit_of
 from evalkit.app.environment import git
 from evalkit.app.locks import problems_with
 from evalkit.case.lock import LOCK_NAME, LockLine, parse_lock
 from evalkit.case.model import lost_gates
 from evalkit.case.store import case_versions, read_case, read_with_digest
 from evalkit.case.tombstone import gone_versions, read_tombstones
-from evalkit.errors import InputError
 from evalkit.suite.select import CaseRef, list_cases
 
 __all__ = ["Compared", "compare_with_base"]
@@ -43,7 +42,7 @@ def compare_with_base(cases: Path, root: Path, base: str) -> Compared:
         InputError: git knows no such reference, can't read it, or the cases are not in its working tree.
         IntegrityError: the base's lock is broken.
     """
-    commit = _commit(root, base)
+    commit = commit_of(root, base)
     locked = _lock_at(commit, cases, root, base)
     if not locked:
         return Compared((), f"no case is locked in {base}: nothing was compared with it")
@@ -57,19 +56,6 @@ def compare_with_base(cases: Path, root: Path, base: str) -> Compared:
             if case_id in known
         )
     )
-
-
-def _commit(root: Path, base: str) -> str:
-    found = None if base.startswith("-") else git(root, "rev-parse", "--verify", f"{base}^{{commit}}")
-    if found is None:
-        shallow = git(root, "rev-parse", "--is-shallow-repository")
-        cure = "git fetch origin, and pass --against origin/main"
-        if shallow is None:
-            cure = "this is no git repository, or there is no git: run it where both are"
-        elif shallow == "true":
-            cure = f"this is a shallow clone: git fetch origin {base.removeprefix('origin/')} (in CI, fetch-depth: 0)"
-        raise InputError(f"git knows no {base!r}", str(root), cure)
-    return found
 
 
 def _lock_at(commit: str, cases: Path, root: Path, base: str) -> list[LockLine]:

@@ -10,7 +10,25 @@ from evalkit.app.environment import git
 from evalkit.app.settings import cases_named
 from evalkit.errors import InputError
 
-__all__ = ["BaseTree"]
+__all__ = ["BaseTree", "commit_of"]
+
+
+def commit_of(root: Path, base: str) -> str:
+    """The commit that a reference names.
+
+    Raises:
+        InputError: git knows no such reference.
+    """
+    found = None if base.startswith("-") else git(root, "rev-parse", "--verify", f"{base}^{{commit}}")
+    if found is None:
+        shallow = git(root, "rev-parse", "--is-shallow-repository")
+        cure = "git fetch origin, and pass --against origin/main"
+        if shallow is None:
+            cure = "this is no git repository, or there is no git: run it where both are"
+        elif shallow == "true":
+            cure = f"this is a shallow clone: git fetch origin {base.removeprefix('origin/')} (in CI, fetch-depth: 0)"
+        raise InputError(f"git knows no {base!r}", str(root), cure)
+    return found
 
 
 class BaseTree:
@@ -46,6 +64,14 @@ class BaseTree:
                 "set cases in evalkit.toml to the folder whose lock counts",
             )
         return found[0] if found else ""
+
+    def below(self, folder: Path) -> list[str]:
+        """The paths of the files in what is a folder here; none where it is no part of this repository."""
+        try:
+            inside = self._inside(folder)
+        except InputError:
+            return []
+        return [place for place in self._files if not inside or _holds(inside, place)]
 
     def text(self, place: str) -> str:
         """The content of a file.

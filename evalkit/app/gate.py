@@ -9,6 +9,8 @@ from typing import Any
 
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
+from evalkit.app.base_suite import changed_policy
+from evalkit.app.gate_policy import policy_words, with_policy
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, write_run
 from evalkit.app.run_model import Run
@@ -22,7 +24,7 @@ from evalkit.playback.model import UNSAFE
 from evalkit.suite.account import Account, read_account
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.model import Manifest, Sample, Selection, Suite
+from evalkit.suite.model import Manifest, Sample, Selection
 from evalkit.suite.results import read_attempts, read_samples
 from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
@@ -34,8 +36,6 @@ from evalkit.verdict.verdicts import changed
 
 __all__ = ["gate_exit_code", "gate_run"]
 
-_TOLD = {"acceptance": ("p_good", "p_bad"), "min_rate": ("min_rate",), "not_worse": ("margin",)}
-"""What is told of a policy besides its kind."""
 _CODES = {"PASS": ExitCode.DONE, "BLOCKED": ExitCode.BLOCKED, "INCONCLUSIVE": ExitCode.INCONCLUSIVE}
 
 
@@ -65,7 +65,7 @@ def gate_run(
     account = read_account(folder)
     plans, frozen = make_plans(suite, cases, manifest.measures), runs_twice(suite)
     if policy is not None:
-        suite = _with_policy(manifest, policy)
+        suite = with_policy(manifest.suite, policy)
     if policy is None:
         verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     else:
@@ -94,6 +94,7 @@ def gate_run(
         effect=suite_effect(verdicts),
         notices=(
             *([compared.nothing] if compared.nothing else ()),
+            *(changed_policy(manifest.suite, settings.suites, settings.root, against) if against else ()),
             *_another_commit(manifest, settings),
             *_another_policy(manifest, policy, verdicts, plans),
             *retired,
@@ -118,18 +119,12 @@ def gate_exit_code(decision: Decision) -> ExitCode:
     return _CODES[decision.outcome]
 
 
-def _with_policy(manifest: Manifest, policy: Mapping[str, Any]) -> Suite:
-    """The run's suite with another policy; what policies the run had for some cases goes with its own."""
-    kept = {key: value for key, value in manifest.suite.items() if key not in ("policy", "policies")}
-    return suite_from_json({**kept, **policy}, "the policy given")
-
-
 def _another_policy(
     manifest: Manifest, policy: Mapping[str, Any] | None, verdicts: Sequence[CaseVerdict], plans: Plans
 ) -> Iterator[str]:
     if policy is None:
         return
-    now, then = _policy_words(policy), _policy_words(manifest.suite)
+    now, then = policy_words(policy), policy_words(manifest.suite)
     yield f"gated under another policy than the run's: {now} instead of {then}"
     early = sum(verdict.samples < plans[verdict.case_id].fixed and not verdict.deterministic for verdict in verdicts)
     if early and manifest.suite.get("sequential", True):
@@ -144,16 +139,6 @@ def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:
     ran, now = manifest.environment.get("git_commit"), git_commit(settings.root)
     if ran and now and ran != now:
         yield f"the run is of commit {str(ran)[:10]}, and this is {now[:10]}: what changed between them was not run"
-
-
-def _policy_words(suite: Mapping[str, Any]) -> str:
-    table = suite.get("policy")
-    others = suite.get("policies")
-    body = table if isinstance(table, Mapping) else {}
-    kind = str(body.get("kind", "acceptance"))
-    told = ", ".join(f"{key} {body[key]}" for key in _TOLD.get(kind, ()) if body.get(key) is not None)
-    more = f" and {len(others)} for some cases" if isinstance(others, Sequence) and others else ""
-    return (f"{kind} ({told})" if told else kind) + more
 
 
 def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tuple[Sequence[CaseVerdict], list[str]]:

@@ -1,16 +1,20 @@
-"""Another policy for a run that is finished: from a flag, or from a file."""
+"""Another policy for a run that is finished: from a flag, or from a file; and a policy in words."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evalkit.errors import ConfigError
-from evalkit.suite.config import check_policy_keys
+from evalkit.suite.config import check_policy_keys, suite_from_json
+from evalkit.suite.model import Suite
 
-__all__ = ["policy_of_file", "policy_of_text"]
+__all__ = ["policy_of_file", "policy_of_text", "policy_words", "with_policy"]
 
+_TOLD = {"acceptance": ("p_good", "p_bad"), "min_rate": ("min_rate",), "not_worse": ("margin",)}
+"""What is told of a policy besides its kind."""
 _FORM = "as in --policy kind=min_rate,min_rate=0.9, or --policy zero_failures"
 
 
@@ -51,6 +55,27 @@ def policy_of_file(path: Path) -> dict[str, Any]:
         raise ConfigError("the file has no [policy]", str(path), 'add [policy] kind = "zero_failures"')
     check_policy_keys(found, str(path))
     return found
+
+
+def with_policy(suite: Mapping[str, Any], policy: Mapping[str, Any]) -> Suite:
+    """A suite, as a manifest has it, with other policies; what policies it had for some cases goes with its own.
+
+    Raises:
+        ConfigError: they are none.
+    """
+    kept = {key: value for key, value in suite.items() if key not in ("policy", "policies")}
+    return suite_from_json({**kept, **policy}, "the policy given")
+
+
+def policy_words(suite: Mapping[str, Any]) -> str:
+    """The policy of a suite, as a manifest or a file has it."""
+    table = suite.get("policy")
+    others = suite.get("policies")
+    body = table if isinstance(table, Mapping) else {}
+    kind = str(body.get("kind", "acceptance"))
+    told = ", ".join(f"{key} {body[key]}" for key in _TOLD.get(kind, ()) if body.get(key) is not None)
+    more = f" and {len(others)} for some cases" if isinstance(others, Sequence) and others else ""
+    return (f"{kind} ({told})" if told else kind) + more
 
 
 def _number(text: str) -> Any:

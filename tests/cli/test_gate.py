@@ -164,6 +164,43 @@ def test_a_file_that_was_changed_after_the_run_is_an_integrity_error(gated: Proj
 # Against a branch
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "told"),
+    [
+        ('kind = "min_rate"\nmin_rate = 0.99', 'kind = "min_rate"\nmin_rate = 0.5', "min_rate 0.5 instead of 0.99"),
+        ('kind = "zero_failures"', "p_bad = 0.5", "acceptance instead of zero_failures"),
+        ("max_lost = 0.0", "max_lost = 0.5", "max_lost 0.5 instead of 0.0"),
+        ("p_bad = 0.9", "", ""),
+    ],
+)
+def test_a_suite_that_decides_otherwise_than_the_bases_says_so(gated: Project, then: str, now: str, told: str) -> None:
+    """A weaker policy passes what the base's would not; one that says the same in fewer words is no other."""
+    suite = gated.suite("once", samples=3)
+    text = (gated.root / suite).read_text("utf-8")
+    gated.write(suite, f"{text}[policy]\n{then}\n")
+    committed(gated)
+    gated.write(suite, f"{text}[policy]\n{now}\n")
+    gated.run("run", suite, "--out", "reports/a")
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert (f"decides otherwise than in main: {told}" in done.out + done.err) is bool(told)
+
+
+def test_a_suite_that_the_base_lacks_is_compared_with_nothing(gated: Project) -> None:
+    """And a policy for some cases is another policy, too."""
+    committed(gated)
+    suite = gated.suite("once", samples=3)
+    text = (gated.root / suite).read_text("utf-8")
+    own = '[[policies]]\nkind = "min_rate"\nmin_rate = 0.1\nselect = {ids = ["another"]}\n'
+    for name, content, told in (
+        (suite, f"{text}{own}", "has other policies for some of its cases than in main"),
+        ("suites/new.toml", text, "there is no suite new in main"),
+    ):
+        gated.write(name, content)
+        gated.run("run", name, "--out", f"reports/{len(told)}")
+        done = gated.run("gate", f"reports/{len(told)}", "--against", "main")
+        assert told in done.out + done.err
+
+
 def test_a_deleted_lock_hides_nothing(gated: Project) -> None:
     """The base's counts: a case that is gone with the whole lock is missed."""
     committed(gated)
