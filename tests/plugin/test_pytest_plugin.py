@@ -69,6 +69,15 @@ def test_a_suite_is_an_item_a_case(project: Project) -> None:
     assert "1 passed" in run(project, f"{path}::order-2").out
 
 
+@pytest.mark.parametrize("option", ["--setup-plan", "--setup-only", "--collect-only"])
+def test_what_tries_no_test_replays_nothing(project: Project, option: str) -> None:
+    """A live model would be asked, for nothing."""
+    path = suite(project, "stray")
+    assert run(project, path).code == 1
+    done = run(project, path, option)
+    assert (done.code, "error" in done.out, "failed" in done.out) == (0, False, False), done.out
+
+
 def test_a_failing_case_says_all_that_one_needs(project: Project) -> None:
     """Verdict, broken check, divergence, and the command; no trace of evalkit's own code."""
     project.promoted(order=7)
