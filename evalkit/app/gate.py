@@ -93,6 +93,7 @@ def gate_run(
         account=account,
         effect=suite_effect(verdicts),
         notices=(
+            *_elsewhere(settings.cases, gone),
             *([compared.nothing] if compared.nothing else ()),
             *(changed_policy(manifest.suite, settings.suites, settings.root, against) if against else ()),
             *_another_commit(manifest, settings),
@@ -180,6 +181,12 @@ def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> It
         if (state == "permanent") is permanent:
             what = "is a permanent gate, and" if permanent else "was run, and"
             yield case_id, f"{what} version {version} of it is gone: restore it, or run the suite again"
+
+
+def _elsewhere(cases: Path, gone: Sequence[tuple[str, int, str]]) -> Iterator[str]:
+    """Where all is gone, the command may have been called in another folder."""
+    if gone and not cases.is_dir():
+        yield f"there is no folder {cases}: is this the project's?"
 
 
 def _left_out(select: Selection, manifest: Manifest) -> str:

@@ -161,6 +161,17 @@ def test_a_file_that_was_changed_after_the_run_is_an_integrity_error(gated: Proj
     assert gated.run("gate", folder).code == 4
 
 
+def test_a_gate_in_another_folder_says_what_may_be_wrong(gated: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It blocks, as where somebody deleted all cases."""
+    folder = gated.root / ran(gated)
+    elsewhere = gated.root / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    done = gated.run("gate", str(folder))
+    assert done.code == 1
+    assert "there is no folder" in done.out + done.err
+
+
 # Against a branch
 
 
