@@ -42,7 +42,7 @@ def _one(part: str, word: str) -> Test:
     kind, colon, pattern = part.partition(":")
     if not colon:
         kind, pattern = ("gate", "gate") if part == "gate" else ("id", part)
-    if kind not in _KINDS or not pattern:
+    if kind not in _KINDS or not pattern or pattern.startswith("!"):  # it would mean every case
         raise ConfigError(f"no filter: {part!r}", f"--filter {word!r}", FILTER)
     texts = _KINDS[kind]
     return lambda case: any(fnmatchcase(text, pattern) for text in texts(case))

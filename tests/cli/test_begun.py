@@ -80,21 +80,6 @@ def test_a_run_that_was_killed_at_its_very_start_may_be_begun_anew(project: Proj
 
 
 @LINUX
-def test_a_reader_that_goes_away_makes_no_gate_green(project: Project) -> None:
-    """With `pipefail`, `evalkit gate RUN | head -1` is never a gate that opened."""
-    project.promoted()
-    assert project.run("run", project.suite("once"), "--out", "r").code == 0
-    reading, writing = os.pipe()
-    os.close(reading)
-    line = [sys.executable, "-m", "evalkit", "gate", "r"]
-    try:
-        done = subprocess.run(line, cwd=project.root, stdout=writing, check=False, env=_environment())
-    finally:
-        os.close(writing)
-    assert done.returncode == 1
-
-
-@LINUX
 @pytest.mark.parametrize(
     "command", [["baseline", "set", "r", "--reason", "why", "--out", "/proc/x.parquet"], ["init", "--force"]]
 )

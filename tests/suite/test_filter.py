@@ -35,7 +35,7 @@ def test_a_filter_means_its_cases(text: str, meant: list[str]) -> None:
     assert [case.id for case in CASES if parse_filter(text)(case)] == meant
 
 
-@pytest.mark.parametrize("text", ["", "  ", "colour:red", "tag:", "refund-1,", "!"])
+@pytest.mark.parametrize("text", ["", "  ", "colour:red", "tag:", "refund-1,", "!", "!!", "!!refund-1"])
 def test_what_is_no_filter_is_refused(text: str) -> None:
     """Nothing is taken for a case's id that nobody would call one."""
     with pytest.raises(ConfigError):
