@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,9 +13,12 @@ from evalkit.app.run_plan import baseline_path, read_suite, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.errors import InputError
 from evalkit.suite.account import read_account
+from evalkit.suite.case_ref import ids_of
+from evalkit.suite.freed import take_from_system
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.samples import column
 from evalkit.suite.select import CaseRef
+from evalkit.suite.texts import Texts
 from evalkit.verdict.baseline import (
     Baseline,
     BaselineInfo,
@@ -169,6 +172,7 @@ def _made(
     actor = acting(actor, settings)
     if not reason.strip():
         raise InputError("the reason is empty", str(folders[0]), "pass --reason")
+    take_from_system()
     loaded = [_loaded(folder, settings) for folder in folders]
     manifest, suite, cases, _ = loaded[0]
     _must_be_of_one_kind(loaded, folders)
@@ -178,8 +182,8 @@ def _made(
     info = BaselineInfo(
         manifest.run_id, suite.name, actor, reason, now_utc(), runs, measured_at, tuple(sorted(commits))
     )
-    together = {case.id: [one for *_, samples in loaded for one in samples.get(case.id, ())] for case in cases}
-    empty = sum(not _counts(samples)[1] for samples in together.values())
+    runs_samples = [samples for *_, samples in loaded]
+    empty = sum(not any(_counts(one.get(id, ()))[1] for one in runs_samples) for id in ids_of(cases))
     if empty == len(cases):
         raise InputError("no sample came to a result: such a baseline measures nothing", str(folders[0]), _MEASURE)
     if empty:
@@ -190,6 +194,7 @@ def _made(
                 f"{early} of {len(cases)} cases stopped early in run {one[0].run_id}: rates at which a run stops are a "
                 f"little too extreme, and rest on few samples; a run with --fixed measures better"
             )
+    together = _Together(ids_of(cases), runs_samples)
     made = make_baseline(info, together, cases, frozen=suite.mode == "exact", estimates=_estimates(loaded))
     known = Path(manifest.baseline) if manifest.baseline else baseline_path(settings.suites / f"{suite.name}.toml")
     return made, out or known
@@ -214,12 +219,40 @@ def _loaded(folder: Path, settings: Settings) -> Loaded:
 
 def _estimates(runs: Sequence[Loaded]) -> dict[str, Estimate]:
     """By case id, the rates of those that have as many samples as they have because of what they came to."""
-    each = []
-    for manifest, suite, cases, samples in runs:
-        estimates = estimates_of(make_plans(suite, cases, manifest.measures), samples, twice=runs_twice(suite))
-        each.append({case.id: (*_counts(samples.get(case.id, ())), estimates.get(case.id)) for case in cases})
-    found = {case.id: pooled([one[case.id] for one in each]) for case in runs[0][2]}
-    return {case_id: estimate for case_id, estimate in found.items() if estimate is not None}
+    known = [
+        estimates_of(make_plans(suite, cases, manifest.measures), samples, twice=runs_twice(suite))
+        for manifest, suite, cases, samples in runs
+    ]
+    found: dict[str, Estimate] = {}
+    for case_id in ids_of(runs[0][2]) if any(known) else ():
+        each = zip(runs, known, strict=True)
+        estimate = pooled([(*_counts(one[3].get(case_id, ())), estimates.get(case_id)) for one, estimates in each])
+        if estimate is not None:
+            found[case_id] = estimate
+    return found
+
+
+class _Together(Mapping[str, Sequence[Sample]]):
+    """The samples of a case in several runs, put together when they are asked for.
+
+    Args:
+        runs: by case id, the samples of each.
+    """
+
+    def __init__(self, ids: Texts, runs: Sequence[Mapping[str, Sequence[Sample]]]) -> None:
+        self._ids = ids
+        self._runs = runs
+
+    def __getitem__(self, case_id: str) -> list[Sample]:
+        if case_id not in self._ids:
+            raise KeyError(case_id)
+        return [one for samples in self._runs for one in samples.get(case_id, ())]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
 
 def _counts(samples: Sequence[Sample]) -> tuple[int, int]:

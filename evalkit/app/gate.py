@@ -23,6 +23,7 @@ from evalkit.errors import ExitCode
 from evalkit.playback.model import UNSAFE
 from evalkit.suite.account import Account, read_account
 from evalkit.suite.config import suite_from_json
+from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Selection
 from evalkit.suite.results import read_attempts, read_samples
@@ -59,6 +60,7 @@ def gate_run(
         ConfigError: the policy is none.
         IntegrityError: run, case or lock was changed after writing.
     """
+    take_from_system()
     manifest, samples = read_manifest(folder), read_samples(folder)
     suite = suite_from_json(manifest.suite, str(folder))
     cases, gone = cases_left(manifest, settings.cases)

@@ -12,7 +12,7 @@ __all__ = ["current_lock_problems", "problems_with", "refresh_lock"]
 
 def refresh_lock(cases: Path) -> Path:
     """Writes the lock from the newest versions of the permanent cases."""
-    return write_lock(_permanent(list(list_cases(cases))), cases)
+    return write_lock([_line(case) for case in list_cases(cases) if case.state == "permanent"], cases)
 
 
 def current_lock_problems(cases: Path) -> list[tuple[str, str]]:
@@ -22,9 +22,15 @@ def current_lock_problems(cases: Path) -> list[tuple[str, str]]:
 
 def problems_with(locked: list[LockLine], cases: Path) -> list[tuple[str, str]]:
     """Where a lock, of this branch or another one, and the cases disagree: (case id, sentence)."""
-    every = list(list_cases(cases))
-    return lock_problems(locked, _permanent(every), [case.id for case in every if case.state == "retired"])
+    permanent: list[LockLine] = []
+    retired: list[str] = []
+    for case in list_cases(cases):  # not kept: they may be very many, and few of them are either
+        if case.state == "permanent":
+            permanent.append(_line(case))
+        elif case.state == "retired":
+            retired.append(case.id)
+    return lock_problems(locked, permanent, retired)
 
 
-def _permanent(cases: list[CaseRef]) -> list[LockLine]:
-    return [LockLine(case.id, case.version, case.digest) for case in cases if case.state == "permanent"]
+def _line(case: CaseRef) -> LockLine:
+    return LockLine(case.id, case.version, case.digest)
