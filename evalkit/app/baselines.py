@@ -243,9 +243,11 @@ class _Together(Mapping[str, Sequence[Sample]]):
         self._ids = ids
         self._runs = runs
 
-    def __getitem__(self, case_id: str) -> list[Sample]:
+    def __getitem__(self, case_id: str) -> Sequence[Sample]:
         if case_id not in self._ids:
             raise KeyError(case_id)
+        if len(self._runs) == 1:  # made when they are asked for, if at all
+            return self._runs[0].get(case_id, ())
         return [one for samples in self._runs for one in samples.get(case_id, ())]
 
     def __iter__(self) -> Iterator[str]:

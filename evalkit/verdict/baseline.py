@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from evalkit.check.model import checks_digest
 from evalkit.errors import InputError
 from evalkit.suite.model import Sample
+from evalkit.suite.samples import column
 from evalkit.suite.select import CaseRef
 from evalkit.suite.texts import ByText, Texts
 from evalkit.verdict.facts import LISTS, Facts, FactsOfCases, facts_of
@@ -153,13 +154,21 @@ def make_baseline(
     """
     made = _Made()
     for case in cases:
-        counted = [s for s in samples.get(case.id, ()) if s.outcome in ("passed", "failed")]
+        counted = _counted(samples.get(case.id, ()))
         equal = frozen and len(counted) >= TWICE and equal_replays(counted)
-        passed = sum(sample.outcome == "passed" for sample in counted)
+        passed = column(counted, "outcome").count("passed")
         made.add(case.id, passed, len(counted), replace(facts_of(case, counted), deterministic=equal))
         for metric in TOTALS:
-            made.add_total(metric, float(sum(getattr(sample, metric) for sample in counted)))
+            made.add_total(metric, float(sum(column(counted, metric))))
     return made.baseline(info, estimates or {})
+
+
+def _counted(samples: Sequence[Sample]) -> Sequence[Sample]:
+    """Those that came to a result; the same sequence where all did, of which none need be made then."""
+    outcomes = column(samples, "outcome")
+    if all(outcome in ("passed", "failed") for outcome in outcomes):
+        return samples
+    return [sample for sample in samples if sample.outcome in ("passed", "failed")]
 
 
 def write_baseline(baseline: Baseline, path: Path) -> Path:
