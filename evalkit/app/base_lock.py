@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalkit.app.base_tree import BaseTree, commit_of
-from evalkit.app.environment import git
+from evalkit.app.base_tree import BaseTree
 from evalkit.app.locks import problems_with
 from evalkit.case.lock import LOCK_NAME, LockLine, parse_lock
 from evalkit.case.model import lost_gates
@@ -35,20 +34,19 @@ class Compared:
     nothing: str = ""
 
 
-def compare_with_base(cases: Path, root: Path, base: str) -> Compared:
+def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
     """What of the base branch's lock no longer holds here; cases that are new here are no problem.
 
     Raises:
-        InputError: git knows no such reference, can't read it, or the cases are not in its working tree.
+        InputError: git can't read the base's files, or the cases are not in its working tree.
         IntegrityError: the base's lock is broken.
     """
-    commit = commit_of(root, base)
-    locked = _lock_at(commit, cases, root, base)
+    base, locked = tree.base, _lock_at(tree, cases)
     if not locked:
         return Compared((), f"no case is locked in {base}: nothing was compared with it")
     problems = [*problems_with(locked, cases), *_weaker(locked, cases), *_unrecorded(locked, cases)]
     known = {line.case_id for line in locked}
-    later = known - _left_with(commit, cases, root, base)
+    later = known - {line.case_id for line in _lock_at(tree.left(), cases)}
     return Compared(
         tuple(
             (case_id, f"{sentence} ({base}{_behind(base) if case_id in later else ''})")
@@ -58,17 +56,10 @@ def compare_with_base(cases: Path, root: Path, base: str) -> Compared:
     )
 
 
-def _lock_at(commit: str, cases: Path, root: Path, base: str) -> list[LockLine]:
+def _lock_at(tree: BaseTree, cases: Path) -> list[LockLine]:
     """The lock of a commit, see `BaseTree.find`; empty without any."""
-    tree = BaseTree(root, commit, base)
     place = tree.find(LOCK_NAME, cases)
-    return parse_lock(tree.text(place), f"{base}:{place}") if place else []
-
-
-def _left_with(commit: str, cases: Path, root: Path, base: str) -> set[str]:
-    """The cases that the base had locked when this branch left it; all that are known where that can't be told."""
-    fork = git(root, "merge-base", commit, "HEAD") or commit
-    return {line.case_id for line in _lock_at(fork, cases, root, base)}
+    return parse_lock(tree.text(place), f"{tree.base}:{place}") if place else []
 
 
 def _behind(base: str) -> str:

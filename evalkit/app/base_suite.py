@@ -11,8 +11,8 @@ from dataclasses import fields
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from evalkit.app.base_tree import BaseTree, commit_of
-from evalkit.app.gate_policy import with_policy
+from evalkit.app.base_tree import BaseTree
+from evalkit.app.gate_policy import policies_in, with_policy
 from evalkit.errors import ConfigError
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.model import Policy
@@ -20,7 +20,7 @@ from evalkit.suite.model import Policy
 __all__ = ["changed_policy"]
 
 
-def changed_policy(suite: Mapping[str, Any], suites: Path, root: Path, base: str) -> Iterator[str]:
+def changed_policy(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Iterator[str]:
     """What decides otherwise than in the base branch, a sentence each.
 
     Args:
@@ -28,10 +28,10 @@ def changed_policy(suite: Mapping[str, Any], suites: Path, root: Path, base: str
         suites: the folder of suites.
 
     Raises:
-        InputError: git knows no such reference, or can't read it.
+        InputError: git can't read the base's files.
     """
-    name = str(suite["name"])
-    then = _policies_at(BaseTree(root, commit_of(root, base), base), suites, name)
+    name, base = str(suite["name"]), tree.base
+    then = _policies_at(tree, suites, name)
     if then is None:
         yield f"there is no suite {name} in {base}: what decides was compared with nothing"
         return
@@ -56,7 +56,7 @@ def _policies_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | No
         except tomllib.TOMLDecodeError:
             continue
         if (body.get("name") or place.stem) == name:
-            return {key: body[key] for key in ("policy", "policies") if key in body}
+            return policies_in(body)
     return None
 
 

@@ -10,11 +10,11 @@ from evalkit.app.environment import git
 from evalkit.app.settings import cases_named
 from evalkit.errors import InputError
 
-__all__ = ["BaseTree", "commit_of"]
+__all__ = ["BaseTree", "base_tree"]
 
 
-def commit_of(root: Path, base: str) -> str:
-    """The commit that a reference names.
+def base_tree(root: Path, base: str) -> BaseTree:
+    """The files of the commit that a reference names.
 
     Raises:
         InputError: git knows no such reference.
@@ -28,7 +28,7 @@ def commit_of(root: Path, base: str) -> str:
         elif shallow == "true":
             cure = f"this is a shallow clone: git fetch origin {base.removeprefix('origin/')} (in CI, fetch-depth: 0)"
         raise InputError(f"git knows no {base!r}", str(root), cure)
-    return found
+    return BaseTree(root, found, base)
 
 
 class BaseTree:
@@ -40,8 +40,13 @@ class BaseTree:
     """
 
     def __init__(self, root: Path, commit: str, base: str) -> None:
-        self._root, self._commit, self._base = root, commit, base
+        self._root, self._commit, self.base = root, commit, base
         self._top = Path(git(root, "rev-parse", "--show-toplevel") or str(root)).resolve()
+
+    def left(self) -> BaseTree:
+        """The files of the commit in which the current branch left this one; of this one where that can't be told."""
+        fork = git(self._root, "merge-base", self._commit, "HEAD")
+        return self if fork in (None, self._commit) else BaseTree(self._root, fork, self.base)
 
     def find(self, name: str, cases: Path) -> str:
         """The path of the file `name` in the folder of cases; empty where the commit has none.
@@ -59,7 +64,7 @@ class BaseTree:
         found = [place for place in self._files if place.rpartition("/")[2] == name and self._may_be_meant(place)]
         if len(found) > 1:
             raise InputError(
-                f"{self._base} has no {here}, but {len(found)} other gate locks: {', '.join(found[:3])}",
+                f"{self.base} has no {here}, but {len(found)} other gate locks: {', '.join(found[:3])}",
                 str(self._root),
                 "set cases in evalkit.toml to the folder whose lock counts",
             )
@@ -82,7 +87,7 @@ class BaseTree:
         found = git(self._root, "cat-file", "blob", f"{self._commit}:{place}")
         if found is None:
             cure = "git fetch origin (the object is missing here)"
-            raise InputError(f"git can't read {place} of {self._base}", str(self._root), cure)
+            raise InputError(f"git can't read {place} of {self.base}", str(self._root), cure)
         return found
 
     def _named_here(self, cases: Path) -> bool:
@@ -101,8 +106,8 @@ class BaseTree:
         """Every file, and whether it is a submodule."""
         listed = git(self._root, "ls-tree", "-r", "--full-tree", "-z", self._commit)
         if listed is None:
-            cure = f"git fetch origin, then git ls-tree {self._base}"
-            raise InputError(f"git can't list the files of {self._base}", str(self._root), cure)
+            cure = f"git fetch origin, then git ls-tree {self.base}"
+            raise InputError(f"git can't list the files of {self.base}", str(self._root), cure)
         entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
         return {path: told.split(" ")[1] == "commit" for told, _, path in entries}
 
@@ -122,7 +127,7 @@ class BaseTree:
             raise InputError(what, str(self._root), "keep the cases in the repository")
         found = _relative(full, self._top)
         if module := next((path for path, is_one in self._files.items() if is_one and _holds(path, found)), ""):
-            what = f"{module} is a submodule in {self._base}, and its gate lock is in another repository"
+            what = f"{module} is a submodule in {self.base}, and its gate lock is in another repository"
             raise InputError(what, str(self._root), "keep the cases in the repository")
         return _joined(found, name)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from evalkit.suite.freed import take_from_system
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.samples import column
 from evalkit.suite.select import CaseRef
-from evalkit.suite.texts import Texts
 from evalkit.verdict.baseline import (
     Baseline,
     BaselineInfo,
@@ -194,7 +193,9 @@ def _made(
                 f"{early} of {len(cases)} cases stopped early in run {one[0].run_id}: rates at which a run stops are a "
                 f"little too extreme, and rest on few samples; a run with --fixed measures better"
             )
-    together = _Together(ids_of(cases), runs_samples)
+    together = runs_samples[0]  # made when they are asked for, if at all
+    if len(runs_samples) > 1:
+        together = {id: [one for samples in runs_samples for one in samples.get(id, ())] for id in ids_of(cases)}
     made = make_baseline(info, together, cases, frozen=suite.mode == "exact", estimates=_estimates(loaded))
     known = Path(manifest.baseline) if manifest.baseline else baseline_path(settings.suites / f"{suite.name}.toml")
     return made, out or known
@@ -230,31 +231,6 @@ def _estimates(runs: Sequence[Loaded]) -> dict[str, Estimate]:
         if estimate is not None:
             found[case_id] = estimate
     return found
-
-
-class _Together(Mapping[str, Sequence[Sample]]):
-    """The samples of a case in several runs, put together when they are asked for.
-
-    Args:
-        runs: by case id, the samples of each.
-    """
-
-    def __init__(self, ids: Texts, runs: Sequence[Mapping[str, Sequence[Sample]]]) -> None:
-        self._ids = ids
-        self._runs = runs
-
-    def __getitem__(self, case_id: str) -> Sequence[Sample]:
-        if case_id not in self._ids:
-            raise KeyError(case_id)
-        if len(self._runs) == 1:  # made when they are asked for, if at all
-            return self._runs[0].get(case_id, ())
-        return [one for samples in self._runs for one in samples.get(case_id, ())]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._ids)
-
-    def __len__(self) -> int:
-        return len(self._ids)
 
 
 def _counts(samples: Sequence[Sample]) -> tuple[int, int]:

@@ -10,11 +10,11 @@ from typing import Any
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.base_suite import changed_policy
+from evalkit.app.base_tree import base_tree
 from evalkit.app.gate_policy import policy_words, with_policy
 from evalkit.app.locks import current_lock_problems
-from evalkit.app.run_end import cases_left, judged, write_run
+from evalkit.app.run_end import cases_left, judged, notices_of, write_run
 from evalkit.app.run_model import Run
-from evalkit.app.run_plan import runs_twice
 from evalkit.app.settings import Settings
 from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
@@ -26,12 +26,11 @@ from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Selection
-from evalkit.suite.results import read_attempts, read_samples
+from evalkit.suite.results import read_samples
 from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
-from evalkit.verdict.notices import run_notices
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.verdicts import changed
 
@@ -65,7 +64,7 @@ def gate_run(
     suite = suite_from_json(manifest.suite, str(folder))
     cases, gone = cases_left(manifest, settings.cases)
     account = read_account(folder)
-    plans, frozen = make_plans(suite, cases, manifest.measures), runs_twice(suite)
+    plans = make_plans(suite, cases, manifest.measures)
     if policy is not None:
         suite = with_policy(manifest.suite, policy)
     if policy is None:
@@ -74,7 +73,8 @@ def gate_run(
         verdicts = judged(manifest, suite, cases, samples, account, planned=False, sampled=plans)
     verdicts, retired = _without_retired(verdicts, settings)
     problems = current_lock_problems(settings.cases)
-    compared = compare_with_base(settings.cases, settings.root, against) if against else Compared(())
+    tree = base_tree(settings.root, against) if against else None
+    compared = compare_with_base(settings.cases, tree) if tree else Compared(())
     problems += compared.problems
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
     holds = [
@@ -97,19 +97,12 @@ def gate_run(
         notices=(
             *_elsewhere(settings.cases, gone),
             *([compared.nothing] if compared.nothing else ()),
-            *(changed_policy(manifest.suite, settings.suites, settings.root, against) if against else ()),
+            *(changed_policy(manifest.suite, settings.suites, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *_another_policy(manifest, policy, verdicts, plans),
             *retired,
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *run_notices(
-                samples,
-                verdicts,
-                plans,
-                frozen=frozen,
-                raised=manifest.raised,
-                spoiled=read_attempts(folder),
-            ),
+            *notices_of(folder, manifest, suite, samples, verdicts, plans),
         ),
     )
     if report:

@@ -34,7 +34,7 @@ from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 if TYPE_CHECKING:
     from evalkit.report.model import Background
 
-__all__ = ["cases_left", "cases_of", "finish", "judged", "load_reporting", "load_run", "write_run"]
+__all__ = ["cases_left", "cases_of", "finish", "judged", "load_reporting", "load_run", "notices_of", "write_run"]
 
 _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
@@ -60,17 +60,23 @@ def finish(
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = run_notices(
-        samples,
-        verdicts,
-        plans,
-        frozen=runs_twice(suite),
-        raised=manifest.raised,
-        spoiled=read_attempts(folder),
-    )
+    notices = notices_of(folder, manifest, suite, samples, verdicts, plans)
     run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
+
+
+def notices_of(
+    folder: Path,
+    manifest: Manifest,
+    suite: Suite,
+    samples: Mapping[str, Sequence[Sample]],
+    verdicts: Sequence[CaseVerdict],
+    plans: Plans,
+) -> tuple[str, ...]:
+    """What a reader of a run's numbers should know; see `verdict.notices`."""
+    frozen, spoiled = runs_twice(suite), read_attempts(folder)
+    return run_notices(samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled)
 
 
 def load_reporting() -> None:

@@ -17,7 +17,7 @@ from evalkit.playback.targets.reference import is_outside
 from evalkit.suite.case_ref import CaseRef, targets_of
 from evalkit.suite.config import load_suite
 from evalkit.suite.model import Suite
-from evalkit.suite.texts import beside
+from evalkit.suite.texts import beside, shared
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import baseline_rows
 from evalkit.verdict.plans import Measure, Plans
@@ -69,9 +69,7 @@ def measures_of(suite: Suite, cases: Sequence[CaseRef], at: str) -> Mapping[str,
     """Passes and samples in the suite's baseline, of each case that has one which is not known to be stale."""
     baseline = suite_baseline(suite)
     rows, stale = baseline_rows(cases, baseline), stale_cases(cases, {}, baseline, suite.baseline_rules, at)
-    known: dict[Measure, Measure] = {}
-    fresh = ((row.passed, row.n) if id not in stale else None for id, row in rows.items())
-    return beside(rows, (None if one is None else known.setdefault(one, one) for one in fresh))
+    return beside(rows, shared(None if id in stale else (row.passed, row.n) for id, row in rows.items()))
 
 
 def underpowered_lines(underpowered: Mapping[str, str], *, frozen: bool) -> Iterator[str]:

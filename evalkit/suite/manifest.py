@@ -14,7 +14,7 @@ import orjson
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.disk import half_written, write_whole
 from evalkit.suite.model import Manifest, Suite
-from evalkit.suite.texts import ByText, Texts
+from evalkit.suite.texts import ByText, Texts, shared
 from evalkit.suite.writer import LOCK_NAME, sole_writer
 
 __all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
@@ -99,6 +99,4 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def _measures(body: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:
-    known: dict[tuple[int, int], tuple[int, int]] = {}
-    counts = ((int(passed), int(n)) for passed, n in body.values())
-    return ByText(Texts(map(str, body)), (known.setdefault(one, one) for one in counts))
+    return ByText(Texts(map(str, body)), shared((int(passed), int(n)) for passed, n in body.values()))

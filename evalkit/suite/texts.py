@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from evalkit.suite.made import Made
 
-__all__ = ["ByText", "Pieces", "Texts", "beside", "joined"]
+__all__ = ["ByText", "Pieces", "Texts", "beside", "joined", "shared"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -163,6 +163,12 @@ class ByText(Mapping[str, T]):
 
     def __len__(self) -> int:
         return self._count
+
+
+def shared(values: Iterable[T]) -> Iterator[T]:
+    """The values, of which equal ones are one object."""
+    known: dict[T, T] = {}
+    return (known.setdefault(value, value) for value in values)
 
 
 def beside(known: Mapping[str, S], values: Iterable[T | None]) -> Mapping[str, T]:

@@ -13,7 +13,7 @@ from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_i
 from evalkit.suite.case_ref import CaseRef, ids_of
 from evalkit.suite.model import Outcome, Policy, Sample
 from evalkit.suite.samples import alike, column, read_ahead
-from evalkit.suite.texts import ByText, Texts
+from evalkit.suite.texts import ByText, Texts, shared
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.family import Regression, regressions
@@ -145,9 +145,10 @@ def case_verdicts(
         case_id = one.case.id
         row = rows.get(case_id)
         said = (underpowered or {}).get(case_id, "")
-        estimate = estimate_of((sampled or plans)[case_id], one.samples, one.now.passed, twice=twice)
-        steps = _steps((sampled or plans)[case_id], one.now.passed, row)
-        ruling = _ruling(one, row, judged.get(case_id), stopped, (sampled or plans)[case_id])
+        taken_by = (sampled or plans)[case_id]
+        estimate = estimate_of(taken_by, one.samples, one.now.passed, twice=twice)
+        steps = _steps(taken_by, one.now.passed, row)
+        ruling = _ruling(one, row, judged.get(case_id), stopped, taken_by)
         return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate, steps)
 
     return verdicts_of(cases, map(verdict, ran()))
@@ -157,9 +158,7 @@ def baseline_rows(cases: Sequence[CaseRef], baseline: Baseline | None) -> Mappin
     """By case id what a baseline knows of it; not of cases that it lacks, or that demand something else since."""
     if baseline is None:
         return {}
-    known: dict[BaselineRow, BaselineRow] = {}
-    rows = (_baseline_row(case, baseline) for case in cases)
-    return ByText(ids_of(cases), (None if row is None else known.setdefault(row, row) for row in rows))
+    return ByText(ids_of(cases), shared(_baseline_row(case, baseline) for case in cases))
 
 
 def _came(samples: Sequence[Sample], frozen: bool, known: dict[Any, _Came]) -> _Came:
@@ -175,8 +174,7 @@ def _came(samples: Sequence[Sample], frozen: bool, known: dict[Any, _Came]) -> _
 
 def _judged(ids: Texts, tables: Iterable[Table | None]) -> Mapping[str, Regression]:
     """The p-values of those cases that have a table to be judged together."""
-    known: dict[Table, Table] = {}
-    each = [None if table is None else known.setdefault(table, table) for table in tables]
+    each = [*shared(tables)]
     found = iter(regressions([table for table in each if table is not None]))
     return ByText(ids, (None if table is None else next(found) for table in each))
 

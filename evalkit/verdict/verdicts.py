@@ -10,7 +10,7 @@ from typing import Any
 
 from evalkit.suite.case_ref import CaseRef, CaseRefs
 from evalkit.suite.made import Made
-from evalkit.suite.texts import Texts
+from evalkit.suite.texts import Texts, shared
 from evalkit.verdict.model import CaseVerdict
 
 __all__ = ["Verdicts", "came_to", "changed", "distinct", "judged_ids", "verdicts_of"]
@@ -33,8 +33,7 @@ class Verdicts(Made[CaseVerdict]):
 
     def __init__(self, cases: CaseRefs, verdicts: Iterable[CaseVerdict]) -> None:
         self.cases = cases
-        known: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        self._found = [known.setdefault(found, found) for found in map(came_to, verdicts)]
+        self._found = [*shared(map(came_to, verdicts))]
 
     def distinct(self) -> list[tuple[CaseVerdict, int]]:
         """See the function `distinct`."""

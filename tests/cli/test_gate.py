@@ -11,6 +11,7 @@ import orjson
 import pytest
 
 from evalkit.app.base_lock import compare_with_base
+from evalkit.app.base_tree import base_tree
 from evalkit.app.locks import refresh_lock
 from evalkit.app.show_gate import gate_lines
 from evalkit.case.model import LifeEvent
@@ -403,7 +404,7 @@ def test_what_git_can_not_read_is_no_empty_lock(gated: Project, tmp_path_factory
     clone = tmp_path_factory.mktemp("shallow") / "clone"
     git(gated, "clone", "--depth", "1", "--branch", "mine", f"file://{gated.root}", str(clone))
     with pytest.raises(InputError, match=r"shallow clone: git fetch origin main \(in CI, fetch-depth: 0\)"):
-        compare_with_base(clone / "cases", clone, "origin/main")
+        compare_with_base(clone / "cases", base_tree(clone, "origin/main"))
 
 
 # Under another policy
