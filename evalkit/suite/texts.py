@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import pairwise
 from typing import TypeVar
 
@@ -163,6 +163,26 @@ class ByText(Mapping[str, T]):
 
     def __len__(self) -> int:
         return self._count
+
+    def values(self) -> ValuesView[T]:
+        """What is known, in the texts' order; no text is looked for."""
+        return _Values(self)
+
+    def at(self, place: int) -> T | None:
+        """What is known of the text that stands at a place."""
+        return self._values[place]
+
+    def same_keys(self, other: ByText[S]) -> bool:
+        """Whether another knows of the same texts in the same order; false where either knows nothing of some."""
+        whole = len(self) == len(self.texts) and len(other) == len(other.texts)
+        return whole and (self.texts is other.texts or self.texts.same(other.texts))
+
+
+class _Values(ValuesView[T]):
+    _mapping: ByText[T]
+
+    def __iter__(self) -> Iterator[T]:
+        return (value for value in self._mapping._values if value is not None)
 
 
 def shared(values: Iterable[T]) -> Iterator[T]:

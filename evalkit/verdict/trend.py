@@ -80,20 +80,21 @@ def trend_of(nights: Sequence[Night], *, most_cases: int | None = None) -> Trend
             millisecond for each.
     """
     every = list(nights)
-    different = _different(every)
-    shared = Texts(one for one in different[0] if all(one in cases for cases in different[1:])) if every else Texts()
+    stretches = _stretches(every)
+    first, *others = [stretch.cases for stretch in stretches] or [ByText(Texts(), ())]
+    shared = Texts(one for one in first if all(one in cases for cases in others))
     return Trend(
         nights=tuple(every),
         rates=tuple(_rate(night) for night in every),
         shared=len(shared),
         suite=_suite_shifts(every, shared),
-        cases=_case_shifts(every, most_cases),
+        cases=_case_shifts(every, stretches, most_cases),
     )
 
 
 def news(before: Night, after: Night) -> tuple[str, ...]:
     """What one night has otherwise than the one before, besides its outcomes; a phrase each."""
-    new, gone = (sum(one not in b.cases for one in a.cases) for a, b in ((after, before), (before, after)))
+    new, gone = _further(after, before), _further(before, after)
     told = (
         (before.commit != after.commit and bool(after.commit), f"commit {after.commit[:10]}"),
         (after.dirty and not before.dirty, "uncommitted changes"),
@@ -109,6 +110,14 @@ def news(before: Night, after: Night) -> tuple[str, ...]:
     return tuple(words for holds, words in told if holds)
 
 
+def _further(one: Night, other: Night) -> int:
+    """How many cases a night has that another has not."""
+    ours, theirs = one.cases, other.cases
+    if isinstance(ours, ByText) and isinstance(theirs, ByText) and ours.same_keys(theirs):
+        return 0
+    return sum(case_id not in theirs for case_id in ours)
+
+
 def _rate(night: Night) -> Rate | None:
     counts = [count for count in night.cases.values() if count[1]]
     if not counts:
@@ -122,30 +131,56 @@ def _rate(night: Night) -> Rate | None:
     return Rate(float(rate), float(low), float(high))
 
 
-def _different(nights: Sequence[Night]) -> list[Mapping[str, tuple[int, int]]]:
-    """The cases of some nights, where nights had the same ones once."""
-    known = (night.cases for night in nights)
-    return [*{id(cases.texts) if isinstance(cases, ByText) else id(cases): cases for cases in known}.values()]
+class _Stretch:
+    """Nights in a row with the same cases: a case is looked for once for all of them."""
+
+    def __init__(self, cases: ByText[tuple[int, int]]) -> None:
+        self.cases = cases
+        self._nights = [cases]
+
+    def took(self, cases: ByText[tuple[int, int]]) -> bool:
+        """Whether a further night has the same cases, and is one of these now."""
+        same = self.cases.same_keys(cases)
+        if same:
+            self._nights.append(cases)
+        return same
+
+    def counts(self, case_id: str) -> list[tuple[int, int]]:
+        """Of each night what one case came to; none of no samples where it did not run."""
+        place = self.cases.texts.find(case_id)
+        return [(0, 0) if place < 0 else cases.at(place) or (0, 0) for cases in self._nights]
 
 
-def _ids(nights: Sequence[Night]) -> Iterator[str]:
-    """Every case of some nights once: never all of them as a set, they may be very many."""
-    different = _different(nights)
-    for at, cases in enumerate(different):
-        yield from (case_id for case_id in cases if not any(case_id in others for others in different[:at]))
+def _stretches(nights: Sequence[Night]) -> list[_Stretch]:
+    found: list[_Stretch] = []
+    for night in nights:
+        cases = night.cases if isinstance(night.cases, ByText) else ByText(Texts(night.cases), night.cases.values())
+        if not (found and found[-1].took(cases)):
+            found.append(_Stretch(cases))
+    return found
+
+
+def _series(stretches: Sequence[_Stretch]) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """Every case once, with what it came to in each night: never all of them as a set, they may be very many."""
+    for at, stretch in enumerate(stretches):
+        for case_id in stretch.cases:
+            if not any(case_id in others.cases for others in stretches[:at]):
+                yield case_id, [count for one in stretches for count in one.counts(case_id)]
 
 
 def _suite_shifts(nights: Sequence[Night], shared: Collection[str]) -> tuple[Shift, ...]:
-    series = [
-        (sum(night.cases[case][0] for case in shared), sum(night.cases[case][1] for case in shared)) for night in nights
-    ]
+    series = [_together(night.cases, shared) for night in nights]
     return _shifts(shared, series, nights) if _varies(series) else ()
 
 
-def _case_shifts(nights: Sequence[Night], most: int | None) -> tuple[Shift, ...]:
+def _together(cases: Mapping[str, tuple[int, int]], shared: Collection[str]) -> tuple[int, int]:
+    counts = cases.values() if len(cases) == len(shared) else [cases[case_id] for case_id in shared]
+    return sum([passed for passed, _ in counts]), sum([n for _, n in counts])
+
+
+def _case_shifts(nights: Sequence[Night], stretches: Sequence[_Stretch], most: int | None) -> tuple[Shift, ...]:
     """The changes of single cases, of which one in twenty is none."""
-    every = ((case_id, [night.cases.get(case_id, (0, 0)) for night in nights]) for case_id in _ids(nights))
-    series = dict(sorted((case_id, counts) for case_id, counts in every if _varies(counts)))
+    series = dict(sorted((case_id, counts) for case_id, counts in _series(stretches) if _varies(counts)))
     if not series or (most is not None and len(series) > most):
         return ()
     from evalkit.stats.change_point import change_p_many

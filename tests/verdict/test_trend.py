@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from evalkit.suite.texts import ByText, Texts
 from evalkit.verdict.history import Night
 from evalkit.verdict.trend import news, trend_of
 
@@ -80,3 +84,24 @@ def test_nights_that_stopped_early_are_told_by_their_unbiased_rates() -> None:
     assert found.rates[0].low < 0.95 < found.rates[0].high
     assert [(round(one.before, 9), round(one.after, 9)) for one in found.suite] == [(0.95, 0.85)]
     assert [(one.case_id, round(one.before, 9), round(one.after, 9)) for one in found.cases] == [("a", 0.9, 0.7)]
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), st.sampled_from([(0, 0), (3, 20), (19, 20)])), max_size=14))
+def test_nights_as_they_are_read_have_the_same_trend(each: list[dict[str, tuple[int, int]]]) -> None:
+    """However the cases come and go, held packed and shared between nights or not."""
+    plain = nights(*each)
+    known = Texts()
+    packed = []
+    for night in plain:
+        ids = Texts(night.cases)
+        known = known if known.same(ids) else ids
+        packed.append(replace(night, cases=ByText(known, night.cases.values())))
+    found, wanted = trend_of(packed), trend_of(plain)
+    assert (found.rates, found.shared, found.suite, found.cases) == (
+        wanted.rates,
+        wanted.shared,
+        wanted.suite,
+        wanted.cases,
+    )
+    for earlier, later in pairwise(range(len(plain))):
+        assert news(packed[earlier], packed[later]) == news(plain[earlier], plain[later])
