@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
 from evalkit.suite.account import Account
 from evalkit.suite.choose import choose
-from evalkit.suite.died import to_do_again
+from evalkit.suite.died import Lost
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import decode_batch
 from evalkit.suite.manifest import suite_json
@@ -159,9 +158,9 @@ class CaseRunner:
     def _do(self, case: CaseRef, items: list[Item], found: _Found) -> None:
         rounds = self._working_on(case)
         while items:
-            dead: list[tuple[Item, str]] = []
-            rounds(Round(items, found.add, partial(_note, dead)))
-            items = to_do_again(dead, found.seen, found.add)
+            lost = Lost(self._suite, found.add)
+            rounds(Round(items, found.add, lost.died, lost.late))
+            items = lost.to_do_again(found.seen)
 
     def _working_on(self, case: CaseRef) -> Rounds:
         """The executor, opened when it is first needed."""
@@ -188,10 +187,6 @@ class CaseRunner:
         found = {case.id: samples} if samples else {}
         (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
         return verdict
-
-
-def _note(dead: list[tuple[Item, str]], item: Item, why: str) -> None:
-    dead.append((item, why))
 
 
 class _Found:

@@ -347,7 +347,15 @@ def current_position() -> Position:
 def error_of(error: BaseException) -> StepError:
     """An exception as plain data, with its traceback (see `capture.stack`)."""
     kind = type(error)
-    return StepError(kind.__name__, str(error), kind.__module__, stack_of(error))
+    return StepError(kind.__name__, _message(error), kind.__module__, stack_of(error))
+
+
+def _message(error: BaseException) -> str:
+    """What it says; an exception's own code may fail at that."""
+    try:
+        return str(error)
+    except Exception as fault:  # noqa: BLE001  # the agent's
+        return f"<its text can't be had: {type(fault).__name__}>"
 
 
 def _effect(call: Call, answer: Answer) -> tuple[Effect, EffectSource]:

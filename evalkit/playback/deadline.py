@@ -1,16 +1,18 @@
-"""A replay's time limit: a timer of the process, where there is one."""
+"""A replay's time limit: a timer of the process, where there is one; another process may see that it is over."""
 
 from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic  # the system's own, whatever an agent puts in its place
 from types import FrameType
 from typing import Any
 
-__all__ = ["Deadline", "ReplayTimeout", "alarm_at_hand"]
+from evalkit.playback.overdue import Mark
+
+__all__ = ["Deadline", "ReplayTimeout", "alarm_at_hand", "watched"]
 
 
 class ReplayTimeout(BaseException):
@@ -21,6 +23,7 @@ class Deadline:
     """Raises `ReplayTimeout` in the main thread when a replay takes longer than it may.
 
     Works inside of `alarm_at_hand`: not outside of the main thread, nor on systems without interval timers (Windows).
+    Inside of `watched` another process sees it, and can do what an exception can't.
 
     Args:
         seconds: real seconds that a replay may take.
@@ -31,8 +34,8 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._works = False
-        self._running = False
+        self._works = self._rings = self._running = False
+        self._mark: Mark | None = None
         self._left = seconds
         self._began = 0.0
         self._waiting = 0
@@ -43,17 +46,21 @@ class Deadline:
     def start(self) -> None:
         """The time of a replay begins to run."""
         self.rang = False
-        self._works = _ALARM.works_here()
+        self._rings, self._mark = _ALARM.works_here(), _MARKS[-1] if _MARKS else None
+        self._works = self._rings or self._mark is not None
         if self._works:
             with self._lock:
                 self._replay += 1
                 self._waiting, self._left = 0, self._seconds
-                _ALARM.deadline = self
+                if self._rings:
+                    _ALARM.deadline = self
                 self._run_on()
 
     def stop(self) -> None:
         """The replay came to its end."""
         self._running = False
+        if self._mark is not None:
+            self._mark.until = 0.0
 
     def waits(self) -> int:
         """The replay waits for the live model from now on: that time is not the agent's. Gives the replay's number."""
@@ -61,7 +68,9 @@ class Deadline:
             with self._lock:
                 self._waiting += 1
                 if self._running and self._waiting == 1:
-                    self._left -= time.monotonic() - self._began
+                    self._left -= monotonic() - self._began
+                    if self._mark is not None:
+                        self._mark.until = 0.0
         return self._replay
 
     def goes_on(self, replay: int) -> None:
@@ -82,7 +91,7 @@ class Deadline:
         """
         if not self._running or self._waiting:
             return  # whatever runs on sets it again
-        left = self._left - (time.monotonic() - self._began)
+        left = self._left - (monotonic() - self._began)
         if left > 0:
             _ALARM.set(left)
         else:
@@ -90,9 +99,12 @@ class Deadline:
             raise ReplayTimeout(f"stopped after {self._seconds:g} s")
 
     def _run_on(self) -> None:
-        self._began = time.monotonic()
+        self._began = monotonic()
         self._running = True
-        _ALARM.set(self._left)
+        if self._mark is not None:
+            self._mark.until = self._began + self._left
+        if self._rings:
+            _ALARM.set(self._left)
 
 
 class _Alarm:
@@ -122,7 +134,7 @@ class _Alarm:
 
     def set(self, seconds: float) -> None:
         """Goes off within `seconds`."""
-        at = time.monotonic() + max(seconds, 0.001)
+        at = monotonic() + max(seconds, 0.001)
         if self._goes_off_at is None or at < self._goes_off_at:
             self._goes_off_at = at
             signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
@@ -141,6 +153,17 @@ class _Alarm:
 
 
 _ALARM = _Alarm()
+_MARKS: list[Mark] = []
+
+
+@contextmanager
+def watched(mark: Mark) -> Iterator[None]:
+    """Inside, `mark` says when the replay under way should be over."""
+    _MARKS.append(mark)
+    try:
+        yield
+    finally:
+        _MARKS.remove(mark)
 
 
 @contextmanager

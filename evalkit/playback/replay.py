@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from os import getpid
 from typing import TypeAlias
 
 from evalkit.canonical import Json, exact_text
@@ -20,6 +21,7 @@ from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.errors import EvalkitError
+from evalkit.forks import end_if_forked
 from evalkit.playback.admission import check_open
 from evalkit.playback.collected import Collected, Outline
 from evalkit.playback.deadline import Deadline, ReplayTimeout, alarm_at_hand
@@ -249,12 +251,14 @@ class Day:
         return done
 
     def _inside(self, target: Target, given: Json, session: Session) -> Json:
+        process = getpid()
         with session.active():
             self._deadline.start()
             try:
                 return target.run(given)
             finally:
                 self._deadline.stop()
+                end_if_forked(process)
 
     def _kept(self, done: _Done, frozen: Frozen, trace_id: str) -> Kept:
         """What may be kept of a replay; of an equal one where there was one."""

@@ -6,7 +6,8 @@
   draws from `random` or numpy, which may decide what it does, is noticed (`playback.chance`).
 - Sockets are refused; only the live model's endpoint may be reached, and only in a mode that asks for it
   (`playback.guard`).
-- The environment is that of `playback.environment`, for each replay anew.
+- The environment is that of `playback.environment`, and the current folder the one that the world was entered in, for
+  each replay anew.
 
 This holds off accidents, not attacks: a subprocess or a C library can still reach out. One replay at a time enters the
 world in a process.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import chdir, getcwd
 
 from evalkit.playback.chance import Chance, chance_at_hand
 from evalkit.playback.clock import Clock, clocks_at_hand
@@ -70,6 +72,7 @@ class World:
         self.chance = Chance()
         self._kind = (base_url, options)
         self._undo_changes: Callable[[], None] = lambda: None
+        self._folder = ""
 
     @contextmanager
     def entered(self) -> Iterator[World]:
@@ -80,11 +83,25 @@ class World:
             self.chance.followed(),
             self.clock.shown(),
         ):
-            yield self
+            self._folder = getcwd()
+            try:
+                yield self
+            finally:
+                self._return()
 
     def restart(self, seed: int) -> None:
-        """Begins the day anew: clock and environment as at its start, all chance from `seed`, nothing refused yet."""
+        """Begins the day anew: clock, environment, folder as at its start, chance from `seed`, nothing refused yet."""
         self.clock.restart()
         self._undo_changes()
+        self._return()
         self.guard.refused.clear()
         self.chance.restart(seed)
+
+    def _return(self) -> None:
+        """Goes back to the folder that an agent has left, and maybe removed."""
+        try:
+            if getcwd() == self._folder:
+                return
+        except OSError:
+            pass
+        chdir(self._folder)

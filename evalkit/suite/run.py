@@ -12,7 +12,7 @@ from typing import Any
 
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
 from evalkit.suite.case_ref import CaseRef, ids_of, libraries_of
-from evalkit.suite.died import to_do_again
+from evalkit.suite.died import Lost
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.journal import JOURNAL_NAME, Head, Journal, head_of, read_heads
 from evalkit.suite.manifest import suite_json
@@ -153,11 +153,10 @@ class OpenRun:
 
     def _do(self, items: Sequence[Item]) -> list[Item]:
         """One pass over the items; gives back those to try again, sample by sample, because their worker died."""
-        dead: list[tuple[Item, str]] = []
-        work = Round(items, self._done, lambda item, why: dead.append((item, why)))
-        self._working_on()(work)
+        lost = Lost(self._suite, self._done)
+        self._working_on()(Round(items, self._done, lost.died, lost.late))
         self._clock()
-        return to_do_again(dead, self.seen, self._done)
+        return lost.to_do_again(self.seen)
 
     def _working_on(self) -> Rounds:
         """The executor, opened when it is first needed."""

@@ -82,7 +82,7 @@ class CaseSeen:
         self._letters = bytes(letters)
         if outcome == "errored" or attempt > 1:
             self._attempts = {**self.attempts, **dict.fromkeys(fresh, attempt)}
-        if fresh and digest and outcome != "errored":
+        if fresh and (digest or drew) and outcome != "errored":
             seen = blake2b(digest.encode(), digest_size=_DIGEST_BYTES).digest()
             self._unequal = self._unequal or drew or self.digest not in (_NONE, seen)
             self.digest = seen

@@ -20,12 +20,14 @@ from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
 from evalkit.errors import ConfigError, InputError, ReplayRefused
 from evalkit.playback.clock import load_time_machine
+from evalkit.playback.deadline import watched
 from evalkit.playback.endpoint.calls import LiveModel, check_headers
 from evalkit.playback.endpoint.client import client_library
 from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.endpoint.local import local_caller
 from evalkit.playback.model import Replay
 from evalkit.playback.options import PLAIN_WORLD, world_from_json
+from evalkit.playback.overdue import Mark
 from evalkit.playback.overrides import NO_OVERRIDES
 from evalkit.playback.replay import PreparedCase, prepare, surroundings
 from evalkit.playback.targets.make import make_target
@@ -127,7 +129,13 @@ class Worker:
         """Seconds that an item's replays may take together."""
         return sum(self._suite.timeout_of(one.case_id) * len(one.samples) for one in item.portions)
 
-    def do(self, item: Item, caller: Caller | None = None, between: Callable[[bytes], None] | None = None) -> bytes:
+    def do(
+        self,
+        item: Item,
+        caller: Caller | None = None,
+        between: Callable[[bytes], None] | None = None,
+        mark: Mark | None = None,
+    ) -> bytes:
         """The item's samples and kept traces as a journal line.
 
         Once the run's budget is spent no replay begins; one that the budget ended is no sample, and is left for the
@@ -137,13 +145,16 @@ class Worker:
             caller: who asks the live model, where this process can't.
             between: is given what was done so far, as a journal line, about twice a second: slow replays are safe as
                 they end, and not only with their item.
+            mark: says to another process where this one stands.
 
         Raises:
             ConfigError: a target can't be loaded.
             IntegrityError: a case was changed after writing, or since the run began.
         """
-        found = _Found(between)
+        found = _Found(between, mark)
         with ExitStack() as stack:  # what is installed once for the whole item
+            if mark is not None:
+                stack.enter_context(watched(mark))
             model = self._suite.model
             if model is not None and caller is None and self._ledger is not None and self._suite.live:
                 opened = local_caller(model.endpoint, self._ledger, self._suite.prices)
@@ -200,6 +211,7 @@ class Worker:
             for index in portion.samples:
                 if self._stopped():
                     return False
+                found.begins()
                 try:
                     replay = day.replay(target, index)
                 except InputError as unfit:  # half of a surrogate pair in an argument: this one replay can't be kept
@@ -294,19 +306,27 @@ class _Found:
     """What an item came to so far.
 
     Args:
-        between: see `Worker.do`.
+        between, mark: see `Worker.do`.
     """
 
-    def __init__(self, between: Callable[[bytes], None] | None) -> None:
+    def __init__(self, between: Callable[[bytes], None] | None, mark: Mark | None = None) -> None:
         self._between = between
+        self._mark = mark
+        self._count = 0
         self._samples: list[Sample] = []
         self._traces: dict[str, KeptTrace] = {}
         self._told: set[str] = set()
         self._last = time.perf_counter()  # real time, also in a frozen world
 
+    def begins(self) -> None:
+        """The next sample's replay begins."""
+        if self._mark is not None:
+            self._mark.place = self._count
+
     def add(self, sample: Sample, kept: Replay | None = None) -> None:
         """Adds a sample, and its replay where that is kept; hands on what there is when it is time."""
         self._samples.append(sample)
+        self._count += 1
         if kept is not None and kept.digest not in self._traces and kept.digest not in self._told:
             self._traces[kept.digest] = KeptTrace(kept.digest, sample.case_id, kept.text.decode())
         now = time.perf_counter()

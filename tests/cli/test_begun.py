@@ -54,6 +54,44 @@ def test_an_agent_ends_its_replay_and_not_the_run(project: Project, agent: str) 
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize("executor", ["fork", "serial"])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys\nsys.exit(0)\n", "importing unguarded came to sys.exit(0)"),
+        ("import sys\nsys.exit()\n", "importing unguarded came to sys.exit()"),
+        ("class Stop(BaseException): ...\nraise Stop('no')\n", "importing unguarded failed: Stop: no"),
+        ("import os\nos.chdir('/')\n1 / 0\n", "importing unguarded failed: ZeroDivisionError"),
+        ("import os\nos.no_such_thing\n", "importing unguarded failed: AttributeError"),
+    ],
+)
+def test_a_module_that_ends_evalkit_is_a_wrong_target(project: Project, code: str, said: str, executor: str) -> None:
+    """A script without a guard must not end the run with its own exit code, 0 least of all; nothing is left behind."""
+    project.promoted()
+    project.write("unguarded.py", code)
+    line = ["run", project.suite("once"), "--target", "unguarded:run"]
+    done = project.spawn(*line, "--out", "r", "--executor", executor)
+    assert (done.code, "Traceback" in done.err) == (2, False), done.err
+    assert said in done.err
+    assert not (project.root / "r").exists()
+
+
+@pytest.mark.parametrize("executor", ["fork", "serial", "xdist"])
+def test_an_agent_works_from_the_folder_that_its_module_goes_to(project: Project, executor: str) -> None:
+    """And evalkit stays where it is."""
+    project.promoted()
+    project.write("data/here.txt", "yes")
+    project.write(
+        "mover.py",
+        "import os\nos.chdir('data')\nfrom tests.suite.agents import once\n"
+        "def run(order):\n    assert open('here.txt').read() == 'yes'\n    return once(order)\n",
+    )
+    line = ["run", project.suite("once"), "--target", "mover:run"]
+    done = project.spawn(*line, "--out", "r", "--executor", executor)
+    assert done.code == 0, done.out + done.err
+    assert (project.root / "r/report.html").exists()
+
+
 def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import multiprocessing
 import os
 import random
 import secrets
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from evalkit.capture.tools import tool
@@ -189,3 +193,110 @@ def raises_on_13(order: int) -> dict[str, Any]:
     if order == 13:
         raise RuntimeError("order 13")
     return once(order)
+
+
+def will_not_end(order: int) -> dict[str, Any]:
+    """Takes whatever should end it for something else, on order 13."""
+    while order == 13:
+        with contextlib.suppress(BaseException):
+            time.sleep(60)
+    return once(order)
+
+
+def waits_for_its_thread(order: int) -> dict[str, Any]:
+    """Is ended while it waits for a thread, and then waits for it to tidy up, on order 13."""
+    if order == 13:
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(time.sleep, 300).result()
+    return once(order)
+
+
+def waits_for_a_program(order: int) -> dict[str, Any]:
+    """Is inside of C code all the while, on order 13; and the program goes on when it does not."""
+    if order == 13:
+        os.system("echo $$ > waiting; exec sleep 300")
+    return once(order)
+
+
+def comes_back_twice(order: int) -> dict[str, Any]:
+    """Forks, and goes on in both processes; the child refunds once more, or ends as a script does."""
+    child = os.fork()
+    if child == 0:
+        if order == 13:
+            sys.exit(5)
+        if order == 14:
+            raise RuntimeError("in the child")
+        return twice(order)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == {13: 5, 14: 1}.get(order, 0)
+    return once(order)
+
+
+def dies_before_its_child(order: int) -> dict[str, Any]:
+    """Takes its process along on order 13, and leaves a child behind that goes on."""
+    if order == 13:
+        if os.fork() == 0:
+            time.sleep(300)
+        os._exit(7)
+    return once(order)
+
+
+def leaves_a_program(order: int) -> dict[str, Any]:
+    """Starts a program, and does not wait for it."""
+    program = subprocess.Popen(["sleep", "300"])
+    with open("left", "a", encoding="ascii") as file:
+        file.write(f"{program.pid}\n")
+    return once(order)
+
+
+def has_processes(order: int) -> dict[str, Any]:
+    """Works in processes of its own."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.map(abs, [-1]) == [1]
+    return once(order)
+
+
+def walks_away(order: int) -> dict[str, Any]:
+    """Goes to another folder, and removes it; where it starts, it leaves a mark."""
+    _marked("here")
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    os.rmdir(folder)
+    return once(order)
+
+
+def closes_its_streams(order: int) -> dict[str, Any]:
+    """Says nothing more."""
+    sys.stdout.close()
+    sys.stderr = None
+    return once(order)
+
+
+def ends_its_group(order: int) -> dict[str, Any]:
+    """Tidies up more than is its own, on order 13."""
+    if order == 13:
+        os.killpg(0, signal.SIGTERM)
+    return once(order)
+
+
+class Speechless(Exception):
+    """Has no text."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def raises_speechless(order: int) -> None:
+    """Breaks, and can't say how."""
+    raise Speechless
+
+
+def streams(order: int) -> Iterator[str]:
+    """Answers piece by piece, and refunds when somebody asks for the first."""
+    once(order)
+    yield "done"
+
+
+def answers_with_a_stream(order: int) -> Iterator[str]:
+    """The same from within."""
+    return streams(order)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
+from evalkit.forks import end_if_forked
 from evalkit.playback.targets.reference import entrypoint
 
 __all__ = ["PythonTarget", "load_function"]
@@ -30,13 +32,25 @@ class PythonTarget:
     """
 
     def __init__(self, reference: str | Callable[..., Any]) -> None:
-        self._function = load_function(reference) if isinstance(reference, str) else reference
+        self._home = ""
+        if isinstance(reference, str):
+            self._function, self._home = _loaded(reference)
+        else:
+            self._function = reference
         self._parameters = inspect.signature(self._function).parameters
         self._required = {name for name, p in self._parameters.items() if p.default is p.empty and p.kind in _BY_NAME}
+        if inspect.isgeneratorfunction(self._function) or inspect.isasyncgenfunction(self._function):
+            raise ConfigError(
+                f"{self._function.__qualname__} is a generator: its answer is no single value",
+                "target" if callable(reference) else f"target {reference}",
+                "name a function that goes through it, and returns the whole answer",
+            )
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(self._function))
 
     def run(self, given: Json) -> Json:
         """Calls the function; its result as plain JSON."""
+        if self._home:
+            os.chdir(self._home)
         args, kwargs = self._arguments(given)
         with _outside_of_loops():
             result = self._function(*args, **kwargs)
@@ -44,6 +58,8 @@ class PythonTarget:
                 import asyncio  # takes 20 ms to load, which agents without it need not wait for
 
                 result = asyncio.run(_awaited(result))
+        if type(result) not in _NEVER_AWAITED and isinstance(result, Iterator | AsyncIterator):
+            raise TypeError(f"its answer is a {type(result).__qualname__} that nobody went through: return it whole")
         return plain(result)
 
     def _arguments(self, given: Json) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -87,18 +103,53 @@ def load_function(reference: str) -> Callable[..., Any]:
     module_name, name = entrypoint(reference)
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())  # an installed command, unlike `python -m`, lacks the project's own folder
+    found: Any = _imported(module_name, f"target {reference}")
     try:
-        found: Any = import_module(module_name)
         for part in name.split("."):
             found = getattr(found, part)
     except AttributeError:
         raise ConfigError(f"module {module_name} has no {name}", f"target {reference}", "correct the name") from None
-    except Exception as error:
-        raise ConfigError(
-            f"importing {module_name} failed: {type(error).__name__}: {error}",
-            f"target {reference}",
-            "run evalkit in the agent's environment and folder",
-        ) from error
     if not callable(found):
         raise ConfigError(f"{reference} is no function", cure="name the function that starts the agent")
     return found  # type: ignore[no-any-return]  # checked to be callable
+
+
+def _imported(name: str, where: str) -> ModuleType:
+    """The module; what ends a script is an error here, and must not end evalkit as if all were done."""
+    process = os.getpid()
+    try:
+        try:
+            return import_module(name)
+        finally:
+            end_if_forked(process)
+    except KeyboardInterrupt:
+        raise
+    except SystemExit as left:
+        raise ConfigError(
+            f"importing {name} came to sys.exit({'' if left.code is None else repr(left.code)})",
+            where,
+            "put what starts the agent below: if __name__ == '__main__':",
+        ) from None
+    except BaseException as error:
+        raise ConfigError(
+            f"importing {name} failed: {type(error).__name__}: {error}",
+            where,
+            "run evalkit in the agent's environment and folder",
+        ) from error
+
+
+def _loaded(reference: str) -> tuple[Callable[..., Any], str]:
+    """The function, and the folder that its module goes to while it is loaded; empty where it stays.
+
+    An agent that works from a folder of its own goes there in each replay, and evalkit stays where it is. A folder
+    inside of the current one is told from there: a replay may take place in a copy.
+    """
+    before = os.getcwd()
+    try:
+        found = load_function(reference)
+        after = os.getcwd()
+    finally:
+        os.chdir(before)
+    if after == before:
+        return found, ""
+    return found, os.path.relpath(after, before) if after.startswith(os.path.join(before, "")) else after

@@ -21,9 +21,12 @@ from collections import deque
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from selectors import EVENT_READ, DefaultSelector
+from time import monotonic, sleep
+from types import FrameType
 
 from evalkit.errors import EvalkitError
 from evalkit.forks import can_fork, die_with_parent, forking
+from evalkit.playback.overdue import LOOK_S, Mark, Patience
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.freed import keep_freed
@@ -34,6 +37,9 @@ __all__ = ["forked"]
 
 _SOME, _DONE, _RAISED, _BROKEN = b"s", b"d", b"e", b"x"
 """What a message of a worker begins with: samples of its item, its last ones, an error on purpose, any other."""
+
+_LAST_S = 2.0
+"""Seconds that a worker may take to end once it has closed its pipe."""
 
 
 @contextlib.contextmanager
@@ -76,6 +82,7 @@ def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
     free = list(hands)
     done: list[bytes] = []
     idle = True
+    looked = monotonic()
     with DefaultSelector() as busy:
         while True:
             if waiting and job.over():
@@ -99,7 +106,7 @@ def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
             if idle:
                 job.meanwhile()
                 idle = False
-            for key, _ in busy.select():
+            for key, _ in busy.select(LOOK_S):
                 hand = key.data
                 kind, body = hand.take()
                 if kind == _RAISED:
@@ -108,6 +115,8 @@ def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
                     raise error_from(body)
                 if kind in (_SOME, _DONE):
                     done.append(body)
+                elif hand.late is not None:
+                    work.late(hand.item, hand.late)
                 else:
                     work.died(hand.item, body.decode("utf-8", "replace") or hand.end_of_it())
                 if kind == _SOME:
@@ -118,25 +127,38 @@ def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
                 else:
                     hands.remove(hand)
                     hand.kill()
+            if monotonic() - looked >= LOOK_S:
+                looked = monotonic()
+                for key in busy.get_map().values():
+                    key.data.look()
 
 
 class _Hand:
-    """One forked worker, and the item that it has in hand."""
+    """One forked worker, and the item that it has in hand.
+
+    Attributes:
+        late: which of the item's samples did not end in time, where the process was ended for that.
+    """
 
     item: Item
+    late: int | None
 
     def __init__(self, worker: Worker) -> None:
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         self.alive = True
-        self._process = context.Process(target=_work, args=(worker, theirs, self.pipe, os.getpid()), daemon=True)
+        self._patience = Patience(Mark())
+        # no daemon: an agent may have processes of its own; that this one ends, `kill` and the system see to
+        given = worker, self._patience.mark, theirs, self.pipe, os.getpid()
+        self._process = context.Process(target=_work, args=given, daemon=False)
         with forking():
             self._process.start()
+        self._pid = self._process.pid or 0
         theirs.close()
 
     def give(self, item: Item) -> bool:
         """Hands it an item; false when the process is gone."""
-        self.item = item
+        self.item, self.late = item, None
         try:
             self.pipe.send(item)
         except OSError:
@@ -152,15 +174,26 @@ class _Hand:
             return b"", b""
         return found[:1], found[1:]
 
+    def look(self) -> None:
+        """Ends the process where its replay goes on though its time is over; what it handed in is taken still."""
+        if self.late is None and self._patience.is_over():
+            self.late = self._patience.mark.place
+            self.end()
+
     def end_of_it(self) -> str:
         """How the process died, in words."""
-        self._process.join()
-        code = self._process.exitcode or 0
+        until = monotonic() + _LAST_S
+        while (code := self._process.exitcode) is None:  # `join` would wait for the agent's own processes, too
+            if monotonic() >= until:
+                return "it closed what it was to answer on"
+            sleep(0.01)
         return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
 
     def end(self) -> None:
-        """Ends the process, without waiting until it has."""
+        """Ends the process and what the agent left running, without waiting until they have."""
         self._process.kill()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, signal.SIGKILL)
 
     def kill(self) -> None:
         """Ends the process, and frees what it had."""
@@ -170,22 +203,29 @@ class _Hand:
         self.pipe.close()
 
 
-def _work(worker: Worker, pipe: Connection, parents: Connection, parent: int) -> None:
+def _work(worker: Worker, mark: Mark, pipe: Connection, parents: Connection, parent: int) -> None:
     """The child's life: items in, lines out, until the controller is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C reaches the whole group; the controller decides
+    os.setsid()  # a group that ends as one; and ctrl-C reaches the controller alone, which decides
+    signal.signal(signal.SIGINT, _unmoved)  # not ignored: the agent's programs would inherit that
     die_with_parent(parent)
     keep_freed()
     parents.close()
+    os.register_at_fork(after_in_child=pipe.close)  # else a process of the agent's hides the end of this one
     with contextlib.suppress(EOFError, OSError):
         while True:
-            pipe.send_bytes(_done(worker, pipe.recv(), pipe))
+            pipe.send_bytes(_done(worker, pipe.recv(), pipe, mark))
             for stream in (sys.stdout, sys.stderr):  # what the agent printed: this process ends without a chance to
-                stream.flush()
+                with contextlib.suppress(Exception):  # it may have closed them, or put something else in their place
+                    stream.flush()
 
 
-def _done(worker: Worker, item: Item, pipe: Connection) -> bytes:
+def _unmoved(_signal: int, _frame: FrameType | None) -> None:
+    """Takes a signal for nothing."""
+
+
+def _done(worker: Worker, item: Item, pipe: Connection, mark: Mark) -> bytes:
     try:
-        return _DONE + worker.do(item, between=lambda line: pipe.send_bytes(_SOME + line))
+        return _DONE + worker.do(item, between=lambda line: pipe.send_bytes(_SOME + line), mark=mark)
     except EvalkitError as error:
         return _RAISED + error_text(error)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001  # memory, disk, a fault of ours, or an agent that means itself

@@ -44,15 +44,18 @@ class Round:
         done: is told of finished samples, as journal lines, in the controller; lines that are there at the same time
             are better told at once, since they are written at once. An item's samples may come in several lines.
         died: is told of each item whose worker died while doing it, and how.
+        late: is told of each item whose worker was ended because a replay of it did not end by itself; that sample
+            failed. Which of the item's samples, in their order, is said.
     """
 
     items: Sequence[Item]
     done: Callable[[Sequence[bytes]], None]
     died: Callable[[Item, str], None]
+    late: Callable[[Item, int], None]
 
 
 Rounds: TypeAlias = Callable[[Round], None]
-"""Does a round's items; returns when each was reported as done or died.
+"""Does a round's items; returns when each was reported as done, died or late.
 
 It raises an `EvalkitError` that a worker raised on purpose (a missing target, a changed case), and `KeyboardInterrupt`
 where the user stopped it.

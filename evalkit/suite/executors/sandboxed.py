@@ -20,6 +20,7 @@ from evalkit.forks import can_fork
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.kept import trace_digest
+from evalkit.playback.overdue import LOOK_S, Mark, Patience
 from evalkit.playback.sandbox.model import Ended, Policy
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
@@ -42,6 +43,7 @@ class _Busy:
 
     Attributes:
         until: when it should be done, but for the time that it waits for the model.
+        patience: with the replay that is under way.
     """
 
     item: Item
@@ -49,6 +51,7 @@ class _Busy:
     running: Running
     until: float
     relay: Relay | None
+    patience: Patience
 
     def due(self) -> float:
         """When it is given up."""
@@ -62,6 +65,10 @@ class _Busy:
             if self.relay is not None:
                 self.relay.end()
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end_now(self) -> None:
+        """Ends its processes, whatever would have come of it."""
+        replace(self, until=float("-inf")).end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +111,14 @@ def _do(work: Round, job: Job, site: _Site) -> None:
             while waiting and len(busy) < job.workers:
                 begun = _begin(site, waiting.popleft())
                 busy[begun.running.pipe] = begun
-            soonest = min(one.due() for one in busy.values())
-            ready = [fd for fd in wait(list(busy), max(0.0, soonest - time.monotonic())) if isinstance(fd, int)]
+            ready = [fd for fd in wait(list(busy), LOOK_S) if isinstance(fd, int)]
             for pipe in ready or [pipe for pipe, one in busy.items() if one.due() <= time.monotonic()]:
                 _finish(busy.pop(pipe), work, job)
+            for pipe in [pipe for pipe, one in busy.items() if one.patience.is_over()]:
+                _give_up(busy.pop(pipe), work)
     finally:
         for one in busy.values():
-            replace(one, until=float("-inf")).end()
+            one.end_now()
 
 
 def _begin(site: _Site, item: Item) -> _Busy:
@@ -121,6 +129,7 @@ def _begin(site: _Site, item: Item) -> _Busy:
     policy: Policy = replace(base, readable=(*base.readable, *(Path(one.path).absolute() for one in item.portions)))
     at_home = replace(item, portions=tuple(replace(one, path=str(Path(one.path).absolute())) for one in item.portions))
 
+    mark = Mark()
     relay = None if model is None else start_relay(model)
     base_url = "" if worker.base_url is None else worker.base_url
 
@@ -128,7 +137,7 @@ def _begin(site: _Site, item: Item) -> _Busy:
         enter_copy(site.project, folder)
         caller = None if relay is None else RelayedCaller(relay.socket, base_url)
         try:
-            return _DONE + worker.do(at_home, caller)
+            return _DONE + worker.do(at_home, caller, mark=mark)
         except EvalkitError as error:
             return _RAISED + error_text(error)
 
@@ -137,7 +146,17 @@ def _begin(site: _Site, item: Item) -> _Busy:
     running = start_sandboxed(work, b"", policy=policy, folder=folder, keep=keep)
     if relay is not None:
         relay.socket.close()
-    return _Busy(item, folder, running, time.monotonic() + timeout_s, relay)
+    return _Busy(item, folder, running, time.monotonic() + timeout_s, relay, Patience(mark))
+
+
+def _give_up(one: _Busy, work: Round) -> None:
+    """Ends a replay that goes on though its time is over."""
+    place = one.patience.mark.place
+    one.end_now()
+    if place in range(one.item.size):
+        work.late(one.item, place)
+    else:  # no place that an honest process would write
+        work.died(one.item, "it did not end in time")
 
 
 def _finish(one: _Busy, work: Round, job: Job) -> None:

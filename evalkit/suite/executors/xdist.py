@@ -9,15 +9,19 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import orjson
 import pytest
 
 from evalkit.errors import EvalkitError
+from evalkit.playback.overdue import LOOK_S, Mark, Patience
 from evalkit.suite.executors.protocol import Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from
-from evalkit.suite.executors.xdist_worker import BATCH, PLAN_NAME, RAISED, item_name
+from evalkit.suite.executors.xdist_worker import BATCH, MARK_SUFFIX, PLAN_NAME, RAISED, item_name
 
 __all__ = ["over_xdist"]
 
@@ -37,15 +41,17 @@ def _do(work: Round, job: Job) -> None:
     plan = job.scratch / PLAN_NAME
     plan.write_bytes(orjson.dumps({"suite": dict(job.suite), "items": work.items}, list))
     (job.scratch / "pytest.ini").write_text("[pytest]\n", "utf-8")
-    controller = _Controller(work)
+    watch = _Watch(job.scratch)
+    controller = _Controller(work, watch)
     workers = str(min(job.workers, len(work.items)))  # a round of few items needs no more, and each takes long to start
     arguments = [
         *_QUIET, "-p", "xdist.plugin", "-n", workers, "--dist", "load", "--maxprocesses", workers,
         "--max-worker-restart", str(len(work.items)), "-p", "evalkit.suite.executors.xdist_worker",
-        "-c", str(job.scratch / "pytest.ini"), "--rootdir", str(job.scratch), str(plan),
+        "-c", str(job.scratch / "pytest.ini"), "--rootdir", str(job.scratch),
+        "--basetemp", str(job.scratch / "temporary"), str(plan),
     ]  # fmt: skip
     output = io.StringIO()
-    with _no_plugin_autoload(), contextlib.redirect_stdout(output):
+    with watch, _no_plugin_autoload(), contextlib.redirect_stdout(output):
         code = pytest.main(arguments, plugins=[controller])
     if controller.raised is not None:
         raise controller.raised
@@ -58,8 +64,9 @@ def _do(work: Round, job: Job) -> None:
 class _Controller:
     """Receives the reports of the workers."""
 
-    def __init__(self, work: Round) -> None:
+    def __init__(self, work: Round, watch: _Watch) -> None:
         self._work = work
+        self._watch = watch
         self._items = {item_name(item.number): item for item in work.items}
         self.raised: EvalkitError | None = None
 
@@ -73,7 +80,48 @@ class _Controller:
             self.raised = error_from(str(found[RAISED]))
             pytest.exit("a worker met an error", returncode=pytest.ExitCode.TESTS_FAILED)
         elif report.failed and report.when != "teardown":
-            self._work.died(item, "")
+            if item.number in self._watch.late:
+                self._work.late(item, self._watch.late[item.number])
+            else:
+                self._work.died(item, "")
+
+
+class _Watch:
+    """Ends workers whose replay goes on though its time is over, for as long as it is entered.
+
+    Attributes:
+        late: by the number of the item which of its samples did not end.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.late: dict[int, int] = {}
+        self._folder = folder
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> None:
+        for path in self._folder.glob(f"*{MARK_SUFFIX}"):  # of a round before, whose workers are gone
+            path.unlink()
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        waiting: dict[Path, Patience] = {}
+        while not self._over.wait(LOOK_S):
+            for path in self._folder.glob(f"*{MARK_SUFFIX}"):
+                if path not in waiting:
+                    waiting[path] = Patience(Mark(path))
+                if waiting[path].is_over():
+                    self._end(waiting.pop(path).mark)
+                    path.unlink()
+
+    def _end(self, mark: Mark) -> None:
+        self.late[mark.work] = mark.place
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(mark.process, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 @contextlib.contextmanager

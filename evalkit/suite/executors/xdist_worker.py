@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,17 @@ import orjson
 import pytest
 
 from evalkit.errors import EvalkitError
+from evalkit.playback.overdue import Mark
 from evalkit.suite.executors.raised import error_text
 from evalkit.suite.plan import Item, Portion
 from evalkit.suite.work import Worker
 
-__all__ = ["BATCH", "PLAN_NAME", "RAISED", "item_name"]
+__all__ = ["BATCH", "MARK_SUFFIX", "PLAN_NAME", "RAISED", "item_name"]
 
 PLAN_NAME = "plan.json"
 BATCH = "evalkit-batch"
 RAISED = "evalkit-raised"
+MARK_SUFFIX = ".mark"
 
 
 def item_name(number: int) -> str:
@@ -35,19 +38,28 @@ class _Plan(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         body = orjson.loads(self.path.read_bytes())
         worker = Worker(body["suite"])
+        mark = None
+        if hasattr(self.config, "workerinput"):  # a worker, and not who hands the work out
+            mark = Mark(self.path.with_name(f"{os.getpid()}{MARK_SUFFIX}"))
+            mark.process = os.getpid()
         for item in body["items"]:
-            yield _WorkItem.from_parent(self, name=item_name(item["number"]), item=_item(item), worker=worker)
+            yield _WorkItem.from_parent(
+                self, name=item_name(item["number"]), item=_item(item), worker=worker, mark=mark
+            )
 
 
 class _WorkItem(pytest.Item):
-    def __init__(self, *, item: Item, worker: Worker, **rest: Any) -> None:
+    def __init__(self, *, item: Item, worker: Worker, mark: Mark | None, **rest: Any) -> None:
         super().__init__(**rest)
         self._work = item
         self._worker = worker
+        self._mark = mark
 
     def runtest(self) -> None:
+        if self._mark is not None:
+            self._mark.work = self._work.number
         try:
-            self.user_properties.append((BATCH, self._worker.do(self._work).decode()))
+            self.user_properties.append((BATCH, self._worker.do(self._work, mark=self._mark).decode()))
         except EvalkitError as error:
             self.user_properties.append((RAISED, error_text(error).decode()))
 
