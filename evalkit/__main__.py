@@ -24,6 +24,9 @@ def main() -> None:
     gc.set_threshold(200_000, 20, 20)  # a command makes many objects and drops few: looking for garbage cost it a tenth
     try:
         with_room_for_frames(_replays if replays else _command)
+    except KeyboardInterrupt:  # while the command is loaded; later it sees to that itself
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
     finally:
         gc.freeze()  # the interpreter looks for garbage three times as it ends: 0.1 s, and then all memory goes anyway
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -98,14 +99,24 @@ class Project:
         done = self._loaded.run(module, *arguments, cwd=self.root, env=env)
         return Outcome(done.returncode, done.stdout, done.stderr)
 
-    def interrupted(self, journal: str, *arguments: str) -> Outcome:
+    def interrupted(
+        self,
+        journal: str,
+        *arguments: str,
+        by: signal.Signals = signal.SIGINT,
+        times: int = 1,
+        env: Mapping[str, str] = os.environ,
+    ) -> Outcome:
         """A command in a process of its own that gets Ctrl-C as soon as a journal holds something."""
-        child = self._loaded.begin("evalkit", *arguments, cwd=self.root)
+        child = self._loaded.begin("evalkit", *arguments, cwd=self.root, env=env)
         path = self.root / journal
         while not path.exists() or not path.stat().st_size:
             assert child.goes_on, child.end()
             time.sleep(0.02)
-        os.killpg(child.pid, signal.SIGINT)
+        for _ in range(times):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, by)
+            time.sleep(0.01)
         done = child.end(within_s=60)
         return Outcome(done.returncode, done.stdout, done.stderr)
 

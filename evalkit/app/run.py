@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -154,7 +155,8 @@ def resume_suite(
     if not whole:
         check_cost_budget(suite, cases)
     if whole:
-        return finish(folder, manifest, suite, cases, settings)
+        with _resumable(folder):
+            return finish(folder, manifest, suite, cases, settings)
     plans = make_plans(suite, cases, manifest.measures)
     return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 
@@ -191,6 +193,21 @@ def _do(
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> Run:
+    with _resumable(folder):
+        return _done(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+
+
+def _done(
+    folder: Path,
+    manifest: Manifest,
+    suite: Suite,
+    cases: Sequence[CaseRef],
+    settings: Settings,
+    plans: Plans,
+    workers: int | None,
+    executor: str,
+    on_progress: Callable[[Progress], None],
+) -> Run:
     take_from_system()
     chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
     _replay(
@@ -207,19 +224,24 @@ def _do(
             meanwhile=load_reporting,
         ),
         plans,
-        folder,
         twice=runs_twice(suite),
     )
     give_back()  # tables that were written in between: some 20 MB
     return _kept(finish(folder, manifest, suite, cases, settings, plans))
 
 
-def _replay(opened: OpenRun, plans: Plans, folder: Path, *, twice: bool) -> None:
+def _replay(opened: OpenRun, plans: Plans, *, twice: bool) -> None:
     """Takes the samples, and writes them."""
+    with opened as run:
+        _take_samples(run, plans, twice=twice)
+        run.finish()
+
+
+@contextmanager
+def _resumable(folder: Path) -> Iterator[None]:
+    """Whoever stops what is done inside is told how to go on with it."""
     try:
-        with opened as run:
-            _take_samples(run, plans, twice=twice)
-            run.finish()
+        yield
     except KeyboardInterrupt:
         raise Interrupted("stopped; what was done is kept", str(folder), f"evalkit run --resume {folder}") from None
 

@@ -12,6 +12,7 @@ from evalkit.cli.common import SUITE, as_json, echo_json, project, refuse_ignore
 from evalkit.cli.model_options import BUDGET
 from evalkit.cli.progress import ProgressLine
 from evalkit.cli.runs import worker_count
+from evalkit.cli.terminated import terminated_as_interrupted
 
 __all__ = ["ab"]
 
@@ -89,7 +90,7 @@ def _run(context: click.Context, suite: Path | None, resume: Path | None, wanted
 
     limits = parse_budget(wanted["budget"]) if wanted["budget"] else NO_LIMITS
     working = {"workers": worker_count(wanted["workers"]), "executor": wanted["executor"], "budget": limits}
-    with ProgressLine() as progress:
+    with terminated_as_interrupted(), ProgressLine() as progress:
         if resume is not None:
             refuse_ignored(context, {*_OWN, "workers", "executor", "budget"}, "--resume goes on with what was begun")
             return ab_resume(resume, project(), **working, on_progress=progress.show)

@@ -11,6 +11,7 @@ from evalkit.cli.agent_output import agents_to_stderr
 from evalkit.cli.common import SUITE, as_json, echo_json, project, refuse_ignored, say
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
+from evalkit.cli.terminated import terminated_as_interrupted
 
 __all__ = ["replay", "report", "run", "worker_count"]
 
@@ -171,7 +172,7 @@ def run(
         refuse_ignored(context, _RESUMING, "a run is finished as it was begun; for more samples pass --raise-samples N")
     count = worker_count(workers)
     limits = parse_budget(budget) if budget else NO_LIMITS
-    with agents_to_stderr(wanted=as_json), ProgressLine() as progress:
+    with terminated_as_interrupted(), agents_to_stderr(wanted=as_json), ProgressLine() as progress:
         if resume is not None:
             done = resume_suite(
                 resume, project(), workers=count, executor=executor, budget=limits, samples=raise_samples,

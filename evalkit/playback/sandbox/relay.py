@@ -77,6 +77,7 @@ def start_relay(model: Callable[[], LiveModel]) -> Relay:
     if process == 0:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             theirs.close()
             _serve(ours, write_notes, model())
         finally:

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from evalkit.errors import ReplayRefused
-from evalkit.forks import forking
+from evalkit.forks import die_with_parent, forking
 from evalkit.playback.sandbox.confine import confine
 from evalkit.playback.sandbox.model import Ended, Layers, Policy
 from evalkit.playback.sandbox.readable import packages, system_files
@@ -118,10 +118,11 @@ def start_sandboxed(
         keep: descriptors that stay open in the sandbox.
     """
     ours, theirs = os.pipe()
+    parent = os.getpid()
     with forking():
         child = os.fork()
     if child == 0:
-        _child(function, payload, policy, folder, theirs, before, keep)
+        _child(function, payload, policy, folder, theirs, before, keep, parent)
     os.close(theirs)
     return Running(child, ours)
 
@@ -143,13 +144,16 @@ def _child(
     pipe: int,
     before: Callable[[], Any] | None,
     keep: Iterable[int],
+    parent: int,
 ) -> None:
     """The fork's whole life; never returns."""
     layers = Layers()
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         if before is not None:
             before()
+        die_with_parent(parent)
         layers = confine(policy, folder, [pipe, *keep])
         _send(pipe, b"d", layers, function(payload))
     except ReplayRefused as refused:

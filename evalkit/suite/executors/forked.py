@@ -148,9 +148,8 @@ class _Hand:
         self.pipe, theirs = context.Pipe()
         self.alive = True
         self._patience = Patience(Mark())
-        # no daemon: an agent may have processes of its own; that this one ends, `kill` and the system see to
         given = worker, self._patience.mark, theirs, self.pipe, os.getpid()
-        self._process = context.Process(target=_work, args=given, daemon=False)
+        self._process = context.Process(target=_work, args=given, daemon=True)
         with forking():
             self._process.start()
         self._pid = self._process.pid or 0
@@ -205,7 +204,9 @@ class _Hand:
 
 def _work(worker: Worker, mark: Mark, pipe: Connection, parents: Connection, parent: int) -> None:
     """The child's life: items in, lines out, until the controller is gone."""
+    multiprocessing.current_process().daemon = False  # one may have no processes; the agent may
     os.setsid()  # a group that ends as one; and ctrl-C reaches the controller alone, which decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, _unmoved)  # not ignored: the agent's programs would inherit that
     die_with_parent(parent)
     keep_freed()

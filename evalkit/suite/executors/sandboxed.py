@@ -109,7 +109,7 @@ def _do(work: Round, job: Job, site: _Site) -> None:
                 waiting.clear()
                 continue
             while waiting and len(busy) < job.workers:
-                begun = _begin(site, waiting.popleft())
+                begun = _begin(site, waiting.popleft(), job.scratch)
                 busy[begun.running.pipe] = begun
             ready = [fd for fd in wait(list(busy), LOOK_S) if isinstance(fd, int)]
             for pipe in ready or [pipe for pipe, one in busy.items() if one.due() <= time.monotonic()]:
@@ -121,9 +121,9 @@ def _do(work: Round, job: Job, site: _Site) -> None:
             one.end_now()
 
 
-def _begin(site: _Site, item: Item) -> _Busy:
+def _begin(site: _Site, item: Item, scratch: Path) -> _Busy:
     worker, model = site.worker, site.model
-    folder = Path(tempfile.mkdtemp(prefix="evalkit-sandbox-"))
+    folder = Path(tempfile.mkdtemp(prefix="sandbox-", dir=scratch))
     shutil.copytree(site.staged, folder, dirs_exist_ok=True)
     base = default_policy(unsafe=site.unsafe, keep=worker.keep_env)
     policy: Policy = replace(base, readable=(*base.readable, *(Path(one.path).absolute() for one in item.portions)))
