@@ -228,3 +228,27 @@ def test_a_stopped_permanent_case_blocks_the_gate_as_unmeasured(project: Project
     (entry,) = gated.json()["inconclusive"]
     assert entry == {"case": case_id, "what": "only 2 of up to 5 samples: budget reached: 9 of 9 model calls"}
     assert json.loads(Path("reports/g/verdicts.json").read_text())
+
+
+@pytest.mark.parametrize("executor", ["fork", "xdist"])
+def test_a_worker_that_dies_while_it_asks_gives_its_place_back(
+    project: Project, case_id: str, server: ScriptedServer, executor: str
+) -> None:
+    """Where the endpoint is asked once at a time, all others would wait for it for ever."""
+    project.write(
+        "fragile.py",
+        "import os, signal, threading\nfrom openai import OpenAI\ndef run(message):\n"
+        "    with open('begun', 'ab') as file:\n        file.write(b'.')\n"
+        "    if os.path.getsize('begun') in (2, 4):\n"
+        "        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGKILL)).start()\n"
+        "    OpenAI().chat.completions.create(model='refund-1', messages=[{'role': 'user', 'content': 'x'}])\n",
+    )
+    slow = json_reply(completion("Done."))
+    server.will(Reply(slow.status, slow.headers, slow.body, delay_s=0.4))
+    path = suite(project, server.url, "sequential = false")
+    text = (project.root / path).read_text("utf-8").replace("[model]", "[model]\nconcurrency = 1")
+    project.write(path, text)
+    done = run(project, path, "--target", "fragile:run", "--out", "reports/b", executor=executor)
+    assert done.code == 0, done.out + done.err
+    samples = read_samples(project.root / "reports" / "b")[case_id]
+    assert [(sample.index, sample.outcome) for sample in samples] == [(index, "passed") for index in range(5)]

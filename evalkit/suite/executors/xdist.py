@@ -87,7 +87,7 @@ class _Controller:
 
 
 class _Watch:
-    """Ends workers whose replay goes on though its time is over, for as long as it is entered.
+    """Ends workers whose replay goes on though its time is over, and buries the dead, for as long as it is entered.
 
     Attributes:
         late: by the number of the item which of its samples did not end.
@@ -114,14 +114,27 @@ class _Watch:
             for path in self._folder.glob(f"*{MARK_SUFFIX}"):
                 if path not in waiting:
                     waiting[path] = Patience(Mark(path))
-                if waiting[path].is_over():
-                    self._end(waiting.pop(path).mark)
+                mark = waiting[path].mark
+                if _has_ended(mark.process):
+                    del waiting[path]
                     path.unlink()
+                elif waiting[path].is_over():
+                    self._end(mark)
 
     def _end(self, mark: Mark) -> None:
         self.late[mark.work] = mark.place
         with contextlib.suppress(ProcessLookupError):
             os.kill(mark.process, getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _has_ended(worker: int) -> bool:
+    """Whether a worker is gone. The system has it, with its places at a model, until somebody asks; nobody else does."""
+    if worker <= 0 or not hasattr(os, "WNOHANG"):
+        return False
+    try:
+        return os.waitpid(worker, os.WNOHANG)[0] == worker
+    except ChildProcessError:
+        return True
 
 
 @contextlib.contextmanager
