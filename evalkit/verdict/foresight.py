@@ -16,16 +16,21 @@ _MOST_SAMPLES = 5000
 _MOST_COMPARED = 100
 
 
-def foresee_min_rate(n: int, rate: float, alpha: float = 0.05) -> Ruling | None:
-    """UNDERPOWERED where not even `n` passes of `n` samples show a pass rate of `rate`; else None.
+def foresee_min_rate(n: int, rate: float, *, alpha: float = 0.05, beta: float = 0.05) -> Ruling | None:
+    """UNDERPOWERED where `n` samples don't show a pass rate of `rate` though all pass, or a lower one though none does.
+
+    Else None.
 
     Raises:
-        InputError: `n` is negative or `alpha` is no share.
+        InputError: `n` is negative, or `alpha` or `beta` is no share.
     """
-    if cp_lower(n, n, alpha) >= rate:
+    can_pass = cp_lower(n, n, beta) >= rate
+    if can_pass and cp_upper(0, n, alpha) < rate:
         return None
-    needed = next((more for more in range(n + 1, _MOST_SAMPLES) if cp_lower(more, more, alpha) >= rate), None)
-    return _short(f"{n} samples that all pass do not show a rate of {percent(rate)}", n, needed)
+    longer = range(n + 1, _MOST_SAMPLES)
+    needed = next((m for m in longer if cp_lower(m, m, beta) >= rate > cp_upper(0, m, alpha)), None)
+    what = "fail do not show a rate below" if can_pass else "pass do not show a rate of"
+    return _short(f"{n} samples that all {what} {percent(rate)}", n, needed)
 
 
 def foresee_acceptance(

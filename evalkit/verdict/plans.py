@@ -16,7 +16,7 @@ from evalkit.suite.texts import ByText
 from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
 from evalkit.verdict.in_batches import InBatches
 from evalkit.verdict.ruling import Ruling
-from evalkit.verdict.screened import LEAST_BASELINE, SCREENED_ABOVE, Screened
+from evalkit.verdict.screened import LEAST_BASELINE, SCREENED_ABOVE, SCREENING, Screened
 from evalkit.verdict.whole import SAMPLES_ZERO_FAILURES, Whole, samples_min_rate
 
 __all__ = ["CasePlan", "Measure", "Plans", "make_plans", "policy_of", "taken_of"]
@@ -121,7 +121,7 @@ def make_plans(
         plan = made.get(asked)
         if plan is None:
             plan = made[asked] = _plan(*asked, suite)
-        if screened and not is_permanent and measure is not None and _can_be_screened(policy, measure):
+        if screened and not is_permanent and measure is not None and _can_be_screened(policy, measure, suite.samples):
             plan = Screened(_comparing(policy), alpha, case_id, measure, suite.samples, plan.fixed)
         plans.append(plan)
     return ByText(ids, plans)
@@ -170,7 +170,7 @@ def _fixed(policy: Policy, alpha: float, measure: Measure | None) -> int:
     if policy.kind == "zero_failures":
         return SAMPLES_ZERO_FAILURES
     if policy.kind == "min_rate":
-        return samples_min_rate(policy.min_rate, policy.beta)
+        return samples_min_rate(policy.min_rate, alpha, policy.beta)
     if measure is not None and (needed := samples_not_worse(*measure, policy.margin, alpha, policy.beta)):
         return needed
     # as many as a baseline takes that is to be measured against later
@@ -178,5 +178,7 @@ def _fixed(policy: Policy, alpha: float, measure: Measure | None) -> int:
     return min(_MOST_FOR_A_BASELINE, wanted)
 
 
-def _can_be_screened(policy: Policy, measure: Measure) -> bool:
-    return policy.kind in ("acceptance", "not_worse") and measure[1] >= LEAST_BASELINE
+def _can_be_screened(policy: Policy, measure: Measure, cap: int | None) -> bool:
+    """Whether there are samples for both steps, of the baseline and of the case, and a policy that they decide."""
+    fresh = cap is None or cap > SCREENING
+    return fresh and policy.kind in ("acceptance", "not_worse") and measure[1] >= LEAST_BASELINE

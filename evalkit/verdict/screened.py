@@ -31,7 +31,7 @@ class Screened:
     Attributes:
         case_id: what the draw of the baseline's part hangs on.
         measure: the baseline's passes and samples, of which there are `LEAST_BASELINE` or more.
-        cap: samples at most; None for those of both steps.
+        cap: samples at most, more than the first few; None for those of both steps.
         whole: samples that the case's policy would have taken.
     """
 
@@ -62,7 +62,7 @@ class Screened:
         """The first few; all of them for a suspect."""
         n = len(passed)
         if n < SCREENING:
-            return min(SCREENING, self.most)
+            return SCREENING
         return self.most if n < self.most and self.suspect(passed) else None
 
     def suspect(self, passed: Sequence[bool]) -> bool:
@@ -80,7 +80,7 @@ class Screened:
         if n >= SCREENING and not self.suspect(passed):
             seen = f"{sum(passed[:SCREENING])} of {SCREENING} passed"
             return Ruling("INCONCLUSIVE", f"screened: {seen}, no suspicion", screened=True)
-        if n < self.most or n <= SCREENING:
+        if n < self.most:
             return Ruling("INCONCLUSIVE", f"{x} of {n} passed; {self.most} samples decide", more_samples=self.most - n)
         table = self.table(passed)
         assert table is not None
@@ -89,7 +89,7 @@ class Screened:
 
     def table(self, passed: Sequence[bool]) -> tuple[int, int, int, int] | None:
         """The fresh samples against the rest of the baseline, judged together with the other suspects'."""
-        if len(passed) < self.most or len(passed) <= SCREENING or not self.suspect(passed):
+        if len(passed) < self.most or not self.suspect(passed):
             return None
         fresh = passed[SCREENING : self.most]
         _, rest = self._parts()

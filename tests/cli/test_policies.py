@@ -192,6 +192,8 @@ def test_a_large_suite_is_screened(project: Project) -> None:
     compared = project.run("baseline", "compare", done.json()["run"], "--json").json()["suite"]
     assert compared["difference"] == done.json()["effect"]["difference"]
     assert ran(project, "never_alike", f"screening = true\n{everything}", "--fixed")[1]["samples"] == 61
+    done, case = ran(project, "never_alike", f"screening = true\n{everything}", "--samples", "3")
+    assert (done.code, case["samples"], case["screened"]) == (3, 3, False)
 
 
 @pytest.mark.parametrize(

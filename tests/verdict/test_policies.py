@@ -116,8 +116,9 @@ def test_an_adjusted_p_value_decides_failing() -> None:
 @settings(max_examples=8)
 def test_what_is_foreseen_comes_true(n: int) -> None:
     """UNDERPOWERED is said exactly where no outcome passes, or none fails."""
-    reached = {min_rate(x, n, 0.9).word for x in range(n + 1)}
-    assert (foresee_min_rate(n, 0.9) is None) is ("PASS" in reached)
+    for rate in (0.2, 0.5, 0.9):
+        reached = {min_rate(x, n, rate).word for x in range(n + 1)}
+        assert (foresee_min_rate(n, rate) is None) is ({"PASS", "FAIL"} <= reached)
     told = {acceptance(x, n, p_good=0.95, p_bad=0.8).word for x in range(n + 1)}
     assert (foresee_acceptance(n, p_good=0.95, p_bad=0.8) is None) is ({"PASS", "FAIL"} <= told)
     compared = {not_worse(30, 30, x, n, 0.3).word for x in range(n + 1)}
@@ -131,6 +132,9 @@ def test_too_few_samples_are_named_beforehand() -> None:
     assert (found.word, found.more_samples) == ("UNDERPOWERED", 19)
     assert found.reason == "10 samples that all pass do not show a rate of 90%; 29 are needed"
     assert foresee_min_rate(29, 0.9) is None
+    blind = foresee_min_rate(5, 0.3)
+    assert blind is not None
+    assert blind.reason == "5 samples that all fail do not show a rate below 30%; 9 are needed"
     few = foresee_not_worse(5, 5, 2, 0.1)
     assert few is not None
     assert few.word == "UNDERPOWERED"

@@ -16,6 +16,7 @@ from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.plans import CasePlan, make_plans, policy_of
 from evalkit.verdict.schedule import standing, wanted
+from evalkit.verdict.screened import Screened
 
 POLICIES = [
     Policy(),
@@ -192,6 +193,31 @@ def test_a_minimum_rate_stops_only_where_it_can_not_be_reached() -> None:
             n = look
         assert plan.ruling(outcomes[:n]).word == whole.ruling(outcomes).word
     assert plan.next_look([False] * 20) is None
+    assert "0 of 20 passed: even if the other 20 did, too few for 80%" in plan.ruling([False] * 20).reason
+
+
+@pytest.mark.parametrize("samples", [1, 3, 5, 6, 20, None])
+@pytest.mark.parametrize("outcome", ["passed", "failed"])
+def test_a_screened_suite_ends_with_any_number_of_samples(samples: int | None, outcome: Outcome) -> None:
+    """Five screen a case; with so few at most nothing is left to confirm it, and its policy's own plan holds."""
+    plan = make_plans(Suite("s", samples=samples, screening=True), [ref(state="proposed")], {"c": MEASURE})["c"]
+    seen, rounds = run_through({"c": plan}, lambda _: outcome)
+    few = samples is not None and samples <= 5
+    assert isinstance(plan, Screened) is not few
+    assert rounds[0] == {"c": min(5, samples or 5)}
+    if outcome == "failed":
+        assert len(seen["c"].outcomes) == (samples or 35)
+        assert plan.ruling([False] * (samples or 35)).word == ("INCONCLUSIVE" if samples == 1 else "FAIL")
+
+
+def test_a_minimum_rate_of_few_failures_may_be_missed() -> None:
+    """The samples that a low rate takes by itself can fail it too: a shared alpha makes that the dearer side."""
+    suite = Suite("s", policy=Policy("min_rate", min_rate=0.3))
+    alone = make_plans(suite, [ref()], {})["c"]
+    assert {alone.ruling([passes] * alone.most).word for passes in (True, False)} == {"PASS", "FAIL"}
+    shared = make_plans(suite, [ref(f"c{at}") for at in range(50)], {})["c0"]
+    assert (alone.most, shared.most) == (9, 20)
+    assert shared.ruling([False] * 20).word == "FAIL"
 
 
 def test_without_early_stopping_every_sample_is_taken() -> None:
