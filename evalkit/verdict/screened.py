@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 from evalkit.suite.model import Policy
 from evalkit.verdict.comparative import not_worse
+from evalkit.verdict.parts import parts_of
 from evalkit.verdict.ruling import Ruling
 
 __all__ = ["CONFIRMING", "LEAST_BASELINE", "SCREENED_ABOVE", "SCREENING", "Screened"]
@@ -105,9 +105,5 @@ class Screened:
         return (first,) if fresh is None else (first, fresh)
 
     def _parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Passes and samples of the baseline's part for screening, and of the rest: one draw without replacement."""
-        from evalkit.stats.screening import put_aside  # scipy: only where it is needed
-
-        x, n = self.measure
-        drawn = int.from_bytes(sha256(self.case_id.encode()).digest()[:7], "big") / 2**56
-        return put_aside(x, n, min(n // _PUT_ASIDE, _MOST_PUT_ASIDE), drawn)
+        """Passes and samples of the baseline's part for screening, and of the rest."""
+        return parts_of(self.case_id, self.measure, min(self.measure[1] // _PUT_ASIDE, _MOST_PUT_ASIDE))

@@ -220,6 +220,20 @@ def test_a_minimum_rate_of_few_failures_may_be_missed() -> None:
     assert shared.ruling([False] * 20).word == "FAIL"
 
 
+@pytest.mark.parametrize("sequential", [True, False])
+def test_of_a_very_large_baseline_a_thousand_samples_are_taken(sequential: bool) -> None:
+    """The same ones in every run; other cases draw others."""
+    suite = Suite("s", policy=Policy("not_worse", margin=0.9), samples=5, sequential=sequential)
+    cases = [ref(name) for name in "abcd"]
+    plans = make_plans(suite, cases, dict.fromkeys("abcd", (19_000, 20_000)))
+    again = make_plans(suite, cases[:1], {"a": (19_000, 20_000)})["a"].ruling([True] * 5)
+    reasons = [plans[name].ruling([True] * 5).reason for name in "abcd"]
+    assert again.word == "PASS"
+    assert reasons[0] == again.reason
+    assert len(set(reasons)) > 1
+    assert all("of 1000: not worse" in reason for reason in reasons)
+
+
 def test_without_early_stopping_every_sample_is_taken() -> None:
     """The fixed plan's own number where the suite names none."""
     plan = plan_of(Policy(), sequential=False)
