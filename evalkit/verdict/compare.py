@@ -207,7 +207,7 @@ def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, sto
     if one.deterministic:
         ruling = _of_equal(len(now.passed), one, row)
     else:
-        ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
+        ruling = plan.ruling(now.passed, None if together is None else together.worse_adjusted)
     if ruling.word == "FAIL":
         return ruling
     shown = ruling.word != "INCONCLUSIVE" and not one.deterministic
@@ -267,8 +267,8 @@ def _verdict(
         change=change,
         reason=ruling.reason + _addition(one, lost, word, change, row, failing),
         baseline=row,
-        p_value=None if regression is None else regression.p,
-        p_adjusted=None if regression is None else regression.p_worse,
+        p_value=None if regression is None else regression.worse,
+        p_adjusted=None if regression is None else regression.worse_adjusted,
         deterministic=one.deterministic,
         failing_checks=failing,
         cost_usd=sum(column(one.samples, "cost_usd")),
@@ -334,9 +334,9 @@ def _fact(one: _Ran, row: BaselineRow) -> Change:
 def _change(found: Regression | None, alpha: float) -> Change:
     if found is None:
         return "no baseline"
-    if found.p_worse <= alpha:
+    if found.worse_adjusted <= alpha:
         return "regressed"
-    return "improved" if found.p_better <= alpha else "no change shown"
+    return "improved" if found.better_adjusted <= alpha else "no change shown"
 
 
 def _baseline_row(case: CaseRef, baseline: Baseline) -> BaselineRow | None:
