@@ -6,16 +6,15 @@ the baseline's rate less the candidate's.
 
 from __future__ import annotations
 
-from math import asin, expm1, inf, log, sqrt
+from math import asin, inf, sqrt
 
 import numpy as np
 
-from evalkit.errors import InputError
-from evalkit.stats.arguments import check_counts, check_share
+from evalkit.stats.arguments import check_drop, check_rate, check_share
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.two_sample import regression_cuts
 
-__all__ = ["detectable_drop", "n_for_drop", "regression_power", "zero_failure_bound"]
+__all__ = ["detectable_drop", "n_for_drop", "regression_power"]
 
 _STEADY = 3
 _HALVINGS = 40
@@ -30,9 +29,8 @@ def regression_power(p1: float, n1: int, p2: float, n2: int, alpha: float = 0.05
     Raises:
         InputError: a number of runs is negative, a rate is no probability, or `alpha` is no share.
     """
-    for rate in (p1, p2):
-        if not 0.0 <= rate <= 1.0:
-            raise InputError(f"a pass rate of {rate}", cure="give rates from 0 to 1")
+    check_rate(p1)
+    check_rate(p2)
     cuts = regression_cuts(n1, n2, alpha)
     below = binomial_cdf(n2, np.array([p2]))[0]
     return float(binomial_pmf(n1, np.array([p1]))[0] @ below[cuts])
@@ -59,7 +57,7 @@ def n_for_drop(
     Raises:
         InputError: an argument is outside of its range.
     """
-    _check_drop(p, drop)
+    check_drop(p, drop)
     check_share("alpha", alpha)
     check_share("power", power)
     if n1 == 0 or (start := _start(p, drop, alpha, power, n1)) > n_max:
@@ -82,7 +80,7 @@ def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: floa
     Raises:
         InputError: an argument is outside of its range.
     """
-    _check_drop(p, p)
+    check_drop(p, p)
     check_share("power", power)
     if regression_power(p, n1, 0.0, n2, alpha) < power:
         return None
@@ -94,24 +92,6 @@ def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: floa
         else:
             low = middle
     return high
-
-
-def zero_failure_bound(n: int, alpha: float = 0.05) -> float:
-    """The upper bound, at level 1 - `alpha`, of the failure rate after `n` runs without a failure: 1 - alpha^(1/n).
-
-    The "rule of three", 3/n, approximates it at alpha = 0.05. Without runs it is 1.
-
-    Raises:
-        InputError: `n` is negative or `alpha` is no share.
-    """
-    check_counts(0, n)
-    check_share("alpha", alpha)
-    return -expm1(log(alpha) / n) if n else 1.0
-
-
-def _check_drop(p: float, drop: float) -> None:
-    if not 0.0 < drop <= p <= 1.0:
-        raise InputError(f"a drop of {drop} from {p} is no drop of a rate", cure="give 0 < drop <= p <= 1")
 
 
 def _start(p: float, drop: float, alpha: float, power: float, n1: int | None) -> float:

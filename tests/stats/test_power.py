@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evalkit.errors import InputError
 from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.binomial import binomial_cdf
-from evalkit.stats.power import detectable_drop, n_for_drop, regression_power, zero_failure_bound
+from evalkit.stats.power import detectable_drop, n_for_drop, regression_power
 
 
 def accepted(n: int, c: int, rate: float) -> float:
@@ -101,18 +101,6 @@ def test_acceptance_plans_keep_both_errors(good: float, ratio: float, alpha: flo
     assert accepted(n, c, bad) <= beta + 1e-12
     ok, wrong = binomial_cdf(n - 1, np.array([1 - good, 1 - bad]))[:, 1:n]  # with 0 to n - 2 failures
     assert not np.any((ok >= 1 - alpha + 1e-12) & (wrong <= beta - 1e-12))
-
-
-@pytest.mark.parametrize(("n", "bound"), [(5, 0.451), (10, 0.259), (59, 0.0495), (299, 0.0100), (0, 1.0)])
-def test_bounds_after_no_failure(n: int, bound: float) -> None:
-    """The exact bound on the failure rate; without runs nothing is known."""
-    assert zero_failure_bound(n) == pytest.approx(bound, abs=5e-4)
-
-
-def test_the_success_run_rule() -> None:
-    """59 runs without a failure are the first to show 95% at a level of 95%, 299 to show 99%, 29 to show 90%."""
-    for n, share in ((59, 0.05), (299, 0.01), (29, 0.1)):
-        assert zero_failure_bound(n) <= share < zero_failure_bound(n - 1)
 
 
 def test_questions_without_sense_are_refused() -> None:
