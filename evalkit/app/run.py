@@ -20,9 +20,9 @@ from evalkit.app.run_plan import (
     check_cost_budget,
     layers_of,
     measures_of,
-    most_samples,
     read_suite,
     runs_twice,
+    samples_about,
     underpowered_lines,
 )
 from evalkit.app.settings import Settings
@@ -192,7 +192,7 @@ def _do(
     on_progress: Callable[[Progress], None],
 ) -> Run:
     take_from_system()
-    chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
+    chosen, count = choose(suite, cases, samples_about(suite, plans), executor, workers)
     _replay(
         OpenRun(  # not kept here: what was held of the samples meanwhile is gone before they are judged
             folder,
@@ -203,7 +203,7 @@ def _do(
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
             world=manifest.world,
-            at_most=most_samples(suite, plans),
+            about=samples_about(suite, plans),
             meanwhile=load_reporting,
         ),
         plans,

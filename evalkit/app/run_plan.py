@@ -28,7 +28,7 @@ __all__ = [
     "check_cost_budget",
     "layers_of",
     "measures_of",
-    "most_samples",
+    "samples_about",
     "read_suite",
     "runs_twice",
     "suite_baseline",
@@ -86,8 +86,8 @@ def runs_twice(suite: Suite) -> bool:
     return suite.mode == "exact" and suite.sequential
 
 
-def most_samples(suite: Suite, plans: Plans) -> int:
-    """How many samples a run may take."""
+def samples_about(suite: Suite, plans: Plans) -> int:
+    """About how many samples a run takes: without early stopping, and two a case where equal replays are enough."""
     return sum(2 if runs_twice(suite) else plan.fixed for plan in plans.values())
 
 
