@@ -247,7 +247,7 @@ def _verdict(
 ) -> CaseVerdict:
     case, policy = one.case, one.plan.policy
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
-    word: Word = "INCONCLUSIVE" if ruling.word == "UNDERPOWERED" else ruling.word
+    word = ruling.word
     change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(regression, alpha)
     lost = alike(one.samples) if one.came.lost else ()
     failing = _failing_checks(case, lost)

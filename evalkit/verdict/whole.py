@@ -57,16 +57,16 @@ class Whole:
     @property
     def underpowered(self) -> str:
         """What no outcome of so many samples could tell; empty where that is nothing."""
-        policy, found = self.policy, None
+        policy = self.policy
         if policy.kind == "min_rate":
-            found = foresee_min_rate(self.most, policy.min_rate, alpha=self.alpha, beta=policy.beta)
-        elif policy.kind == "acceptance":
+            return foresee_min_rate(self.most, policy.min_rate, alpha=self.alpha, beta=policy.beta)
+        if policy.kind == "acceptance":
             rates = {"p_good": policy.p_good, "p_bad": policy.p_bad}
-            found = foresee_acceptance(self.most, **rates, alpha=self.alpha, beta=policy.beta)
-        elif policy.kind == "not_worse" and self.measure is not None:
+            return foresee_acceptance(self.most, **rates, alpha=self.alpha, beta=policy.beta)
+        if policy.kind == "not_worse" and self.measure is not None:
             x1, n1 = self.measure
-            found = foresee_not_worse(x1, n1, self.most, policy.margin, alpha=self.alpha, beta=policy.beta)
-        return "" if found is None else found.reason
+            return foresee_not_worse(x1, n1, self.most, policy.margin, alpha=self.alpha, beta=policy.beta)
+        return ""
 
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """All samples; by batches where a failure may settle it."""
