@@ -25,7 +25,15 @@ def test_power_gives_r_exact() -> None:
 
 @pytest.mark.parametrize(
     ("p", "drop", "equal", "cached"),
-    [(1, 0.5, 8, 3), (1, 0.3, 14, 5), (1, 0.1, 42, 29), (0.99, 0.1, 60, 40), (0.95, 0.25, 28, 14), (0.9, 0.2, 49, 31)],
+    [
+        (1, 0.5, 8, 3),
+        (1, 0.3, 14, 5),
+        (1, 0.1, 42, 29),
+        (0.99, 0.1, 60, 40),
+        (0.95, 0.25, 28, 14),
+        (0.9, 0.2, 49, 31),
+        (0.9, 0.5, 12, 6),
+    ],
 )
 def test_runs_needed_for_a_drop(p: float, drop: float, equal: int, cached: int) -> None:
     """Runs an arm at power 0.8, and candidate runs against a baseline of 100."""

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.stats.binomial import binomial_pmf
+from evalkit.stats.binomial import binomial_cdf, binomial_pmf
+from evalkit.stats.non_inferiority import non_inferiority_cuts
+from evalkit.stats.two_sample import regression_cuts
 from evalkit.suite.model import Outcome, Policy, PolicyFor, Selection, Suite
 from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
@@ -282,6 +284,22 @@ def test_a_look_waits_for_the_samples_before_it() -> None:
         take(seen, "c", index, "passed")
     assert wanted(plans, seen, frozen=False) == {"c": 5}
     assert standing(seen["c"].outcomes).passed == ()
+
+
+def test_a_number_of_samples_that_hangs_on_the_baseline_adds_little_error() -> None:
+    """Counted out over the baseline's counts too, at all rates; with a number of the suite's nothing is added."""
+    n1, margin, rates = 20, 0.3, np.linspace(0.03, 1, 98)
+    mass, worse = binomial_pmf(n1, rates), np.clip(rates - margin, 0, 1)
+    for samples, alpha, beta in ((None, 0.054, 0.1), (30, 0.05, 0.1)):
+        failed, passed = np.zeros(len(rates)), np.zeros(len(rates))
+        for x1 in range(n1 + 1):
+            suite = Suite("s", samples=samples, policy=Policy("not_worse", margin=margin, beta=0.1), sequential=False)
+            n2 = make_plans(suite, [ref()], {"c": (x1, n1)})["c"].most
+            failed += mass[:, x1] * binomial_cdf(n2, rates)[:, regression_cuts(n1, n2, 0.05)[x1]]
+            safe = x1 < non_inferiority_cuts(n1, n2, margin, 0.1)
+            passed += mass[:, x1] * (binomial_pmf(n2, worse) @ safe)
+        assert failed.max() <= alpha
+        assert passed[rates >= margin].max() <= beta
 
 
 def test_alpha_is_shared_over_the_permanent_cases_that_can_fail_by_chance() -> None:
