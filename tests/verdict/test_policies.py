@@ -62,9 +62,10 @@ def test_a_rate_right_at_the_minimum_names_no_number() -> None:
 @settings(max_examples=25)
 def test_acceptance_errs_with_at_most_alpha_and_beta(n: int, rates: tuple[float, float]) -> None:
     """Whatever the number of samples: the good rate fails with at most alpha, the bad one passes with at most beta."""
-    words = [acceptance(x, n, p_good=rates[0], p_bad=rates[1]).word for x in range(n + 1)]
-    assert chance(words, {"FAIL", "DEGRADED_WITHIN_MARGIN"}, rates[0]) <= 0.05 + 1e-9
-    assert chance(words, {"PASS", "DEGRADED_WITHIN_MARGIN"}, rates[1]) <= 0.05 + 1e-9
+    for alpha, beta in ((0.05, 0.05), (0.01, 0.3), (0.3, 0.01)):
+        words = [acceptance(x, n, p_good=rates[0], p_bad=rates[1], alpha=alpha, beta=beta).word for x in range(n + 1)]
+        assert chance(words, {"FAIL", "DEGRADED_WITHIN_MARGIN"}, rates[0]) <= alpha + 1e-9
+        assert chance(words, {"PASS", "DEGRADED_WITHIN_MARGIN"}, rates[1]) <= beta + 1e-9
 
 
 def test_acceptance_of_the_planned_number_always_tells() -> None:

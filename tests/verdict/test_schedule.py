@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.non_inferiority import non_inferiority_cuts
+from evalkit.stats.power import n_for_drop
 from evalkit.stats.two_sample import regression_cuts
 from evalkit.suite.model import Outcome, Policy, PolicyFor, Selection, Suite
 from evalkit.suite.seen import Seen
@@ -284,6 +285,20 @@ def test_a_look_waits_for_the_samples_before_it() -> None:
         take(seen, "c", index, "passed")
     assert wanted(plans, seen, frozen=False) == {"c": 5}
     assert standing(seen["c"].outcomes).passed == ()
+
+
+def test_a_comparison_says_how_many_samples_it_needs() -> None:
+    """Those that show the margin, from a rate a little lower than seen; one fewer is too few."""
+    policy = Policy("not_worse", margin=0.3, beta=0.1)
+    needed = n_for_drop(39 / 42, 0.3, 0.05, 0.9, 40)
+    assert needed is not None
+    plan = plan_of(policy)
+    assert plan.fixed == needed
+    assert 1.3 * needed <= plan.most < 1.3 * needed + policy.batch
+    assert plan.underpowered == plan_of(policy, samples=needed).underpowered == ""
+    few = plan_of(policy, samples=needed - 1)
+    assert (few.most, few.fixed) == (needed - 1, needed - 1)
+    assert few.underpowered.endswith(f"too few to tell a drop of 30 points for sure; {needed} are needed")
 
 
 def test_a_number_of_samples_that_hangs_on_the_baseline_adds_little_error() -> None:
