@@ -173,6 +173,8 @@ def test_what_the_next_look_can_but_say_is_said() -> None:
     assert plan.next_look([]) == 3
     assert plan.next_look([False] * 3) is None
     assert plan.ruling([False] * 3).word == "FAIL"
+    assert plan.ruling([False, False, True]).word == "FAIL"
+    assert plan.ruling([False, True, True]).word == "INCONCLUSIVE"
     assert plan.ruling([True] * 3).word == "INCONCLUSIVE"
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalkit.suite.model import Policy
+from evalkit.stats.acceptance import acceptance_plan
+from evalkit.suite.model import Policy, Suite
+from evalkit.suite.select import CaseRef
 from evalkit.verdict.family import regressions
+from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.screened import Screened
 
 FEW, FRESH = 5, 30
@@ -78,7 +81,45 @@ def test_a_failure_of_a_case_that_failed_before_is_not_suspicious() -> None:
     assert plan.next_look([True, True, False, True, False]) is None
 
 
+@pytest.mark.parametrize(("n", "aside"), [(20, 6), (60, 20), (300, 20)])
+def test_a_third_of_the_baseline_screens_and_twenty_at_most(n: int, aside: int) -> None:
+    """The rest is what decides."""
+    first, second = plan_of("a", n, n).steps([False] * (FEW + FRESH))
+    assert (first[1], second[1]) == (aside, n - aside)
+
+
 def test_fewer_fresh_samples_where_the_suite_allows_no_more() -> None:
     """Twenty at most: fifteen of them are fresh."""
     plan = plan_of("a", cap=20)
     assert plan.table([False] * 20) == (40, 40, 0, 15)
+
+
+def plans(cases: int, samples: int = 60, screening: bool | None = None, state: str = "proposed") -> Plans:
+    """The plans of a suite whose cases have baselines of so many samples."""
+    refs = [CaseRef("/p", f"c{at}", 1, "digest", state, "title", "SIG", "", ()) for at in range(cases)]
+    suite = Suite("s", policy=Policy(p_good=0.99, p_bad=0.8), screening=screening)
+    return make_plans(suite, refs, {one.id: (samples, samples) for one in refs})
+
+
+@pytest.mark.parametrize(
+    ("made", "screened"),
+    [
+        (plans(200), False),
+        (plans(201), True),
+        (plans(201, screening=False), False),
+        (plans(1, screening=True), True),
+        (plans(1, 20, True), True),
+        (plans(1, 19, True), False),
+        (plans(1, screening=True, state="permanent"), False),
+    ],
+)
+def test_who_is_screened(made: Plans, screened: bool) -> None:
+    """By itself above 200 cases with a baseline; a baseline of twenty at least; a gate never."""
+    assert isinstance(made["c0"], Screened) is screened
+
+
+def test_a_policy_of_two_rates_tolerates_what_lies_between_them() -> None:
+    """0.99 and 0.8 are a margin of 0.19; what the policy would have taken is told as saved."""
+    plan = plans(1, screening=True)["c0"]
+    assert (plan.policy.kind, plan.policy.margin) == ("not_worse", 0.19)
+    assert plan.fixed == acceptance_plan(0.99, 0.8)[0]
