@@ -1,7 +1,7 @@
 """Before running: how many runs does a question need, and what can these runs answer?
 
-Power is exact, by enumeration of all tables, for the regression test of `two_sample`. Rates are pass rates; a drop is
-the baseline's rate less the candidate's.
+Power is exact, by enumeration of all tables, for the regression test of `two_sample`; of more than 1,000 runs there are
+too many. Rates are pass rates; a drop is the baseline's rate less the candidate's.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ import numpy as np
 
 from evalkit.stats.arguments import check_drop, check_rate, check_share
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
+from evalkit.stats.normal_power import normal_power
 from evalkit.stats.two_sample import regression_cuts
 
 __all__ = ["detectable_drop", "n_for_drop", "regression_power"]
 
+_ENUMERATED = 1000
 _STEADY = 3
 _HALVINGS = 40
 _ARCSINE_SHARE = 0.85
@@ -48,7 +50,8 @@ def n_for_drop(
         drop: the drop that must not be missed, at most `p`.
         alpha: the error allowed when nothing changed.
         power: the probability of showing the drop.
-        n1: runs of a baseline that exists already; without it both arms get the same number.
+        n1: runs of a baseline that exists already; more than 1,000 count as 1,000. Without it both arms get the same
+            number.
         n_max: where to stop.
 
     Returns:
@@ -60,6 +63,7 @@ def n_for_drop(
     check_drop(p, drop)
     check_share("alpha", alpha)
     check_share("power", power)
+    n1 = None if n1 is None else min(n1, _ENUMERATED)
     if n1 == 0 or (start := _start(p, drop, alpha, power, n1)) > n_max:
         return None
     holds = 0
@@ -74,6 +78,8 @@ def n_for_drop(
 def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
     """The smallest drop from rate `p` that `n1` and `n2` runs show with probability `power`.
 
+    Of one arm more than 1,000 runs count as 1,000; where both have more, it is that of the normal formula.
+
     Returns:
         None where not even a drop to 0 would be shown that often.
 
@@ -82,12 +88,18 @@ def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: floa
     """
     check_drop(p, p)
     check_share("power", power)
-    if regression_power(p, n1, 0.0, n2, alpha) < power:
+
+    def chance(rate: float) -> float:
+        if min(n1, n2) > _ENUMERATED:
+            return normal_power(p, rate, 2 / (1 / n1 + 1 / n2), alpha)
+        return regression_power(p, min(n1, _ENUMERATED), rate, min(n2, _ENUMERATED), alpha)
+
+    if chance(0.0) < power:
         return None
     low, high = 0.0, p
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if regression_power(p, n1, p - middle, n2, alpha) >= power:
+        if chance(p - middle) >= power:
             high = middle
         else:
             low = middle

@@ -137,3 +137,11 @@ def test_a_baseline_of_a_few_runs_is_enough_for_some_drops(p: float, power: floa
     fewest = next((at + 1 for at in range(30) if all(enough[at : at + 3])), None)
     assert fewest is not None
     assert n_for_drop(p, p, 0.05, power, n1, n_max=30) == fewest
+
+
+def test_very_many_runs_are_not_enumerated() -> None:
+    """More than 1,000 of one arm are as good as 1,000; of both the normal formula is near enough, and near the rest."""
+    assert n_for_drop(0.9, 0.2, n1=10**9) == n_for_drop(0.9, 0.2, n1=1000)
+    assert detectable_drop(0.9, 10**9, 20) == detectable_drop(0.9, 1000, 20)
+    drops = [detectable_drop(0.9, runs, runs) for runs in (999, 1001, 10**6)]
+    assert drops == pytest.approx([0.036, 0.036, 0.00106], rel=0.02)
