@@ -351,5 +351,7 @@ def test_fixed_comparisons_share_alpha_as_a_family() -> None:
     plans = make_plans(suite, cases, {case.id: MEASURE for case in cases})
     assert plans["b"].alpha == pytest.approx(0.05 * 3 / 4)
     assert plans["a"].alpha == pytest.approx(0.05 / 4)
+    assert plans["b"].table([True, False, True]) == (*MEASURE, 2, 3)
+    assert (plans["b"].table([]), plans["a"].table([True])) == (None, None)  # nothing, and nothing to compare it with
     sequential = make_plans(Suite("s", policy=Policy("not_worse", margin=0.3)), cases, {"b": MEASURE})
     assert sequential["b"].alpha == pytest.approx(0.05 / 4)
