@@ -117,9 +117,9 @@ def test_many_series_are_bounded_exactly() -> None:
                 total += ways
                 exact += ways * (best_gain(series) >= best_gain(one) - 1e-9)
         assert exact / total <= p + 1e-12
-    assert change_p_many([[3, 0, 2, 2, 0]], [[3, 0, 3, 3, 0]])[0] == found[2]  # nights without runs are no places
     two = change_p_many([[10, 4]], [[10, 10]])[0]
     assert two == pytest.approx(2 * fisher_p(10, 10, 4, 10))
+    assert change_p_many([[10, 0, 4]], [[10, 0, 10]])[0] == two  # a night without runs is no further place
 
 
 def test_a_broken_case_among_thousands_is_seen() -> None:

@@ -341,6 +341,14 @@ def test_an_arm_that_lost_more_is_better_where_its_losses_can_t_be_why() -> None
     assert compared(["pppppppppp"] * 10, ["ppppffffmm"] * 10).better == "a"
 
 
+def test_what_was_lost_is_held_against_an_arm_in_a_test_of_both_sides() -> None:
+    """Of one case: 9 of 16 against 4 of 16 is p 0.04 one-sided, so that it shows nothing where it may go either way."""
+    found = compared(["pppp" + "f" * 12], ["p" * 9 + "m" * 7])
+    assert (found.unequal_loss, found.better, found.pairs[0].better) == (True, "neither shown", "neither shown")
+    assert found.pairs[0].p_adjusted is not None
+    assert found.pairs[0].p_adjusted < 0.05
+
+
 def test_cases_that_one_arm_lost_whole_count_against_it() -> None:
     """All its hard cases missed, and the rest of them is better: nothing is shown."""
     found = compared(["pppppppppp"] * 5 + ["ppppffffff"] * 5, ["mmmmmmmmmm"] * 5 + ["pppppppppp"] * 5)
