@@ -13,9 +13,9 @@ from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck, Suite
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest, make_baseline
 from evalkit.verdict.compare import case_verdicts
-from evalkit.verdict.estimate import estimate_of
+from evalkit.verdict.estimate import estimate_of, pooled
 from evalkit.verdict.in_batches import InBatches
-from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.model import CaseVerdict, Estimate
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.whole import Whole
 from tests.verdict.planned import plans_of
@@ -304,3 +304,20 @@ def test_of_a_case_that_two_equal_replays_would_have_ended_the_first_two_tell() 
     assert estimate_of(plan, found, passed, twice=False) is None
     different = [replace(sample, trace=str(sample.index)) for sample in found]
     assert estimate_of(plan, different, passed, twice=True) is None
+
+
+def test_replays_that_vary_are_tested_against_equal_ones() -> None:
+    """Only where both sides are equal a change is a fact."""
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    before = make_baseline(info, {"c": samples(("passed", 20), trace="then")}, [ref()], frozen=True)
+    found = verdict(samples(("passed", 5), ("failed", 15)), base=before, frozen=True)
+    assert found.change == "regressed"
+    assert found.p_value is not None
+
+
+def test_pooled_estimates_vary_as_a_mean_does() -> None:
+    """Two runs of one variance: half of it; one that is not known makes that of the mean unknown."""
+    one, other = Estimate(0.5, 0.02, 2, 5), Estimate(0.9, 0.04, 4, 5)
+    assert pooled([(5, 10, one), (9, 10, other)]) == Estimate(0.7, 0.015, 6, 10)
+    assert pooled([(5, 10, one), (9, 10, replace(other, variance=None))]) == Estimate(0.7, None, 6, 10)
+    assert pooled([(5, 10, None), (9, 10, None)]) is None

@@ -52,6 +52,18 @@ def test_the_further_samples_for_a_minimum_rate_are_enough(passed: int, n: int, 
     assert f"about {found.more_samples} more would" in found.reason
 
 
+@pytest.mark.parametrize(("passed", "word"), [(19, "PASS"), (17, "FAIL")])
+def test_the_further_samples_are_those_of_the_error_in_question(passed: int, word: str) -> None:
+    """A case that looks good is to be shown so with beta, one that looks bad with alpha."""
+    errors = {"alpha": 0.2, "beta": 0.001} if word == "PASS" else {"alpha": 0.001, "beta": 0.2}
+    more = min_rate(passed, 20, 0.9, **errors).more_samples
+    assert more is not None
+    total = 20 + more
+    likely = passed * total // 20 if word == "PASS" else total - (20 - passed) * total // 20
+    assert min_rate(likely, total, 0.9, **errors).word == word
+    assert more > 2 * (min_rate(passed, 20, 0.9, 0.2, 0.2).more_samples or 0)
+
+
 def test_a_rate_right_at_the_minimum_names_no_number() -> None:
     """No number of samples tells a rate that is the minimum itself."""
     assert min_rate(18, 20, 0.9).more_samples is None
@@ -122,8 +134,9 @@ def test_what_is_foreseen_comes_true(n: int) -> None:
         assert (foresee_min_rate(n, rate) == "") is ({"PASS", "FAIL"} <= reached)
     told = {acceptance(x, n, p_good=0.95, p_bad=0.8).word for x in range(n + 1)}
     assert (foresee_acceptance(n, p_good=0.95, p_bad=0.8) == "") is ({"PASS", "FAIL"} <= told)
-    compared = {not_worse(30, 30, x, n, 0.3).word for x in range(n + 1)}
-    assert (foresee_not_worse(30, 30, n, 0.3) == "") is ({"PASS", "FAIL"} <= compared)
+    for alpha, beta in ((0.05, 0.1), (1e-4, 0.3)):
+        compared = {not_worse(30, 30, x, n, 0.3, alpha=alpha, beta=beta).word for x in range(n + 1)}
+        assert (foresee_not_worse(30, 30, n, 0.3, alpha=alpha, beta=beta) == "") is ({"PASS", "FAIL"} <= compared)
 
 
 def test_too_few_samples_are_named_beforehand() -> None:
