@@ -176,6 +176,8 @@ def test_what_the_next_look_can_but_say_is_said() -> None:
     assert plan.ruling([False, False, True]).word == "FAIL"
     assert plan.ruling([False, True, True]).word == "INCONCLUSIVE"
     assert plan.ruling([True] * 3).word == "INCONCLUSIVE"
+    almost = plan_of(Policy(), samples=34)  # 35 that all pass would: the last may fail
+    assert almost.ruling([True] * 34).word == "INCONCLUSIVE"
 
 
 def test_zero_failures_stops_at_the_first_batch_with_one() -> None:
