@@ -213,6 +213,24 @@ def test_a_suite_that_the_base_lacks_is_compared_with_nothing(gated: Project) ->
         assert told in done.out + done.err
 
 
+def test_a_retired_copy_beside_a_case_excuses_nothing(gated: Project) -> None:
+    """A case that failed would be let go because a copy of its folder was retired; the check names every such file."""
+    folder, cases = ran(gated, "twice"), gated.root / "cases"
+    shutil.copytree(cases / "another", gated.root / "kept")
+    lock = (cases / "gates.lock").read_bytes()
+    assert gated.run("retire", "another", "--reason", "superseded").code == 0
+    (cases / "another").rename(cases / "zz-old")
+    (gated.root / "kept").rename(cases / "another")
+    (cases / "gates.lock").write_bytes(lock)
+    done = gated.run("gate", folder)
+    assert done.code == 4
+    assert "zz-old/v0004.parquet" in done.err
+    assert "the file holds case another version 4" in done.err
+    checked = gated.run("check")
+    assert checked.code == 4
+    assert all(f"zz-old/v000{number}.parquet" in checked.err for number in range(1, 5))
+
+
 def test_a_deleted_lock_hides_nothing(gated: Project) -> None:
     """The base's counts: a case that is gone with the whole lock is missed."""
     committed(gated)
