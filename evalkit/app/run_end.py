@@ -129,7 +129,7 @@ def judged(
     """
     if plans is None:
         plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
-    baseline = baseline or suite_baseline(suite)
+    baseline = baseline or _another_run(suite_baseline(suite), manifest)
     stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
     verdicts = case_verdicts(
         cases,
@@ -145,6 +145,13 @@ def judged(
         twice=runs_twice(suite),
     )
     return with_staleness(verdicts, stale)
+
+
+def _another_run(baseline: Baseline | None, manifest: Manifest) -> Baseline | None:
+    """The baseline, where it is not the run itself, which may have become it: as good as itself is every run."""
+    if baseline is None or manifest.run_id in (baseline.info.run_id, *baseline.info.runs):
+        return None
+    return baseline
 
 
 def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, CaseRefs, Mapping[str, Sequence[Sample]]]:
@@ -192,7 +199,7 @@ def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], set
     """What the report sees the run against: earlier nights, the baseline, and what its cases cover."""
     from evalkit.report.model import Background
 
-    baseline = suite_baseline(suite)
+    baseline = _another_run(suite_baseline(suite), manifest)
     few = len(cases) <= _MOST_COVERED
     return Background(
         nights=_nights(manifest),

@@ -45,6 +45,11 @@ class CasePlan(Protocol):
         ...
 
     @property
+    def measure(self) -> Measure | None:
+        """The baseline that it compares with; None where it compares with none."""
+        ...
+
+    @property
     def most(self) -> int:
         """Samples at most."""
         ...
