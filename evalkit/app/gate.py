@@ -27,7 +27,7 @@ from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Sample, Selection
 from evalkit.suite.results import read_samples
-from evalkit.suite.select import list_cases
+from evalkit.suite.select import list_cases, selection_words
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
@@ -102,7 +102,7 @@ def gate_run(
             *_another_policy(manifest, policy, verdicts, plans),
             *retired,
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *notices_of(folder, manifest, suite, samples, verdicts, plans),
+            *notices_of(folder, manifest, suite, cases, samples, verdicts, plans),
         ),
     )
     if report:
@@ -190,9 +190,5 @@ def _left_out(select: Selection, manifest: Manifest) -> str:
         return f"the run was limited to --filter {expression}"
     if run_id := manifest.part.get("only_failing"):
         return f"the run was limited to what failed in {run_id}"
-    parts = [
-        f"{name} {', '.join(values)}"
-        for name, values in (("ids", select.ids), ("tags", select.tags), ("signatures", select.signatures))
-        if values
-    ]
-    return f"the suite selects {' and '.join(parts)}" if parts else ""
+    named = selection_words(select)
+    return f"the suite selects {named}" if named else ""

@@ -28,7 +28,7 @@ from evalkit.verdict.gate import decide
 from evalkit.verdict.history import Night, read_history
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import Plans, make_plans, taken_of
+from evalkit.verdict.plans import Plans, idle_policies, make_plans, taken_of
 from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def finish(
     effect = suite_effect(verdicts)
     locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
     decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = notices_of(folder, manifest, suite, samples, verdicts, plans)
+    notices = notices_of(folder, manifest, suite, cases, samples, verdicts, plans)
     run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
@@ -70,13 +70,15 @@ def notices_of(
     folder: Path,
     manifest: Manifest,
     suite: Suite,
+    cases: Sequence[CaseRef],
     samples: Mapping[str, Sequence[Sample]],
     verdicts: Sequence[CaseVerdict],
     plans: Plans,
 ) -> tuple[str, ...]:
     """What a reader of a run's numbers should know; see `verdict.notices`."""
     frozen, spoiled = runs_twice(suite), read_attempts(folder)
-    return run_notices(samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled)
+    found = run_notices(samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled)
+    return (*(() if manifest.part else idle_policies(cases, suite)), *found)
 
 
 def load_reporting() -> None:

@@ -12,7 +12,16 @@ from evalkit.errors import ConfigError
 from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, out_of_place, reference, root_of
 from evalkit.suite.model import Selection
 
-__all__ = ["CaseRef", "CaseRefs", "brief_reference", "list_cases", "matches", "reference", "select_cases"]
+__all__ = [
+    "CaseRef",
+    "CaseRefs",
+    "brief_reference",
+    "list_cases",
+    "matches",
+    "reference",
+    "select_cases",
+    "selection_words",
+]
 
 _READ_IN_A_ROW = 64
 
@@ -70,3 +79,9 @@ def matches(case: CaseRef, selection: Selection) -> bool:
         and (not selection.gate or case.state == "permanent")
         and (not selection.signatures or any(fnmatchcase(case.signature, p) for p in selection.signatures))
     )
+
+
+def selection_words(selection: Selection) -> str:
+    """The ids, tags and signatures that a selection names; empty where it names none."""
+    named = (("ids", selection.ids), ("tags", selection.tags), ("signatures", selection.signatures))
+    return " and ".join(f"{name} {', '.join(values)}" for name, values in named if values)
