@@ -12,6 +12,7 @@ from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.base_suite import changed_policy
 from evalkit.app.base_tree import base_tree
 from evalkit.app.gate_policy import policy_words, with_policy
+from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
 from evalkit.app.run_model import Run
@@ -20,14 +21,13 @@ from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
 from evalkit.case.store import read_case
 from evalkit.errors import ExitCode
-from evalkit.playback.model import UNSAFE
-from evalkit.suite.account import Account, read_account
+from evalkit.suite.account import read_account
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.model import Manifest, Sample, Selection
+from evalkit.suite.model import Manifest
 from evalkit.suite.results import read_samples
-from evalkit.suite.select import list_cases, selection_words
+from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
@@ -78,12 +78,11 @@ def gate_run(
     problems += compared.problems
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
     holds = [
-        *_unsafe(manifest, verdicts),
-        *_skipped(verdicts, samples, account),
+        *holds_of(manifest, verdicts, samples, account),
         *_gone(gone),
         *holding(permanent, suite.affected.with_more(settings.affected), settings),
     ]
-    left_out = _left_out(suite.select, manifest)
+    left_out = left_out_by(manifest, suite.select)
     decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
     run = Run(
         folder=folder,
@@ -152,24 +151,6 @@ def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tup
     return (changed(verdicts, without) if retired else verdicts), told
 
 
-def _unsafe(manifest: Manifest, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:
-    """A run in which an agent could reach the machine says nothing that a release may hang on."""
-    permanent = sum(verdict.permanent for verdict in verdicts)
-    for layer in manifest.layers:
-        if layer.startswith(UNSAFE) and permanent:
-            cure = "run it where the layers hold, or without a sandbox"
-            yield "sandbox", f"{permanent} permanent cases ran in an {layer}; {cure}"
-
-
-def _skipped(
-    verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
-) -> Iterator[tuple[str, str]]:
-    """Permanent cases that the run names and holds no sample of, though nothing stopped it."""
-    for verdict in verdicts:
-        if verdict.permanent and not samples.get(verdict.case_id) and not account.stopped:
-            yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"
-
-
 def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:
     """Cases that were run and that nobody can judge any more: they may have been deleted to be rid of a gate."""
     for case_id, version, state in gone:
@@ -182,13 +163,3 @@ def _elsewhere(cases: Path, gone: Sequence[tuple[str, int, str]]) -> Iterator[st
     """Where all is gone, the command may have been called in another folder."""
     if gone and not cases.is_dir():
         yield f"there is no folder {cases}: is this the project's?"
-
-
-def _left_out(select: Selection, manifest: Manifest) -> str:
-    """Why cases may not be in the run; empty where it took every case."""
-    if expression := manifest.part.get("filter"):
-        return f"the run was limited to --filter {expression}"
-    if run_id := manifest.part.get("only_failing"):
-        return f"the run was limited to what failed in {run_id}"
-    named = selection_words(select)
-    return f"the suite selects {named}" if named else ""

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import runs_twice, suite_baseline
 from evalkit.app.settings import Settings
-from evalkit.case.lock import LockLine, read_lock
+from evalkit.case.lock import read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.distil.coverage import coverage
@@ -24,9 +25,9 @@ from evalkit.suite.results import read_attempts, read_samples, read_traces
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
-from evalkit.verdict.gate import decide
+from evalkit.verdict.gate import decide, if_all_were_run
 from evalkit.verdict.history import Night, read_history
-from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
 from evalkit.verdict.plans import Plans, idle_policies, make_plans, taken_of
 from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
@@ -58,12 +59,22 @@ def finish(
         plans = make_plans(suite, cases, manifest.measures)
     verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     effect = suite_effect(verdicts)
-    locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
-    decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
+    holds = [*holds_of(manifest, verdicts, samples, account)]
+    decision = _decided(verdicts, suite, manifest, holds, settings.cases)
     notices = notices_of(folder, manifest, suite, cases, samples, verdicts, plans)
     run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
+
+
+def _decided(
+    verdicts: Sequence[CaseVerdict], suite: Suite, manifest: Manifest, holds: Sequence[tuple[str, str]], cases: Path
+) -> Decision:
+    """The run's own decision: a suite of permanent cases answers for the whole lock; another's pass may lack some."""
+    locked, left_out = read_lock(cases), left_out_by(manifest, suite.select)
+    if suite.select.gate:
+        return decide(verdicts, locked, current_lock_problems(cases), holds=holds, left_out=left_out)
+    return if_all_were_run(decide(verdicts, [], [], holds=holds), verdicts, locked, left_out)
 
 
 def notices_of(

@@ -94,6 +94,8 @@ def test_an_unsafe_replay_blocks(gated: Project) -> None:
     done = gated.run("gate", folder)
     assert done.code == 1
     assert "2 permanent cases ran in an unsafe replay: too few kernel layers (landlock: old)" in done.out
+    assert gated.run("report", folder).code == 0  # the run's own page says so, too
+    assert "Blocked: this release must not go" in (gated.root / folder / "summary.md").read_text("utf-8")
 
 
 def test_the_reports_tell_the_gates_decision(gated: Project) -> None:
@@ -114,6 +116,26 @@ def test_the_reports_tell_the_gates_decision(gated: Project) -> None:
     assert all(sign in text for sign, text in zip(signs, told(), strict=True))
     assert gated.run("report", folder).code == 0
     assert not any(sign in text for sign, text in zip(signs, told(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("select", "options", "left_out"),
+    [
+        ('ids = ["ref*"]', (), "the suite selects ids ref*"),
+        ('ids = ["*"]', ("--filter", "ref*"), "the run was limited to --filter ref*"),
+        ('ids = ["*"]', (), ""),
+    ],
+)
+def test_the_page_of_a_run_that_left_a_gate_out_opens_nothing(
+    gated: Project, select: str, options: tuple[str, ...], left_out: str
+) -> None:
+    """Before anybody asks the gate, which blocks: what passed may be all that was run, and not all that must pass."""
+    gated.write("suites/some.toml", f'target = "tests.suite.agents:once"\n[select]\n{select}\n')
+    assert gated.run("run", "suites/some.toml", "--out", "reports/a", *options).code == 0
+    told = (gated.root / "reports/a/summary.md").read_text("utf-8")
+    assert ("Passed: this release may go" in told) is (not left_out)
+    if left_out:
+        assert f"1 permanent case passed, but another was not run: {left_out}".replace("*", "&#42;") in told
 
 
 def test_a_single_reason_is_told_once(gated: Project) -> None:
