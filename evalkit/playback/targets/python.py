@@ -17,6 +17,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
+from evalkit.playback.targets.reference import entrypoint
 
 __all__ = ["PythonTarget", "load_function"]
 
@@ -81,14 +82,9 @@ def load_function(reference: str) -> Callable[..., Any]:
     """The function that ``module:function`` names, from the current folder or what is installed.
 
     Raises:
-        ConfigError: the module can't be imported, or has no such function.
+        ConfigError: it is of another form, the module can't be imported, or has no such function.
     """
-    module_name, colon, name = reference.partition(":")
-    if not colon or not name:
-        raise ConfigError(
-            f"target {reference!r} is not of the form module:function",
-            cure='target = "agent:run", or "command: node agent.mjs"',
-        )
+    module_name, name = entrypoint(reference)
     if os.getcwd() not in sys.path and "" not in sys.path:
         sys.path.insert(0, os.getcwd())  # an installed command, unlike `python -m`, lacks the project's own folder
     try:
