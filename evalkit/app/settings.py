@@ -29,7 +29,15 @@ from evalkit.trace.model import Effect
 from evalkit.vault.model import RetentionClass
 from evalkit.vault.retention import parse_days
 
-__all__ = ["SETTINGS_NAME", "EvidenceSettings", "PolicyRule", "Settings", "cases_named", "load_settings"]
+__all__ = [
+    "SETTINGS_NAME",
+    "EvidenceSettings",
+    "PolicyRule",
+    "Settings",
+    "cases_named",
+    "load_settings",
+    "project_table",
+]
 
 SETTINGS_NAME = "evalkit.toml"
 _SHARED_NAME = "pyproject.toml"
@@ -300,8 +308,13 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     )
 
 
-def cases_named(text_of: Callable[[str], str | None]) -> str:
-    """The folder of cases as a project's files have it; the usual one where they don't say, or can't be read.
+def cases_named(table: Mapping[str, Any]) -> str:
+    """The folder of cases as a project's table has it, see `project_table`; the usual one where it does not say."""
+    return str(table.get("cases", _CASES))
+
+
+def project_table(text_of: Callable[[str], str | None]) -> Mapping[str, Any]:
+    """What a project's files say, unchecked; nothing where they don't, or can't be read.
 
     Args:
         text_of: the content of a file of the project's folder, by its name; None where there is none.
@@ -315,9 +328,9 @@ def cases_named(text_of: Callable[[str], str | None]) -> str:
         except tomllib.TOMLDecodeError:
             break
         own = body if name == SETTINGS_NAME else body.get("tool", {}).get("evalkit")
-        if own is not None:
-            return str(own.get("cases", _CASES))
-    return _CASES
+        if isinstance(own, dict):
+            return own
+    return {}
 
 
 def _evidence(body: _Evidence, root: Path, elsewhere: str, source: str) -> EvidenceSettings:

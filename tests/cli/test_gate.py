@@ -47,10 +47,10 @@ def git(project: Project, *arguments: str) -> None:
     subprocess.run(command, cwd=project.root, check=True, capture_output=True)
 
 
-def committed(project: Project) -> None:
+def committed(project: Project, *more: str) -> None:
     """The project's cases and settings on branch main; a branch of one's own is current."""
     git(project, "init", "-b", "main")
-    git(project, "add", "cases", "suites")
+    git(project, "add", "cases", "suites", *more)
     git(project, "commit", "-m", "cases")
     git(project, "switch", "-c", "mine")
 
@@ -262,6 +262,60 @@ def test_a_suite_that_measures_otherwise_than_the_bases_says_so(
     done = gated.run("gate", "reports/a", "--against", "main")
     said = done.out + done.err
     assert (f"suite release is another one than in main: {told}" in said) is bool(told), said
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ('target = "tests.suite.agents:once"\n[on_miss]\n"find_*" = "error"\n', ""),
+        (
+            'target = "tests.suite.agents:twice"\n[on_miss]\n"find_*" = "error"\n',
+            "target tests.suite.agents:once instead",
+        ),
+        ('target = "tests.suite.agents:once"\n', "another on_miss"),
+    ],
+)
+def test_what_the_settings_add_to_a_suite_is_compared_with_what_the_bases_add(
+    gated: Project, settings: str, told: str
+) -> None:
+    """A suite that leaves its target to them, and its baseline to the file beside it, is no other for that."""
+    now = 'target = "tests.suite.agents:once"\n[on_miss]\n"find_*" = "error"\n'
+    gated.write("evalkit.toml", now)
+    gated.write("suites/release.toml", "[select]\ngate = true\n")
+    gated.run("run", "release", "--out", "reports/first")
+    assert gated.run("baseline", "set", "reports/first", "--reason", "x").code == 0
+    gated.write("evalkit.toml", settings)
+    committed(gated, "evalkit.toml")
+    gated.write("evalkit.toml", now)
+    gated.run("run", str(gated.root / "suites/release.toml"), "--out", "reports/a")
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert (done.code, "is another one than in main" in done.out) == (0, bool(told)), done.out
+    assert told in done.out
+
+
+def test_a_measure_that_is_not_the_bases_is_told(gated: Project) -> None:
+    """Under `not_worse` a baseline of bad runs passes bad runs: who made it, when and why stands beside the pass."""
+    policy = '[policy]\nkind = "not_worse"\nmargin = 0.2\n'
+    suite = gated.suite("once")
+    gated.write(suite, (gated.root / suite).read_text("utf-8") + policy)
+    gated.run("run", suite, "--out", "reports/good")
+    assert gated.run("baseline", "set", "reports/good", "--reason", "x").code == 0
+    committed(gated)
+    gated.run("run", suite, "--out", "reports/same")
+    assert "must not be worse" not in gated.run("gate", "reports/same", "--against", "main").out
+    bad = ("--target", "tests.suite.agents:twice")
+    gated.run("run", suite, *bad, "--out", "reports/bad")
+    assert gated.run("baseline", "bless", "reports/bad", "--reason", "it is so").code == 0
+    gated.run("run", suite, *bad, "--out", "reports/a")
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert done.code == 0
+    assert "release must not be worse than another baseline than in main (run 2" in done.out
+    assert "set by ann" in done.out
+    assert "it is so" in done.out
+    (gated.root / "suites/release.baseline.parquet").rename(gated.root / "mine.parquet")
+    gated.run("run", suite, *bad, "--baseline", "mine.parquet", "--out", "reports/b")
+    told = gated.run("gate", "reports/b", "--against", "main").out
+    assert "release must not be worse than a baseline that is not in main" in told
 
 
 def test_a_suite_that_the_base_lacks_is_compared_with_nothing(gated: Project) -> None:
