@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalkit.app.base_tree import BaseTree
+from evalkit.app.gate_policy import policy_changes
 from evalkit.errors import ConfigError
 from evalkit.playback.miss_rules import rules_of_table
 from evalkit.playback.targets.reference import reference_text
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
-from evalkit.suite.model import Policy, Suite
+from evalkit.suite.model import Suite
 from evalkit.verdict.baseline import read_baseline
 from evalkit.verdict.night import ASKED_OF_MODEL
 
@@ -51,7 +52,7 @@ def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Ite
         yield f"suite {name} in {base} is none: target, samples and policy were compared with nothing"
         return
     if now.policy != before.policy:
-        yield f"suite {name} decides otherwise than in {base}: {', '.join(_changes(now.policy, before.policy))}"
+        yield f"suite {name} decides otherwise than in {base}: {', '.join(policy_changes(now.policy, before.policy))}"
     if now.policies != before.policies:
         yield f"suite {name} has other policies for some of its cases than in {base}"
     otherwise = [*_differences(_told_apart(now), _told_apart(before))]
@@ -127,13 +128,3 @@ def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[st
 
 def _said(value: object) -> str:
     return "unsaid" if value in (None, "") else str(value)
-
-
-def _changes(now: Policy, then: Policy) -> Iterator[str]:
-    if now.kind != then.kind:
-        yield f"{now.kind} instead of {then.kind}"
-        return
-    for field in fields(Policy):
-        one, other = getattr(now, field.name), getattr(then, field.name)
-        if one != other:
-            yield f"{field.name} {one} instead of {other}"

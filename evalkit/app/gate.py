@@ -11,7 +11,7 @@ from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.base_suite import changed_suite
 from evalkit.app.base_tree import base_tree
-from evalkit.app.gate_policy import policy_words, with_policy
+from evalkit.app.gate_policy import policy_changes, with_policy
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
@@ -25,7 +25,7 @@ from evalkit.suite.account import read_account
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.model import Manifest
+from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_samples
 from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
@@ -61,7 +61,7 @@ def gate_run(
     """
     take_from_system()
     manifest, samples = read_manifest(folder), read_samples(folder)
-    suite = suite_from_json(manifest.suite, str(folder))
+    ran = suite = suite_from_json(manifest.suite, str(folder))
     cases, gone = cases_left(manifest, settings.cases)
     account = read_account(folder)
     plans = make_plans(suite, cases, manifest.measures)
@@ -98,7 +98,7 @@ def gate_run(
             *([compared.nothing] if compared.nothing else ()),
             *(changed_suite(manifest.suite, settings.suites, tree) if tree else ()),
             *_another_commit(manifest, settings),
-            *_another_policy(manifest, policy, verdicts, plans),
+            *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
             *retired,
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
             *notices_of(folder, manifest, suite, cases, samples, verdicts, plans),
@@ -114,15 +114,15 @@ def gate_exit_code(decision: Decision) -> ExitCode:
     return _CODES[decision.outcome]
 
 
-def _another_policy(
-    manifest: Manifest, policy: Mapping[str, Any] | None, verdicts: Sequence[CaseVerdict], plans: Plans
-) -> Iterator[str]:
-    if policy is None:
-        return
-    now, then = policy_words(policy), policy_words(manifest.suite)
-    yield f"gated under another policy than the run's: {now} instead of {then}"
+def _another_policy(now: Suite, then: Suite, verdicts: Sequence[CaseVerdict], plans: Plans) -> Iterator[str]:
+    """What decides instead of the run's own policy, and what the samples were taken for."""
+    changes = [*policy_changes(now.policy, then.policy)]
+    if now.policies != then.policies:
+        changes.append("other policies for some cases")
+    told = f"another policy than the run's: {', '.join(changes)}" if changes else "the run's own policy, of all samples"
+    yield f"gated under {told}"
     early = sum(verdict.samples < plans[verdict.case_id].fixed and not verdict.deterministic for verdict in verdicts)
-    if early and manifest.suite.get("sequential", True):
+    if early and then.sequential:
         yield (
             f"the run may have stopped as soon as its own policy was decided, in {early} of {len(verdicts)} cases; the "
             "error rates of another policy hold for runs with --fixed only"

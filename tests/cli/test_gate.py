@@ -21,6 +21,8 @@ from evalkit.case.tombstone import Tombstone, add_tombstone
 from evalkit.errors import InputError
 from tests.project import Project
 
+USUAL = "acceptance (p_good 0.99, p_bad 0.9)"
+
 
 @pytest.fixture
 def gated(project: Project) -> Project:
@@ -214,7 +216,8 @@ def test_a_gate_in_another_folder_says_what_may_be_wrong(gated: Project, monkeyp
     ("then", "now", "told"),
     [
         ('kind = "min_rate"\nmin_rate = 0.99', 'kind = "min_rate"\nmin_rate = 0.5', "min_rate 0.5 instead of 0.99"),
-        ('kind = "zero_failures"', "p_bad = 0.5", "acceptance instead of zero_failures"),
+        ('kind = "zero_failures"', "p_bad = 0.5", "acceptance (p_good 0.99, p_bad 0.5) instead of zero_failures"),
+        ('kind = "zero_failures"', "max_lost = 0.5", f"{USUAL} instead of zero_failures, max_lost 0.5 instead"),
         ("max_lost = 0.0", "max_lost = 0.5", "max_lost 0.5 instead of 0.0"),
         ("p_bad = 0.9", "", ""),
     ],
@@ -560,6 +563,11 @@ def test_a_run_is_gated_again_under_another_policy(gated: Project) -> None:
     done = gated.run("gate", folder, "--policy-file", "other.toml")
     assert (done.code, "min_rate 0.5" in done.out) == (0, True)
     assert gated.run("gate", folder).out.count("another policy") == 0
+    told = gated.run("gate", folder, "--policy", "kind=zero_failures,max_lost=0.9,alpha=0.1").out
+    assert "another policy than the run's: alpha 0.1 instead of 0.05, max_lost 0.9 instead of 0.0" in told
+    assert (
+        "gated under the run's own policy, of all samples" in gated.run("gate", folder, "--policy", "zero_failures").out
+    )
 
 
 @pytest.mark.parametrize(
