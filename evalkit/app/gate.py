@@ -134,6 +134,8 @@ def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:
     ran, now = manifest.environment.get("git_commit"), git_commit(settings.root)
     if ran and now and ran != now:
         yield f"the run is of commit {str(ran)[:10]}, and this is {now[:10]}: what changed between them was not run"
+    if manifest.environment.get("git_dirty"):
+        yield f"the run tried changes that were not committed, on top of {str(ran)[:10]}: no commit has what was run"
 
 
 def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tuple[Sequence[CaseVerdict], list[str]]:

@@ -88,7 +88,10 @@ def notices_of(
 ) -> tuple[str, ...]:
     """What a reader of a run's numbers should know; see `verdict.notices`."""
     frozen, spoiled = runs_twice(suite), read_attempts(folder)
-    found = run_notices(samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled)
+    found = run_notices(
+        samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled,
+        began=manifest.environment, continued=manifest.continued,
+    )  # fmt: skip
     return (*(() if manifest.part else idle_policies(cases, suite)), *found)
 
 

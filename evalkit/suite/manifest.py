@@ -91,7 +91,11 @@ def read_manifest(folder: Path) -> Manifest:
         body = orjson.loads(path.read_bytes())
         cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
         measures = _measures(body["measures"])
-        lists = {"layers": tuple(body["layers"]), "raised": tuple(body["raised"])}
+        lists = {
+            "layers": tuple(body["layers"]),
+            "raised": tuple(body["raised"]),
+            "continued": tuple(body["continued"]),
+        }
         return Manifest(**{**body, "cases": cases, "measures": measures, **lists})
     except FileNotFoundError:
         raise _no_run(folder) from None

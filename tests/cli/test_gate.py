@@ -479,6 +479,43 @@ def test_a_run_of_another_commit_is_told(gated: Project) -> None:
     assert "the run is of commit" in gated.run("gate", folder).out
 
 
+def test_a_run_of_what_nobody_committed_is_told(gated: Project) -> None:
+    """A mended agent that is put aside again, say. What a run writes into the repository itself is no such change."""
+    gated.write("agent/prompt.txt", "pay twice")
+    gated.suite("once")
+    gated.run("run", "release", "--out", "reports/first")
+    assert gated.run("baseline", "set", "reports/first", "--reason", "x").code == 0
+    committed(gated, "agent")
+    gated.run("run", "release", "--out", "reports/a")
+    gated.run("baseline", "bless", "reports/a", "--reason", "x")
+    gated.run("run", "release", "--out", "reports/b")
+    assert gated.run("gate", "reports/b").out == "PASS: all 2 permanent cases passed\n"
+    gated.write("agent/prompt.txt", "pay once")
+    gated.run("run", "release", "--out", "reports/c")
+    git(gated, "checkout", "agent")
+    assert "changes that were not committed, on top of" in gated.run("gate", "reports/c").out
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_run_that_went_on_with_other_code_is_told(gated: Project, commits: bool) -> None:
+    """Its samples are of two agents: of another commit, or of a tree that was changed since; by run, gate and page."""
+    gated.write("agent/prompt.txt", "pay twice")
+    committed(gated, "agent")
+    suite = gated.suite("never_alike", samples=3)
+    gated.run("run", suite, "--out", "reports/a")
+    gated.run("run", suite, "--out", "reports/b")
+    gated.write("agent/prompt.txt", "pay once")
+    if commits:
+        git(gated, "commit", "-am", "other prompt")
+    said = "went on with other code"
+    done = gated.run("run", "--resume", "reports/a", "--raise-samples", "5")
+    assert said in done.out + done.err
+    assert said in gated.run("gate", "reports/a", "--report").out
+    assert said in (gated.root / "reports/a/report.html").read_text("utf-8")
+    gated.run("run", "--resume", "reports/b")  # it is whole: nothing is run
+    assert said not in gated.run("gate", "reports/b").out
+
+
 def test_a_tombstone_of_another_file_excuses_nothing(gated: Project) -> None:
     """A forgotten version is the one with the locked digest."""
     committed(gated)
