@@ -96,6 +96,7 @@ def gate_run(
         notices=(
             *_elsewhere(settings.cases, gone),
             *([compared.nothing] if compared.nothing else ()),
+            *compared.looser,
             *(changed_suite(manifest.suite, settings.suites, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),

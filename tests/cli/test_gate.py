@@ -267,6 +267,22 @@ def test_a_suite_that_measures_otherwise_than_the_bases_says_so(
     assert (f"suite release is another one than in main: {told}" in said) is bool(told), said
 
 
+def test_a_case_that_compares_less_than_the_bases_is_told(gated: Project) -> None:
+    """An argument that matching leaves out may be an id that is new in every run, or the amount: somebody must look."""
+    committed(gated)
+    ran(gated, "once", "before")
+    assert "compares less" not in gated.run("gate", "reports/before", "--against", "main").out
+    done = gated.run("edit", "another", "--volatile", "refund=/order", "--reason", "ids are new")
+    assert done.code == 0, done.err
+    ran(gated)
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert done.code == 0, done.out
+    assert "case another compares less than in main: of calls it leaves out refund=/order (evalkit history" in done.out
+    gated.run("edit", "another", "--match", "refund=/order", "--reason", "no, they are not")
+    ran(gated, "once", "after")
+    assert "compares less" not in gated.run("gate", "reports/after", "--against", "main").out
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
