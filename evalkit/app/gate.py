@@ -19,7 +19,8 @@ from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
-from evalkit.case.store import read_case
+from evalkit.case.model import LifeEvent
+from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ExitCode
 from evalkit.suite.account import read_account
 from evalkit.suite.config import suite_from_json
@@ -71,7 +72,9 @@ def gate_run(
         verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     else:
         verdicts = judged(manifest, suite, cases, samples, account, planned=False, sampled=plans)
-    verdicts, retired = _without_retired(verdicts, settings)
+    retired = _retired_since(verdicts, settings.cases)
+    if retired:
+        verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)
     problems = current_lock_problems(settings.cases)
     tree = base_tree(settings.root, against) if against else None
     compared = compare_with_base(settings.cases, tree) if tree else Compared(())
@@ -79,6 +82,7 @@ def gate_run(
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
     holds = [
         *holds_of(manifest, verdicts, samples, account),
+        *_unretired(retired),
         *_gone(gone),
         *holding(permanent, suite.affected.with_more(settings.affected), settings),
     ]
@@ -100,7 +104,7 @@ def gate_run(
             *(changed_suite(manifest.suite, settings.suites, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
-            *retired,
+            *_told(retired),
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
             *notices_of(folder, manifest, suite, cases, samples, verdicts, plans),
         ),
@@ -139,19 +143,31 @@ def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:
         yield f"the run tried changes that were not committed, on top of {str(ran)[:10]}: no commit has what was run"
 
 
-def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tuple[Sequence[CaseVerdict], list[str]]:
-    """Verdicts in which cases that were retired since the run block nothing any more; and that they were, in words."""
-    retired = {case.id: case.path for case in list_cases(settings.cases) if case.state == "retired"}
-    told = []
+def _retired_since(verdicts: Sequence[CaseVerdict], cases: Path) -> dict[str, LifeEvent | None]:
+    """The cases that were permanent when they were run and are not now, with their retirement, if there was any.
 
-    def without(verdict: CaseVerdict) -> CaseVerdict:
-        if not verdict.permanent or verdict.case_id not in retired:
-            return verdict
-        event = read_case(retired[verdict.case_id]).life[-1]
-        told.append(f"{verdict.case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}")
-        return replace(verdict, permanent=False)
+    One that was reviewed again after it is none of the release's gates either, until it is promoted.
+    """
+    asked = {verdict.case_id: verdict.version for verdict in verdicts if verdict.permanent}
+    found: dict[str, LifeEvent | None] = {}
+    for case in list_cases(cases):
+        if case.state != "permanent" and case.id in asked:
+            ran = read_case(dict(case_versions(cases / case.id))[asked[case.id]])
+            since = reversed(read_case(case.path).life[len(ran.life) :])
+            found[case.id] = next((event for event in since if event.state == "retired"), None)
+    return found
 
-    return (changed(verdicts, without) if retired else verdicts), told
+
+def _unretired(retired: Mapping[str, LifeEvent | None]) -> Iterator[tuple[str, str]]:
+    for case_id, event in retired.items():
+        if event is None:
+            yield case_id, "was a permanent gate when it was run, is none any more, and nobody retired it"
+
+
+def _told(retired: Mapping[str, LifeEvent | None]) -> Iterator[str]:
+    for case_id, event in retired.items():
+        if event is not None:
+            yield f"{case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}"
 
 
 def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:

@@ -183,6 +183,22 @@ def test_a_case_retired_since_the_run_blocks_nothing(gated: Project) -> None:
     assert (done.code, "no permanent case was run" in done.out) == (3, True)
     assert "another was retired after it was run, by ann" in done.out
     assert "the shop is closed" in done.out
+    done = gated.run("review", "another", "--accept-all", "--reason", "it opens again")
+    assert done.code == 0, done.err
+    done = gated.run("gate", folder)  # no gate until it is promoted, and no pass of one either
+    assert (done.code, "no permanent case was run" in done.out) == (3, True)
+    assert "another was retired after it was run, by ann" in done.out
+
+
+def test_a_case_that_is_no_gate_any_more_and_was_not_retired_blocks(gated: Project) -> None:
+    """A version written by hand, and its line taken from the lock: only the run still knows of it."""
+    folder = ran(gated)
+    case, digest = read_with_digest(gated.root / "cases/another")
+    event = LifeEvent("reviewed", "eve", "x", "2026-01-01T00:00:00Z")
+    write_case(replace(case, version=4, parent=digest, life=(*case.life, event)), gated.root / "cases")
+    refresh_lock(gated.root / "cases")
+    done = gated.run("gate", folder)
+    assert (done.code, "another: was a permanent gate when it was run" in done.out) == (1, True), done.out
 
 
 def test_a_file_that_was_changed_after_the_run_is_an_integrity_error(gated: Project) -> None:
