@@ -103,6 +103,7 @@ def gate_run(
             *compared.looser,
             *(changed_suite(manifest.suite, settings.suites, tree) if tree else ()),
             *_another_commit(manifest, settings),
+            *_another_try(manifest),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
             *_told(retired),
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
@@ -141,6 +142,12 @@ def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:
         yield f"the run is of commit {str(ran)[:10]}, and this is {now[:10]}: what changed between them was not run"
     if manifest.environment.get("git_dirty"):
         yield f"the run tried changes that were not committed, on top of {str(ran)[:10]}: no commit has what was run"
+
+
+def _another_try(manifest: Manifest) -> Iterator[str]:
+    """Cases that were run because they had failed: chance passes some of them, the more the oftener it is asked."""
+    if run_id := manifest.part.get("only_failing"):
+        yield f"the run is another try of what failed in {run_id}: what is tried until it passes is blocked too rarely"
 
 
 def _retired_since(verdicts: Sequence[CaseVerdict], cases: Path) -> dict[str, LifeEvent | None]:

@@ -548,6 +548,14 @@ def test_a_run_that_went_on_with_other_code_is_told(gated: Project, commits: boo
     assert said not in gated.run("gate", "reports/b").out
 
 
+def test_a_further_try_of_what_failed_is_told(gated: Project) -> None:
+    """Though it is of all permanent cases, since all had failed: an agent that fails at times passes at some time."""
+    failed = ran(gated, "twice")
+    again = ran(gated, "once", "again", "--only-failing", failed)
+    done = gated.run("gate", again)
+    assert (done.code, "the run is another try of what failed in 2" in done.out) == (0, True)
+
+
 def test_a_tombstone_of_another_file_excuses_nothing(gated: Project) -> None:
     """A forgotten version is the one with the locked digest."""
     committed(gated)
