@@ -71,7 +71,9 @@ def if_all_were_run(
         left_out: why cases may not be in the run, in words.
     """
     lacking = {line.case_id: line.digest for line in locked} if decision.outcome == "PASS" else {}
-    for verdict in verdicts if lacking else ():
+    for verdict in verdicts:
+        if not lacking:
+            return decision
         if lacking.get(verdict.case_id) == verdict.digest:
             del lacking[verdict.case_id]
     if not lacking:
