@@ -195,6 +195,20 @@ def test_a_folder_of_cases_runs_each_on_its_own_target(project: Project) -> None
     assert "second" not in run(project, "cases/", "-v").out
 
 
+def test_a_project_is_found_from_its_files_wherever_pytest_is_started(project: Project, tmp_path: Path) -> None:
+    """From a folder of it, and from outside: its cases, its settings, its agent."""
+    project.write("evalkit.toml", 'target = "own_agent:once"\n')
+    project.write("own_agent.py", "from tests.suite.agents import once\n")
+    library(project.root, [1, 2])
+    project.write("suites/nightly.toml", "samples = 2\n")
+    for folder in (project.root / "tests", tmp_path / "elsewhere"):
+        folder.mkdir()
+        for named, told in (("suites", "2 passed"), ("suites/nightly.toml", "2 passed"), ("cases", "2 passed")):
+            command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin", str(project.root / named)]
+            done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+            assert told in done.stdout, done.stdout
+
+
 def test_options_choose_another_target_and_number(project: Project) -> None:
     """For suites and cases alike."""
     path = suite(project)

@@ -7,16 +7,17 @@ with every required parameter among them, is passed by keyword; anything else is
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
+from evalkit.project import project_root
 
 __all__ = ["PythonTarget", "load_function"]
 
@@ -78,7 +79,7 @@ async def _awaited(result: Any) -> Any:
 
 
 def load_function(reference: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names, from the current folder or what is installed.
+    """The function that ``module:function`` names, from the current folder, its project's, or what is installed.
 
     Raises:
         ConfigError: the module can't be imported, or has no such function.
@@ -89,8 +90,7 @@ def load_function(reference: str) -> Callable[..., Any]:
             f"target {reference!r} is not of the form module:function",
             cure='target = "agent:run", or "command: node agent.mjs"',
         )
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())  # an installed command, unlike `python -m`, lacks the project's own folder
+    _with_own_folders()
     try:
         found: Any = import_module(module_name)
         for part in name.split("."):
@@ -101,8 +101,17 @@ def load_function(reference: str) -> Callable[..., Any]:
         raise ConfigError(
             f"importing {module_name} failed: {type(error).__name__}: {error}",
             f"target {reference}",
-            "run evalkit in the agent's environment and folder",
+            "run evalkit in the agent's environment and folder; modules in another one, such as src/, are found where "
+            "they are installed (pip install -e .) or PYTHONPATH names it",
         ) from error
     if not callable(found):
         raise ConfigError(f"{reference} is no function", cure="name the function that starts the agent")
     return found  # type: ignore[no-any-return]  # checked to be callable
+
+
+def _with_own_folders() -> None:
+    """Has modules looked for in the project's folder and the current one: an installed command lacks both."""
+    here = Path.cwd()
+    for folder in (project_root(here), here):
+        if folder is not None and str(folder) not in sys.path and (folder != here or "" not in sys.path):
+            sys.path.insert(0, str(folder))
