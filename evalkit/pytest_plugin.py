@@ -131,25 +131,34 @@ class CaseItem(pytest.Item):
         self._suite = suite
         self._runner = runner
         self._run: CaseRun | None = None
+        self._told: tuple[tuple[str, str], ...] = ()
 
     def setup(self) -> None:
-        """Replays the case; an error where the samples allow no verdict, or there are none."""
+        """Replays the case; an error where the samples allow no verdict, or there are none.
+
+        A plug-in that tries failures again gets what there is: a case that is measured until it passes always passes.
+        Only what infrastructure spoiled is measured anew.
+        """
+        if self.config.getoption("setuponly", False):  # of --setup-plan, too: nothing is to be tried
+            return
+        if self._run is None or self._run.verdict.errored:
+            others = [one for one in self.user_properties if one not in self._told]
+            self._run = self._measured()
+            self._told = tuple(_properties(self._run))
+            self.user_properties[:] = [*others, *self._told]
+        if self._run.verdict.effect == "unmeasured":
+            pytest.fail(self._message(), pytrace=False)
+
+    def _measured(self) -> CaseRun:
         from evalkit.app.warned import warnings_passed_on
         from evalkit.errors import EvalkitError
 
-        if self.config.getoption("setuponly", False):  # of --setup-plan, too: nothing is to be tried
-            return
-        raised = ""
         try:
             with warnings_passed_on(self._runner.warnings):
-                self._run = self._runner.get().run(self._case)
+                return self._runner.get().run(self._case)
         except EvalkitError as error:
             raised = str(error)
-        if self._run is None:
-            pytest.fail(f"not measured: {raised}", pytrace=False)
-        self.user_properties += _properties(self._run)
-        if self._run.verdict.effect == "unmeasured":
-            pytest.fail(self._message(), pytrace=False)
+        pytest.fail(f"not measured: {raised}", pytrace=False)
 
     def runtest(self) -> None:
         """Gives the verdict; a failure where it would block a release, were the case permanent."""

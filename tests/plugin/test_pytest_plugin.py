@@ -130,6 +130,55 @@ def test_a_sample_that_infrastructure_spoiled_is_replayed_again(project: Project
         assert (told["errored"] == "0") is (retries > 0)
 
 
+TRIED_AGAIN = """
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):  # what pytest-rerunfailures does
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    if any(report.failed for report in reports):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+BETTER_LATER = """
+from pathlib import Path
+from tests.suite.agents import once, twice
+
+def better_later(order):
+    mark = Path("tried")
+    known = mark.exists()
+    mark.touch()
+    return once(order) if known else twice(order)
+"""
+
+
+def test_no_case_is_measured_until_it_passes(project: Project) -> None:
+    """A plug-in that tries failures again gets the verdict that there is, told once."""
+    project.write("conftest.py", TRIED_AGAIN)
+    project.write("better.py", BETTER_LATER)
+    path = suite(project, orders=(1,))
+    project.write(path, 'target = "better:better_later"\n[policy]\nkind = "zero_failures"\n')
+    done = run(project, path, "--junitxml", "out.xml")
+    assert "1 failed" in done.out, done.out + done.err
+    names = [one.get("name") for one in ElementTree.parse(project.root / "out.xml").iter("property")]
+    assert "sample 1" in names
+    assert len(names) == len(set(names))
+
+
+def test_what_infrastructure_spoiled_may_be_tried_again(project: Project) -> None:
+    """Nothing was measured yet."""
+    project.write("conftest.py", TRIED_AGAIN)
+    path = suite(project, "dies_twice", orders=(12, 13))
+    project.write(path, (project.root / path).read_text("utf-8") + "retries = 0\n")
+    done = run(project, path, "--junitxml", "out.xml")
+    assert "2 passed" in done.out, done.out + done.err
+    told = [one.get("value") for one in ElementTree.parse(project.root / "out.xml").iter("property")]
+    assert not [value for value in told if (value or "").startswith("errored in")]
+
+
 def test_a_debugger_sees_the_agent(project: Project) -> None:
     """In pytest's own process, where that is asked for."""
     begin = "import os\nfrom pathlib import Path\n"
