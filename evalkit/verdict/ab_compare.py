@@ -278,8 +278,11 @@ def _share(arm: ArmOfCase) -> float:
 
 
 def _loss(arm: ArmSamples) -> Loss:
-    outcomes = [sample.outcome for samples in arm.samples.values() for sample in samples]
-    return Loss(len(outcomes), outcomes.count("missed"), outcomes.count("errored"))
+    all_of_it = [sample for samples in arm.samples.values() for sample in samples]
+    counts = Counter(sample.outcome for sample in all_of_it)
+    reasons = Counter(sample.reason for sample in all_of_it if sample.outcome in ("missed", "errored"))
+    reason = reasons.most_common(1)[0][0] if reasons else ""
+    return Loss(len(all_of_it), counts["missed"], counts["errored"], reason)
 
 
 def _unequal(a: Loss, b: Loss) -> bool:
