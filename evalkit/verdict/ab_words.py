@@ -109,7 +109,7 @@ def _rate_sentence(rate: RateChange, found: ABVerdict) -> str:
         return f"the arms differ ({p_text(rate.p)}), but not in one direction: {mean} on average"
     if found.unequal_loss and rate.p_adjusted <= found.alpha:
         return f"no difference shown: B {signed_points(rate.difference)}, {between}, {_but_lost(found)}"
-    seen = "could have seen no difference at all"
+    seen = "too few samples to show even the largest difference 4 times of 5"
     if rate.detectable is not None:
         seen = f"could have seen about {points(rate.detectable)} or more"
     return f"no difference shown: B {signed_points(rate.difference)}, {between}; {seen}"

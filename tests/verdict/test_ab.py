@@ -375,3 +375,19 @@ def test_too_few_cases_for_a_metric_say_so() -> None:
         found = compare_arms(refs, old, replace(new, samples=more), primary="steps")
         assert ("5 cases can't show one, however large" in found.sentence) is few
         assert (found.better == "a") is not few
+
+
+def test_too_few_samples_are_not_said_to_show_nothing_at_all() -> None:
+    """Four against four would show all against none, now and then."""
+    found = compared(["p", "p", "p", "f"], ["f", "p", "p", "f"])
+    assert found.sentence.endswith("too few samples to show even the largest difference 4 times of 5")
+
+
+@pytest.mark.parametrize("cases", [4, 9])
+def test_metrics_that_so_few_cases_can_not_show_are_named(cases: int) -> None:
+    """Three times the steps have p = 0.125 over four cases, and an interval that leaves 0 out all the same."""
+    many, old, new = arms(["pp"] * cases, ["pp"] * cases)
+    dear = {name: [replace(one, substituted=9) for one in several] for name, several in new.samples.items()}
+    told = f"{cases} cases can't show a difference of steps, however large"
+    assert (told in compare_arms(many, old, replace(new, samples=dear)).notes) is (cases == 4)
+    assert told not in compare_arms(many, old, new).notes
