@@ -8,7 +8,7 @@ Equal replays are stored once, by digest. The classes:
 - ``stub``: cases x samples as they are;
 - ``plan``: the same suite as it is by default: equal replays of a frozen case are told after two;
 - ``latency``: as ``stub``, where each sample waits for 20 ms as for a model, 50 at once;
-- ``cores``: ``stub`` on one worker and on two, as a quotient of wall time;
+- ``cores``: ``stub`` on one worker and on two, as a quotient of wall time, with and without the start-up;
 - ``scale``: one sample each of more and more cases: CPU a case and peak memory should not depend on their number;
 - ``baseline``: the same once a run is their baseline, with what setting it, and gating the next run, takes.
 
@@ -163,7 +163,8 @@ def with_peers(bench: Bench, *flags: str, **more: str) -> dict[str, Any]:
 
 
 def cores(bench: Bench) -> dict[str, Any]:
-    """One worker and two, in turns."""
+    """One worker and two, in turns; as a whole, and without what a run of a single sample takes."""
+    start = min(bench.ours("-n", "1", suite="one", cases="one")["wall_s"] for _ in range(3))
     rounds: dict[str, list[Figures]] = {"1": [], "2": []}
     for _ in range(bench.rounds):
         for count, several in rounds.items():
@@ -171,7 +172,9 @@ def cores(bench: Bench) -> dict[str, Any]:
     best = {count: min(one["wall_s"] for one in several) for count, several in rounds.items()}
     return {
         **{f"{count} workers": summary(several) for count, several in rounds.items()},
+        "start_wall_s": start,
         "times": round(best["1"] / best["2"], 2),
+        "times_beyond_start": round((best["1"] - start) / (best["2"] - start), 2),
     }
 
 

@@ -1,6 +1,6 @@
-"""Whether a run's suite decides as the base branch's of that name does: a weaker policy weakens each of its gates.
+"""Whether a run's suite measures and decides as the base branch's of that name does: what is weaker weakens each gate.
 
-It is told and not held against a change: a policy may be changed on purpose, and differs until that is merged.
+It is told and not held against a change: a suite may be changed on purpose, and differs until that is merged.
 """
 
 from __future__ import annotations
@@ -12,43 +12,52 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalkit.app.base_tree import BaseTree
-from evalkit.app.gate_policy import policies_in, with_policy
 from evalkit.errors import ConfigError
 from evalkit.suite.config import suite_from_json
-from evalkit.suite.model import Policy
+from evalkit.suite.manifest import suite_json
+from evalkit.suite.model import Policy, Suite
+from evalkit.verdict.night import ASKED_OF_MODEL
 
-__all__ = ["changed_policy"]
+__all__ = ["changed_suite"]
+
+_APART = frozenset(
+    "name policy policies budget concurrency history keep_traces pass_k prices retries sequential".split()
+)
+"""Keys of a suite that change nothing that a verdict rests on, or are told apart."""
 
 
-def changed_policy(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Iterator[str]:
-    """What decides otherwise than in the base branch, a sentence each.
+def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Iterator[str]:
+    """What is measured or decided otherwise than in the base branch, a sentence each.
 
     Args:
-        suite: the run's, as its manifest has it.
+        suite: the run's, as its manifest has it: with what the command line said.
         suites: the folder of suites.
 
     Raises:
         InputError: git can't read the base's files.
     """
     name, base = str(suite["name"]), tree.base
-    then = _policies_at(tree, suites, name)
-    if then is None:
-        yield f"there is no suite {name} in {base}: what decides was compared with nothing"
+    body = _suite_at(tree, suites, name)
+    if body is None:
+        yield f"there is no suite {name} in {base}: target, samples and policy were compared with nothing"
         return
     now = suite_from_json(suite, "the run's suite")
     try:
-        before = with_policy(suite, then)
+        before = suite_from_json({**body, "name": name, **_endpoint(body, suite)}, base)
     except ConfigError:
-        yield f"the policy of suite {name} in {base} is none: what decides was compared with nothing"
+        yield f"suite {name} in {base} is none: target, samples and policy were compared with nothing"
         return
     if now.policy != before.policy:
         yield f"suite {name} decides otherwise than in {base}: {', '.join(_changes(now.policy, before.policy))}"
     if now.policies != before.policies:
         yield f"suite {name} has other policies for some of its cases than in {base}"
+    otherwise = [*_differences(_told_apart(now), _told_apart(before))]
+    if otherwise:
+        yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
 
 
-def _policies_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | None:
-    """What the base's suite of that name says of policies; None where it has no such suite."""
+def _suite_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | None:
+    """The base's suite of that name, as its file has it; None where it has no such suite."""
     places = [PurePosixPath(place) for place in tree.below(suites) if place.endswith(".toml")]
     for place in sorted(places, key=lambda one: one.stem != name):  # most are called as their files
         try:
@@ -56,8 +65,36 @@ def _policies_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | No
         except tomllib.TOMLDecodeError:
             continue
         if (body.get("name") or place.stem) == name:
-            return policies_in(body)
+            return body
     return None
+
+
+def _endpoint(body: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, Any]:
+    """The model of the base's suite; of what it leaves to the settings, the run's, for its place is not compared."""
+    own, known = body.get("model", {}), suite.get("model", {})
+    if not isinstance(own, Mapping) or not (own or known or body.get("mode", "exact") not in ("exact", "simulation")):
+        return {}
+    return {"model": {"base_url": "http://unknown.invalid", **known, **own}}
+
+
+def _told_apart(suite: Suite) -> dict[str, Any]:
+    found = {key: value for key, value in suite_json(suite).items() if key not in _APART}
+    if "model" in found:
+        found["model"] = {key: found["model"].get(key) for key in ASKED_OF_MODEL}
+    return found
+
+
+def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted({*now, *then}):
+        one, other = now.get(key), then.get(key)
+        if one == other:
+            continue
+        plain = all(value is None or isinstance(value, str | int | float) for value in (one, other))
+        yield f"{key} {_said(one)} instead of {_said(other)}" if plain else f"another {key}"
+
+
+def _said(value: object) -> str:
+    return "unsaid" if value in (None, "") else str(value)
 
 
 def _changes(now: Policy, then: Policy) -> Iterator[str]:

@@ -11,6 +11,7 @@ from evalkit.case.export_pytest import render_pytest
 from evalkit.case.export_yaml import render_yaml
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError, InputError
+from evalkit.playback.targets.reference import parse_reference
 from evalkit.trace.file import encode_trace
 
 __all__ = ["FORMS", "ExportForm", "export_case"]
@@ -30,7 +31,7 @@ def export_case(
 
     Raises:
         InputError: there is no such case, or a file is there already.
-        ConfigError: nothing says what a test is to run.
+        ConfigError: nothing says what a test is to run, or what is said is no target.
         MissingExtra: PyYAML is not installed.
     """
     path = find_case(reference, settings.cases)
@@ -45,6 +46,7 @@ def export_case(
         runs = target or case.target or settings.target
         if not runs:
             raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
+        parse_reference(runs)
         folder = Path() if out is None else out.parent
         relative = PurePosixPath(Path(os.path.relpath(path, folder)).as_posix())
         data = render_pytest(case, relative, runs).encode()

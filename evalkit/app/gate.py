@@ -9,7 +9,7 @@ from typing import Any
 
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
-from evalkit.app.base_suite import changed_policy
+from evalkit.app.base_suite import changed_suite
 from evalkit.app.base_tree import base_tree
 from evalkit.app.gate_policy import policy_words, with_policy
 from evalkit.app.locks import current_lock_problems
@@ -97,7 +97,7 @@ def gate_run(
         notices=(
             *_elsewhere(settings.cases, gone),
             *([compared.nothing] if compared.nothing else ()),
-            *(changed_policy(manifest.suite, settings.suites, tree) if tree else ()),
+            *(changed_suite(manifest.suite, settings.suites, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *_another_policy(manifest, policy, verdicts, plans),
             *retired,

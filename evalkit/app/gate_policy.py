@@ -11,7 +11,7 @@ from evalkit.errors import ConfigError
 from evalkit.suite.config import check_policy_keys, suite_from_json
 from evalkit.suite.model import Suite
 
-__all__ = ["policies_in", "policy_of_file", "policy_of_text", "policy_words", "with_policy"]
+__all__ = ["policy_of_file", "policy_of_text", "policy_words", "with_policy"]
 
 _TOLD = {"acceptance": ("p_good", "p_bad"), "min_rate": ("min_rate",), "not_worse": ("margin",)}
 """What is told of a policy besides its kind."""
@@ -50,16 +50,11 @@ def policy_of_file(path: Path) -> dict[str, Any]:
         raise ConfigError(f"the policy can't be read: {error}", str(path), "pass a TOML file with [policy]") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", str(path), "correct the file") from None
-    found = policies_in(body)
+    found = {key: value for key, value in body.items() if key in ("policy", "policies")}
     if not found:
         raise ConfigError("the file has no [policy]", str(path), 'add [policy] kind = "zero_failures"')
     check_policy_keys(found, str(path))
     return found
-
-
-def policies_in(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What a suite says of policies, of all that it says."""
-    return {key: body[key] for key in ("policy", "policies") if key in body}
 
 
 def with_policy(suite: Mapping[str, Any], policy: Mapping[str, Any]) -> Suite:

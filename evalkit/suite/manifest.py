@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
@@ -17,7 +18,7 @@ from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.texts import ByText, Texts, shared
 from evalkit.suite.writer import LOCK_NAME, sole_writer
 
-__all__ = ["MANIFEST_NAME", "read_manifest", "replace_manifest", "start_run", "suite_json"]
+__all__ = ["MANIFEST_NAME", "manifest_digest", "read_manifest", "replace_manifest", "start_run", "suite_json"]
 
 MANIFEST_NAME = "run.json"
 _EMPTY = {"cases": b'\n  "cases": []', "measures": b'\n  "measures": {}'}
@@ -93,9 +94,26 @@ def read_manifest(folder: Path) -> Manifest:
         lists = {"layers": tuple(body["layers"]), "raised": tuple(body["raised"])}
         return Manifest(**{**body, "cases": cases, "measures": measures, **lists})
     except FileNotFoundError:
-        raise InputError("there is no run", str(folder), "pass a folder under reports/") from None
+        raise _no_run(folder) from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the manifest is broken: {error}", str(path), "run the suite again") from None
+
+
+def manifest_digest(folder: Path) -> str:
+    """SHA-256 of a run's manifest, in hexadecimal: what its tables carry, so that those of another run are told.
+
+    Raises:
+        InputError: no run is there.
+    """
+    try:
+        with open(folder / MANIFEST_NAME, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise _no_run(folder) from None
+
+
+def _no_run(folder: Path) -> InputError:
+    return InputError("there is no run", str(folder), "pass a folder under reports/")
 
 
 def _measures(body: Mapping[str, Any]) -> Mapping[str, tuple[int, int]]:

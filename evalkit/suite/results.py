@@ -3,6 +3,9 @@
 ``traces.parquet`` names each replay by the digest that its samples carry, so equal replays are stored once; its column
 ``trace`` is the JSON of `playback.kept`. Samples that infrastructure spoiled and that were replayed again stand in
 ``attempts.parquet``, in the form of ``samples.parquet``; it is there only where there were any.
+
+Samples carry the digest of the manifest of their run, so that files of two runs in one folder are told, and Parquet's
+checksum of each page.
 """
 
 from __future__ import annotations
@@ -23,10 +26,11 @@ from evalkit.playback.kept import trace_from_json
 from evalkit.suite.disk import half_written, on_disk, to_disk
 from evalkit.suite.freed import give_back
 from evalkit.suite.journal import JOURNAL_NAME, OWN, KeptTrace, encode_batch
+from evalkit.suite.manifest import manifest_digest
 from evalkit.suite.met import Met
 from evalkit.suite.model import Sample
 from evalkit.suite.sample_rows import ALIKE, SAMPLE_SCHEMA, samples_of
-from evalkit.suite.samples import RunSamples
+from evalkit.suite.samples import MANIFEST_KEY, RunSamples, check_run, sound
 from evalkit.suite.spread import encoded, inside, spread, texts_in
 from evalkit.trace.model import Trace
 
@@ -158,6 +162,8 @@ class Tables:
         if name not in self._writing:
             opened = _Grouped(self._folder / half_written(name), _SCHEMAS[name])
             self._writing[name] = self._open.enter_context(opened)
+            if name != TRACES_NAME:
+                opened.tell(MANIFEST_KEY, manifest_digest(self._folder))
         return self._writing[name]
 
 
@@ -177,6 +183,7 @@ class _Grouped:
             store_schema=False,  # texts are read as such
             use_dictionary=[name for field in schema for name in texts_in(field.type, field.name)],
             write_statistics=["case_id"],
+            write_page_checksum=True,
         )
         self._held: list[pa.Table] = []
         self._rows = self._bytes = 0
@@ -189,6 +196,10 @@ class _Grouped:
             self._file.close()
         with contextlib.suppress(OSError):
             self.path.unlink()
+
+    def tell(self, key: bytes, value: str) -> None:
+        """Adds something to the file's metadata."""
+        self._file.add_key_value_metadata({key: value})
 
     def add(self, rows: pa.Table) -> None:
         """Adds some rows."""
@@ -214,27 +225,35 @@ class _Grouped:
 
 
 def read_lines(folder: Path) -> Iterator[bytes]:
-    """A finished run's tables as the lines of a journal that holds the same, some samples a line."""
-    for name in (ATTEMPTS_NAME, SAMPLES_NAME):
+    """A finished run's tables as the lines of a journal that holds the same, some samples a line.
+
+    Raises:
+        IntegrityError: a file is broken, or another run's.
+    """
+    manifest = manifest_digest(folder)
+    for name in (ATTEMPTS_NAME, SAMPLES_NAME, TRACES_NAME):
         path = folder / name
-        if path.exists():
-            with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(_LINE_ROWS):
-                    yield encode_batch(samples_of(pa.Table.from_batches([batch])), [])
-    if (folder / TRACES_NAME).exists():
-        with pq.ParquetFile(folder / TRACES_NAME) as file:
+        if not path.exists():
+            continue
+        with sound(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+            check_run(file.metadata, manifest, path)
             for batch in file.iter_batches(_LINE_ROWS):
-                yield encode_batch([], [KeptTrace(**row) for row in batch.to_pylist()])
+                if name == TRACES_NAME:
+                    yield encode_batch([], [KeptTrace(**row) for row in batch.to_pylist()])
+                else:
+                    yield encode_batch(samples_of(pa.Table.from_batches([batch])), [])
 
 
 def read_attempts(folder: Path) -> list[Sample]:
     """The replays that infrastructure spoiled and that were done again, in no order; none where there were none.
 
     Raises:
-        IntegrityError: the file is broken.
+        IntegrityError: the file is broken, or another run's.
     """
     path = folder / ATTEMPTS_NAME
-    return [sample for samples in RunSamples(path).values() for sample in samples] if path.exists() else []
+    if not path.exists():
+        return []
+    return [sample for samples in RunSamples(path, manifest_digest(folder)).values() for sample in samples]
 
 
 def read_samples(folder: Path) -> RunSamples:
@@ -242,12 +261,12 @@ def read_samples(folder: Path) -> RunSamples:
 
     Raises:
         InputError: the run is not whole.
-        IntegrityError: the file is broken.
+        IntegrityError: the file is broken, or another run's.
     """
     path = folder / SAMPLES_NAME
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
-    return RunSamples(path)
+    return RunSamples(path, manifest_digest(folder))
 
 
 def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
@@ -262,7 +281,8 @@ def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:
     if not path.exists() or not wanted:
         return found
     try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:  # a whole group takes three times its size
+        # without a buffer: a whole group takes three times its size
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             for batch in file.iter_batches(_LINE_ROWS, columns=["digest", "trace"], use_threads=False):
                 texts = batch.column("trace")
                 for row, digest in enumerate(batch.column("digest").to_pylist()):

@@ -26,8 +26,20 @@ from evalkit.suite.packed import Digests
 from evalkit.suite.sample_rows import ALIKE, samples_of
 from evalkit.suite.texts import Texts
 
-__all__ = ["CaseSamples", "RunSamples", "alike", "column", "live_samples", "read_ahead"]
+__all__ = [
+    "MANIFEST_KEY",
+    "CaseSamples",
+    "RunSamples",
+    "alike",
+    "check_run",
+    "column",
+    "live_samples",
+    "read_ahead",
+    "sound",
+]
 
+MANIFEST_KEY = b"evalkit.manifest"
+"""Where the file's metadata has the digest of its run's manifest."""
 _TEXTS = ("case_id", "outcome", "reason", "trace")
 _OWN = ("index", "duration_s")
 _NUMBERS = (*_OWN, "live_model", "cost_usd", "drew")
@@ -71,20 +83,28 @@ class RunSamples(Mapping[str, "CaseSamples"]):
 
     Args:
         path: the run's table.
+        manifest: digest of the run's manifest.
 
     Raises:
-        IntegrityError: the file is broken; also when samples are asked for.
+        IntegrityError: the file is broken, also when samples are asked for; or it is another run's.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, manifest: str) -> None:
         self._path = path
-        with _sound(path):
+        with sound(path):
             source = pa.OSFile(str(path))
-            self._file = pq.ParquetFile(source)  # held open: another run may take the place of this one's file
+            # held open: another run may take the place of this one's file
+            self._file = pq.ParquetFile(source, page_checksum_verification=True)
+            check_run(self._file.metadata, manifest, path)
             sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
             there = set(self._file.schema_arrow.names)  # runs from before it was told don't say who drew
             names = [name for name in (*_TEXTS, *_NUMBERS, ALIKE) if name in there]
-            facts = pq.ParquetFile(source, read_dictionary=[*_TEXTS], metadata=self._file.metadata)
+            facts = pq.ParquetFile(
+                source,
+                read_dictionary=[*_TEXTS],
+                metadata=self._file.metadata,
+                page_checksum_verification=True,
+            )
             self._ends = [*itertools.accumulate(sizes)]
             self._ids = Texts()
             self._words: dict[str, Sequence[str]] = {}
@@ -198,7 +218,7 @@ class RunSamples(Mapping[str, "CaseSamples"]):
         places = np.concatenate([*parts, []]).astype(np.int64)
         rows = self._numbers["order"][places]
         found: dict[int, Sample] = {}
-        with _sound(self._path):
+        with sound(self._path):
             groups = np.searchsorted(self._ends, rows, "right")
             for group in sorted({*groups.tolist()}):
                 own = places[groups == group]
@@ -303,8 +323,20 @@ def _changes(values: np.ndarray) -> np.ndarray:
     return np.concatenate([np.ones(min(1, len(values)), bool), values[1:] != values[:-1]])
 
 
+def check_run(metadata: pq.FileMetaData, manifest: str, path: Path) -> None:
+    """Refuses samples of another run; those from before it was told don't say whose they are.
+
+    Raises:
+        IntegrityError: they are another run's.
+    """
+    if (metadata.metadata or {}).get(MANIFEST_KEY, manifest.encode()) != manifest.encode():
+        what = "these samples are another run's, or the run's manifest was changed"
+        raise IntegrityError(what, str(path), "put the run's own files back together, or run the suite again")
+
+
 @contextmanager
-def _sound(path: Path) -> Iterator[None]:
+def sound(path: Path) -> Iterator[None]:
+    """What Arrow raises inside is told as a broken file."""
     try:
         yield
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:

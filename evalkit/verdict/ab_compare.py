@@ -108,7 +108,7 @@ def _pair(case: CaseRef, a: ArmSamples, b: ArmSamples, left_out: str) -> CasePai
     arm_a, arm_b = _arm(runs_a), _arm(runs_b)
     reason = left_out
     if not reason and not (arm_a.n and arm_b.n):
-        empty = " and ".join(name for name, arm in (("a", arm_a), ("b", arm_b)) if not arm.n)
+        empty = " and ".join(name for name, arm in (("A", arm_a), ("B", arm_b)) if not arm.n)
         reason = f"no sample of arm {empty} came to a result"
     pair = CasePair(case.id, case.title, case.state == "permanent", arm_a, arm_b, "not compared", reason=reason)
     if reason:

@@ -83,7 +83,7 @@ def _reason(metric: Metric, a: Sequence[Sequence[float]], b: Sequence[Sequence[f
         return "no case could be compared"
     if metric in OF_LIVE_MODELS and not live:
         return "not both arms asked a live model"
-    for name, arm in (("a", a), ("b", b)):
+    for name, arm in (("A", a), ("B", b)):
         zeros = sum(not one for values in arm for one in values)
         count = sum(map(len, arm))
         if zeros == count and metric != "steps":

@@ -177,7 +177,7 @@ def write_baseline(baseline: Baseline, path: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.writing")
     rows = baseline.rows()
-    with pq.ParquetWriter(temporary, schema, compression="zstd") as file:
+    with pq.ParquetWriter(temporary, schema, compression="zstd", write_page_checksum=True) as file:
         while some := [*islice(rows, _WRITTEN_AT_ONCE)]:
             file.write_table(pa.Table.from_pylist(some, schema=schema))
     os.replace(temporary, path)
@@ -191,7 +191,7 @@ def read_baseline(path: Path) -> Baseline:
         InputError: there is none, or the file is no baseline.
     """
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             info = _info(orjson.loads((file.schema_arrow.metadata or {})[_KEY]))
             return _read(info, (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist()))
     except FileNotFoundError:

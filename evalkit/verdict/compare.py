@@ -25,7 +25,6 @@ from evalkit.verdict.schedule import (
     deterministic,
     equal_replays,
     lost_too_many,
-    lost_too_much,
     outcomes_by_index,
     standing,
 )
@@ -211,7 +210,7 @@ def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, sto
     if ruling.word == "FAIL":
         return ruling
     shown = ruling.word != "INCONCLUSIVE" and not one.deterministic
-    if lost_too_many(plan, now) or (shown and lost_too_much(plan, now)):
+    if lost_too_many(plan, now, plan.most) or (shown and lost_too_many(plan, now, now.taken)):
         return Ruling("INCONCLUSIVE", lost)
     if stopped and (ruling.word == "INCONCLUSIVE" or (shown and _lacks(sampled, now))):
         reason = f"only {len(one.samples)} of up to {sampled.most} samples: {stopped}"

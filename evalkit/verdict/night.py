@@ -13,12 +13,13 @@ from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.verdicts import judged_ids
 
-__all__ = ["HARMLESS", "night_of"]
+__all__ = ["ASKED_OF_MODEL", "HARMLESS", "night_of"]
 
 HARMLESS = frozenset("budget sandbox unsafe_replay history baseline baseline_rules keep_traces sequential".split())
 """Keys of a suite that change nothing of what is measured, or only how exactly."""
 _NOT_MEASURED = {*HARMLESS, "name", "prices"}
-_ASKED_OF_MODEL = ("name", "system_prompt", "temperature", "extra_body")
+ASKED_OF_MODEL = ("name", "system_prompt", "temperature", "extra_body")
+"""Keys of a suite's model that change what it is asked; the others say where and how often."""
 
 
 def night_of(
@@ -76,7 +77,7 @@ def _suite_digest(suite: Mapping[str, Any]) -> str:
     """16 hex digits for what a suite measures: its cases, target, samples, policy, and what is asked of the model."""
     measured = {key: value for key, value in suite.items() if key not in _NOT_MEASURED}
     if isinstance(measured.get("model"), Mapping):
-        measured["model"] = {key: measured["model"].get(key) for key in _ASKED_OF_MODEL}
+        measured["model"] = {key: measured["model"].get(key) for key in ASKED_OF_MODEL}
     return digest(measured)[:16]
 
 

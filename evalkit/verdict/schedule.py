@@ -25,7 +25,6 @@ __all__ = [
     "deterministic",
     "equal_replays",
     "lost_too_many",
-    "lost_too_much",
     "outcomes_by_index",
     "standing",
     "traces_left",
@@ -86,17 +85,13 @@ def outcomes_by_index(samples: Sequence[Sample]) -> list[Outcome | None]:
     return found
 
 
-def lost_too_many(plan: CasePlan, now: Standing) -> bool:
-    """Whether more samples were lost than the policy puts up with, of as many as the plan may take."""
-    return now.lost > 0 and now.lost > int(plan.policy.max_lost * plan.most + 1e-9)
+def lost_too_many(plan: CasePlan, now: Standing, of: int) -> bool:
+    """Whether a larger share of so many samples was lost than the policy puts up with.
 
-
-def lost_too_much(plan: CasePlan, now: Standing) -> bool:
-    """Whether a larger share of the samples was lost than the policy puts up with, so that what is left shows nothing.
-
-    A plan that decides early would else pass a case that lost half of them: failures may be what was lost.
+    Of as many as the plan may take, that can't be made up for. Of those that were taken, what is left shows nothing: a
+    plan that decides early would else pass a case that lost half of them, and failures may be what was lost.
     """
-    return now.lost > plan.policy.max_lost * now.taken + 1e-9
+    return now.lost > plan.policy.max_lost * of + 1e-9
 
 
 def equal_replays(samples: Sequence[Sample]) -> bool:
@@ -154,7 +149,7 @@ def _wanted(plan: CasePlan, seen: CaseSeen | None, frozen: bool) -> int | None:
 
 def _next(plan: CasePlan, now: Standing, equal: bool, frozen: bool) -> int | None:
     """How many samples there should be after those that there are; None where there are enough."""
-    if deterministic(now, equal, frozen=frozen) or lost_too_many(plan, now):
+    if deterministic(now, equal, frozen=frozen) or lost_too_many(plan, now, plan.most):
         return None
     look = plan.next_look(now.passed)
     if look is None:

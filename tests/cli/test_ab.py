@@ -138,7 +138,7 @@ def test_two_prompts_are_compared_on_a_live_model(project: Project, case_id: str
     body = left_by(project)
     assert body["better"] == "b"
     assert body["metrics"]["tokens"]["a"] > 100
-    assert body["metrics"]["cost"]["reason"] == "arm a has none: its model has no price"
+    assert body["metrics"]["cost"]["reason"] == "arm A has none: its model has no price"
     manifest = json.loads((project.root / "r" / "b" / "run.json").read_bytes())
     assert manifest["suite"]["mode"] == "live-model"
     assert manifest["suite"]["model"]["system_prompt"].endswith("call it once.")

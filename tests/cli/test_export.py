@@ -207,6 +207,7 @@ def test_the_trace_is_read_again(project: Project) -> None:
         (["refund-twice"], "say which form"),
         (["refund-twice", "--yaml", "--target", "a:b"], "--target is for --pytest"),
         (["refund-twice", "--pytest"], "nothing says what to run"),
+        (["refund-twice", "--pytest", "--target", "agent.run"], "not of the form module:function"),
         (["refund-twice", "--yaml", "--out", "there"], "there is a file already"),
     ],
 )

@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import replace
 
 import orjson
+import pyarrow.parquet as pq
 import pytest
 
 from evalkit.app.base_lock import compare_with_base
@@ -63,9 +64,10 @@ def removed(project: Project, case_id: str) -> None:
 
 
 def changed_manifest(project: Project, folder: str, **keys: object) -> None:
-    """The run's manifest with some keys changed."""
-    path = project.root / folder / "run.json"
+    """The run's manifest with some keys changed; its samples no longer say whose they are, as those of earlier runs."""
+    path, samples = (project.root / folder / name for name in ("run.json", "samples.parquet"))
     path.write_bytes(orjson.dumps({**json.loads(path.read_bytes()), **keys}))
+    pq.write_table(pq.read_table(samples).replace_schema_metadata(None), samples)
 
 
 # What holds a release
@@ -84,6 +86,16 @@ def test_a_case_that_the_suite_leaves_out_blocks(gated: Project) -> None:
     part = ran(gated, "once", "b", "--filter", "refund-twice")
     done = gated.run("gate", part)
     assert (done.code, "the run was limited to --filter refund-twice" in done.out) == (1, True)
+
+
+def test_samples_of_another_run_decide_nothing(gated: Project) -> None:
+    """Two runs' files in one folder, as where the artifacts of two jobs are put together."""
+    good, bad = ran(gated), ran(gated, "twice", "b")
+    assert gated.run("gate", bad).code == 1
+    shutil.copy(gated.root / good / "samples.parquet", gated.root / bad / "samples.parquet")
+    for command in ("gate", "report"):
+        done = gated.run(command, bad)
+        assert (done.code, "these samples are another run's" in done.err) == (4, True)
 
 
 def test_an_unsafe_replay_blocks(gated: Project) -> None:
@@ -195,6 +207,39 @@ def test_a_suite_that_decides_otherwise_than_the_bases_says_so(gated: Project, t
     gated.run("run", suite, "--out", "reports/a")
     done = gated.run("gate", "reports/a", "--against", "main")
     assert (f"decides otherwise than in main: {told}" in done.out + done.err) is bool(told)
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "options", "told"),
+    [
+        ("", "", (), ""),
+        ("", "retries = 5\nhistory = false", (), ""),
+        ("", "", ("--target", "tests.suite.agents:twice"), "target tests.suite.agents:twice instead of tests.suite.a"),
+        ("samples = 9", "samples = 1", (), "samples 1 instead of 9"),
+        ("strict = true", "", (), "strict False instead of True"),
+        ("", '[on_miss]\n"*" = "error"', (), "another on_miss"),
+        ("[baseline]\nmax_age_days = 3", "", (), "another baseline_rules"),
+        (
+            'mode = "live-model"\n[model]\nbase_url = "http://a/v1"',
+            "",
+            (),
+            "mode exact instead of live-model",
+        ),
+        ('mode = "live-model"', "", (), "mode exact instead of live-model"),
+    ],
+)
+def test_a_suite_that_measures_otherwise_than_the_bases_says_so(
+    gated: Project, then: str, now: str, options: tuple[str, ...], told: str
+) -> None:
+    """An easier target passes what the base's would not, from the file or from the command line."""
+    head = 'name = "release"\ntarget = "tests.suite.agents:once"\n'
+    gated.write("suites/release.toml", head + then)
+    committed(gated)
+    gated.write("suites/release.toml", head + now)
+    gated.run("run", "suites/release.toml", "--out", "reports/a", *options)
+    done = gated.run("gate", "reports/a", "--against", "main")
+    said = done.out + done.err
+    assert (f"suite release is another one than in main: {told}" in said) is bool(told), said
 
 
 def test_a_suite_that_the_base_lacks_is_compared_with_nothing(gated: Project) -> None:

@@ -72,3 +72,11 @@ def test_a_module_that_is_not_found_says_where_it_is_looked_for(project: Project
     done = project.run("replay", "refund-twice", "--target", "hidden_agent:once")
     assert done.code == 2
     assert "pip install -e ." in done.err
+
+
+def test_a_module_that_breaks_is_not_blamed_for_a_missing_function(project: Project) -> None:
+    """An AttributeError while it is imported is its own."""
+    project.ingested()
+    project.write("broken_agent.py", f"import os\nos.no_such_thing\n{AGENT}")
+    done = project.run("replay", "refund-twice", "--target", "broken_agent:once")
+    assert (done.code, "no_such_thing" in done.err, "has no once" in done.err) == (2, True, False)

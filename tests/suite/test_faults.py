@@ -14,6 +14,7 @@ import pytest
 from evalkit.suite import work
 from evalkit.suite.disk import DiskFault
 from evalkit.suite.journal import JOURNAL_NAME
+from evalkit.suite.manifest import MANIFEST_NAME
 from evalkit.suite.model import Suite
 from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, read_attempts, read_samples
 from evalkit.suite.run import OpenRun
@@ -136,8 +137,9 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, loaded: Loaded, executor: str
 
 
 def by_hand(root: Path, target: str, samples: int) -> None:
-    """A run of all cases under `root`, without a manifest; goes on with one that is there."""
+    """A run of all cases under `root`; goes on with one that is there."""
     (root / "run").mkdir(exist_ok=True)
+    (root / "run" / MANIFEST_NAME).write_text("{}", "utf-8")
     cases = list(list_cases(root / "cases"))
     suite = Suite("test", f"tests.suite.agents:{target}", samples)
     with OpenRun(root / "run", suite, cases, executor="serial", workers=1) as opened:
@@ -176,6 +178,7 @@ def test_a_run_is_asked_in_rounds(tmp_path: Path, executor: str) -> None:
     root = library(tmp_path, list(range(5)))
     cases: list[CaseRef] = list(list_cases(root / "cases"))
     (root / "run").mkdir()
+    (root / "run" / MANIFEST_NAME).write_text("{}", "utf-8")
     suite = Suite("test", "tests.suite.agents:once", 6)
     with OpenRun(root / "run", suite, cases, executor=executor, workers=2, at_most=30) as opened:
         progress = opened.progress

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from evalkit.errors import IntegrityError
 from evalkit.suite.journal import JOURNAL_NAME, Journal, KeptTrace, decode_batch, encode_batch, head_of, read_heads
+from evalkit.suite.manifest import MANIFEST_NAME
 from evalkit.suite.model import Sample, SampleCheck, Served
 from evalkit.suite.results import read_samples, write_results
 from evalkit.suite.seen import Seen, seen_json
@@ -57,6 +58,7 @@ def test_samples_survive_the_journal(batches: list[list[Sample]], tmp_path_facto
     """Every field of every sample is read as it was written, and its beginning tells the controller what it needs."""
     folder = tmp_path_factory.mktemp("run")
     write(folder, *batches)
+    (folder / MANIFEST_NAME).write_text("{}", "utf-8")
     every = [sample for batch in batches for sample in batch]
     assert seen_in(folder) == [list(entry) for batch in batches for entry in seen_json(batch)]
     write_results(folder)

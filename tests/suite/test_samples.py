@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from evalkit.errors import IntegrityError
 from evalkit.suite import results
 from evalkit.suite.journal import JOURNAL_NAME, Journal, encode_batch
+from evalkit.suite.manifest import MANIFEST_NAME
 from evalkit.suite.model import Outcome, Sample, SampleCheck, Served
-from evalkit.suite.results import SAMPLES_NAME, TRACES_NAME, Tables, read_samples, read_traces
+from evalkit.suite.results import SAMPLES_NAME, TRACES_NAME, Tables, read_lines, read_samples, read_traces
 from evalkit.suite.samples import alike, column, live_samples
 from tests.suite.runs import library, run
 
@@ -41,6 +42,7 @@ LISTS = st.lists(
 
 def written(folder: Path, samples: Sequence[Sample], lines: int, final: int = 0) -> None:
     """A finished run of these samples, a few a journal line; the first `final` ones are known not to be taken again."""
+    (folder / MANIFEST_NAME).write_text("{}", "utf-8")
     with Tables(folder) as tables:
         journal = Journal(folder)
         for at in range(0, len(samples), lines):
@@ -141,6 +143,34 @@ def test_a_file_that_breaks_says_so(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(IntegrityError, match="the samples are broken"):
         list(read_samples(tmp_path)["a"])
+
+
+@pytest.mark.parametrize("at", range(0, 100, 9))
+def test_no_byte_of_the_samples_changes_unseen(tmp_path: Path, at: int) -> None:
+    """A page that was damaged is not read as other outcomes; what stands beside the pages decides nothing."""
+    written(tmp_path, [sample("a", at, "failed", f"{at}", 0) for at in range(50)], 50)
+    before = [*read_samples(tmp_path)["a"]]
+    path = tmp_path / SAMPLES_NAME
+    data = bytearray(path.read_bytes())
+    data[4 + (len(data) - 12) * at // 100] ^= 0x10
+    path.write_bytes(data)
+    try:
+        found = [*read_samples(tmp_path)["a"]]
+    except IntegrityError:
+        return
+    assert found == before
+
+
+def test_samples_of_another_run_are_told(tmp_path: Path) -> None:
+    """Files of two runs in one folder, as when two jobs' artifacts are put together, or a manifest that was edited."""
+    library(tmp_path, [1])
+    run(tmp_path, "once", samples=2)
+    read_samples(tmp_path / "run")
+    path = tmp_path / "run" / MANIFEST_NAME
+    path.write_text(path.read_text("utf-8").replace('"r"', '"another"'), "utf-8")
+    for asked in (read_samples, lambda folder: [*read_lines(folder)]):
+        with pytest.raises(IntegrityError, match="another run's"):
+            asked(tmp_path / "run")
 
 
 def test_kept_replays_that_break_say_so(tmp_path: Path) -> None:

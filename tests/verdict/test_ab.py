@@ -161,7 +161,7 @@ def test_a_case_without_results_in_an_arm_is_not_compared() -> None:
     """It is said why, and the others are."""
     found = compared(["pppp", "pppp"], ["mmmm", "pppf"])
     pair = found.pairs[0]
-    assert (pair.better, pair.reason, pair.difference) == ("not compared", "no sample of arm b came to a result", None)
+    assert (pair.better, pair.reason, pair.difference) == ("not compared", "no sample of arm B came to a result", None)
     assert found.rate is not None
     assert found.rate.cases == 1
     assert any(note.startswith("1 of 2 cases were not compared") for note in found.notes)
@@ -277,7 +277,7 @@ def test_the_primary_metric_decides_and_the_others_are_corrected() -> None:
     [
         ("cost", False, 0.01, "not both arms asked a live model"),
         ("latency", False, 0.01, "not both arms asked a live model"),
-        ("cost", True, 0.0, "arm a has none: its model has no price"),
+        ("cost", True, 0.0, "arm A has none: its model has no price"),
     ],
 )
 def test_what_means_nothing_is_not_compared(metric: str, live: bool, cost: float, reason: str) -> None:

@@ -69,6 +69,21 @@ def test_what_is_no_baseline_is_refused(tmp_path: Path, content: bytes | None) -
         read_baseline(path)
 
 
+@pytest.mark.parametrize("at", range(0, 60, 4))
+def test_no_damage_changes_what_a_baseline_counts(tmp_path: Path, at: int) -> None:
+    """A page that was damaged is refused."""
+    path = write_baseline(make_baseline(INFO, SAMPLES, [CASE]), tmp_path / "b.parquet")
+    before = read_baseline(path).counts
+    data = bytearray(path.read_bytes())
+    data[len(data) * at // 100] ^= 0x10
+    path.write_bytes(data)
+    try:
+        found = read_baseline(path).counts
+    except InputError:
+        return
+    assert found == before
+
+
 def test_a_rate_without_the_bias_of_stopping_early_survives_its_file(tmp_path: Path) -> None:
     """With its variance, where that is known, and what no outcome could change; other cases have none."""
     for variance in (0.01, None):

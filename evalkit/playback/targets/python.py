@@ -17,6 +17,7 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
+from evalkit.playback.targets.reference import entrypoint
 from evalkit.project import project_root
 
 __all__ = ["PythonTarget", "load_function"]
@@ -82,21 +83,12 @@ def load_function(reference: str) -> Callable[..., Any]:
     """The function that ``module:function`` names, from the current folder, its project's, or what is installed.
 
     Raises:
-        ConfigError: the module can't be imported, or has no such function.
+        ConfigError: it is of another form, the module can't be imported, or has no such function.
     """
-    module_name, colon, name = reference.partition(":")
-    if not colon or not name:
-        raise ConfigError(
-            f"target {reference!r} is not of the form module:function",
-            cure='target = "agent:run", or "command: node agent.mjs"',
-        )
+    module_name, name = entrypoint(reference)
     _with_own_folders()
     try:
         found: Any = import_module(module_name)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except AttributeError:
-        raise ConfigError(f"module {module_name} has no {name}", f"target {reference}", "correct the name") from None
     except Exception as error:
         raise ConfigError(
             f"importing {module_name} failed: {type(error).__name__}: {error}",
@@ -104,6 +96,11 @@ def load_function(reference: str) -> Callable[..., Any]:
             "run evalkit in the agent's environment and folder; modules in another one, such as src/, are found where "
             "they are installed (pip install -e .) or PYTHONPATH names it",
         ) from error
+    try:
+        for part in name.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise ConfigError(f"module {module_name} has no {name}", f"target {reference}", "correct the name") from None
     if not callable(found):
         raise ConfigError(f"{reference} is no function", cure="name the function that starts the agent")
     return found  # type: ignore[no-any-return]  # checked to be callable

@@ -15,7 +15,7 @@ from typing import Any
 from evalkit.canonical import Json, exact_text, parse_exact
 from evalkit.errors import ConfigError
 
-__all__ = ["WHOEVER", "is_alone", "is_outside", "parse_reference", "reference_text"]
+__all__ = ["WHOEVER", "entrypoint", "is_alone", "is_outside", "parse_reference", "reference_text"]
 
 WHOEVER = "whoever connects"
 """What stands for the target where nobody starts one: `evalkit gateway`."""
@@ -56,7 +56,7 @@ def parse_reference(reference: str) -> tuple[str, str | dict[str, Json]]:
     """The kind that a reference names, and what its factory is given.
 
     Raises:
-        ConfigError: a table without a type, or no JSON.
+        ConfigError: a table without a type, no JSON, or a text of none of the forms.
     """
     text = reference.strip()
     if text.startswith("{"):
@@ -66,7 +66,20 @@ def parse_reference(reference: str) -> tuple[str, str | dict[str, Json]]:
     head, colon, rest = text.partition(":")
     if colon and head == "command" and rest[:1].isspace():
         return "command", rest.strip()
+    entrypoint(reference)
     return "python", reference
+
+
+def entrypoint(reference: str) -> tuple[str, str]:
+    """Module and function of ``module:function``.
+
+    Raises:
+        ConfigError: it is not of that form.
+    """
+    module, _, function = reference.partition(":")
+    if not module or not function:
+        raise ConfigError(f"target {reference!r} is not of the form module:function", cure=_FORMS)
+    return module, function
 
 
 def _table(text: str) -> tuple[str, dict[str, Json]]:
