@@ -50,7 +50,7 @@ def read_suite(path: str | Path, settings: Settings, overrides: Mapping[str, Any
     return replace(
         suite,
         target=suite.target or settings.target,
-        baseline=suite.baseline or _baseline_beside(path),
+        baseline=str(settings.root / suite.baseline) if suite.baseline else _baseline_beside(path),
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )

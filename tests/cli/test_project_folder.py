@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from pathlib import Path
 
 import pytest
@@ -80,3 +82,34 @@ def test_a_module_that_breaks_is_not_blamed_for_a_missing_function(project: Proj
     project.write("broken_agent.py", f"import os\nos.no_such_thing\n{AGENT}")
     done = project.run("replay", "refund-twice", "--target", "broken_agent:once")
     assert (done.code, "no_such_thing" in done.err, "has no once" in done.err) == (2, True, False)
+
+
+def test_a_run_is_gated_and_continued_in_any_folder(below: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it is compared with, and the history that it is kept in, stay where they are."""
+    assert below.run("run", "all", "-n", "1", "--out", "../../reports/first").code == 0
+    assert below.run("baseline", "set", "../../reports/first", "--reason", "first").code == 0
+    assert (below.root / "suites" / "all.baseline.parquet").exists()
+    assert below.run("run", "all", "-n", "1", "--out", "../../reports/second").code == 0
+    manifest = json.loads((below.root / "reports" / "second" / "run.json").read_bytes())
+    assert manifest["suite"]["baseline"] == "suites/all.baseline.parquet"
+    assert manifest["history"] == "suites/all.history.jsonl"
+    for folder in (below.root, below.root / "tests", below.root / "suites"):
+        monkeypatch.chdir(folder)
+        run = str(os.path.relpath(below.root / "reports" / "second"))
+        assert below.run("gate", run).code == 0
+        assert below.run("baseline", "compare", run).code == 0
+        done = below.run("run", "--resume", run, "-n", "1")
+        assert done.code == 0, done.err
+    assert len((below.root / "suites" / "all.history.jsonl").read_text("utf-8").splitlines()) == 2
+    assert [path.name for path in below.root.rglob("*.history.jsonl")] == ["all.history.jsonl"]
+
+
+def test_a_suites_own_baseline_is_told_from_the_projects_folder(below: Project) -> None:
+    """As the suite's file has it, whatever the current folder is."""
+    assert below.run("run", "all", "-n", "1", "--out", "../../reports/first").code == 0
+    done = below.run("baseline", "set", "../../reports/first", "--reason", "first", "--out", "../../kept.parquet")
+    assert done.code == 0, done.err
+    below.write("suites/all.toml", 'samples = 2\nbaseline = "kept.parquet"\n')
+    assert "first" in below.run("baseline", "show", "all").out
+    done = below.run("run", "all", "-n", "1", "--out", "../../reports/second")
+    assert (done.code, "1 case against the baseline" in done.out) == (0, True), done.err
