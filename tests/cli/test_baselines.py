@@ -263,3 +263,13 @@ def test_a_comparison_shows_what_got_worse(ready: Project) -> None:
     better = ready.run("baseline", "compare", good, "--with", bad)
     assert (better.code, "improved" in better.out) == (0, True)
     assert ready.run("baseline", "compare", bad, "--with", "nowhere.parquet").code == 2
+
+
+def test_a_suite_that_is_not_there_is_not_told_to_lack_a_baseline(project: Project) -> None:
+    """A name that is misspelt is named."""
+    for command in (("baseline", "show", "nihgtly"), ("trend", "nihgtly")):
+        done = project.run(*command)
+        assert (done.code, "there is no such suite" in done.err) == (2, True), done.err
+    project.write("suites/nightly.toml", 'target = "a:b"\n')
+    done = project.run("baseline", "show", "nightly")
+    assert (done.code, "there is no baseline" in done.err) == (2, True), done.err
