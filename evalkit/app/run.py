@@ -37,7 +37,7 @@ from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
-from evalkit.suite.reopen import raise_samples
+from evalkit.suite.reopen import go_on, raise_samples
 from evalkit.suite.results import SAMPLES_NAME
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, select_cases
@@ -135,7 +135,7 @@ def resume_suite(
     Args:
         budget: limits that take the place of those that stopped it; the account says both.
         samples: more samples a case than the run was to have; only those that it lacks are done.
-        actor: who asks for them.
+        actor: who asks for them, or goes on.
 
     Raises:
         InputError: there is no run, or a case of it changed since.
@@ -155,6 +155,8 @@ def resume_suite(
         check_cost_budget(suite, cases)
     if whole:
         return finish(folder, manifest, suite, cases, settings)
+    go_on(folder, environment(settings.root), at=now_utc(), actor=actor or settings.actor)
+    manifest = read_manifest(folder)
     plans = make_plans(suite, cases, manifest.measures)
     return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 

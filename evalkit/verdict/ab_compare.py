@@ -108,7 +108,7 @@ def _pair(case: CaseRef, a: ArmSamples, b: ArmSamples, left_out: str) -> CasePai
     arm_a, arm_b = _arm(runs_a), _arm(runs_b)
     reason = left_out
     if not reason and not (arm_a.n and arm_b.n):
-        empty = " and ".join(name for name, arm in (("a", arm_a), ("b", arm_b)) if not arm.n)
+        empty = " and ".join(name for name, arm in (("A", arm_a), ("B", arm_b)) if not arm.n)
         reason = f"no sample of arm {empty} came to a result"
     pair = CasePair(case.id, case.title, case.state == "permanent", arm_a, arm_b, "not compared", reason=reason)
     if reason:
@@ -268,8 +268,11 @@ def _share(arm: ArmOfCase) -> float:
 
 
 def _loss(arm: ArmSamples) -> Loss:
-    outcomes = [sample.outcome for samples in arm.samples.values() for sample in samples]
-    return Loss(len(outcomes), outcomes.count("missed"), outcomes.count("errored"))
+    all_of_it = [sample for samples in arm.samples.values() for sample in samples]
+    counts = Counter(sample.outcome for sample in all_of_it)
+    reasons = Counter(sample.reason for sample in all_of_it if sample.outcome in ("missed", "errored"))
+    reason = reasons.most_common(1)[0][0] if reasons else ""
+    return Loss(len(all_of_it), counts["missed"], counts["errored"], reason)
 
 
 def _unequal(a: Loss, b: Loss) -> bool:

@@ -224,11 +224,15 @@ def _lacks(sampled: CasePlan, now: Standing) -> bool:
 
 
 def _of_equal(n: int, one: _Ran, row: BaselineRow | None) -> Ruling:
-    """The word on a case whose replays are all equal: one is as good as many, under each policy."""
+    """The word on a case whose replays are all equal: one is as good as many, under each policy.
+
+    What failed in the baseline, too, is not worse; one that the run was not planned against excuses nothing.
+    """
     if all(one.now.passed):
         return Ruling("PASS", f"{n} equal replays: the target is deterministic")
     told = f"{n} of {n} samples failed, in equal replays"
-    if one.plan.policy.kind == "not_worse" and row is not None and row.deterministic and not row.passed:
+    planned = one.plan.measure if one.plan.policy.kind == "not_worse" else None
+    if row is not None and row.deterministic and not row.passed and planned == (row.passed, row.n):
         return Ruling("PASS", f"{told}, as in the baseline: not worse")
     return Ruling("FAIL", f"{told}: the target is deterministic")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from math import ceil
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.suite.case_ref import CaseRef, ids_of, states_of
 from evalkit.suite.model import Policy, Sample, Suite
-from evalkit.suite.select import matches
+from evalkit.suite.select import matches, selection_words
 from evalkit.suite.texts import ByText
 from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
 from evalkit.verdict.in_batches import InBatches
@@ -20,7 +20,7 @@ from evalkit.verdict.ruling import Ruling
 from evalkit.verdict.screened import LEAST_BASELINE, SCREENED_ABOVE, SCREENING, Screened
 from evalkit.verdict.whole import SAMPLES_ZERO_FAILURES, Whole, samples_min_rate
 
-__all__ = ["CasePlan", "Measure", "Plans", "make_plans", "policy_of", "taken_of"]
+__all__ = ["CasePlan", "Measure", "Plans", "idle_policies", "make_plans", "policy_of", "taken_of"]
 
 Measure = tuple[int, int]
 """Passes and samples of a case's baseline."""
@@ -45,6 +45,11 @@ class CasePlan(Protocol):
     @property
     def alpha(self) -> float:
         """Its error of FAIL: the policy's, or this case's share of it."""
+        ...
+
+    @property
+    def measure(self) -> Measure | None:
+        """The baseline that it compares with; None where it compares with none."""
         ...
 
     @property
@@ -137,6 +142,22 @@ def taken_of(samples: Mapping[str, Sequence[Sample]]) -> dict[str, int]:
 def policy_of(case: CaseRef, suite: Suite) -> Policy:
     """The first of the suite's policies that means the case; else the one of all."""
     return next((one.policy for one in suite.policies if matches(case, one.select)), suite.policy)
+
+
+def idle_policies(cases: Iterable[CaseRef], suite: Suite) -> Iterator[str]:
+    """The suite's policies for some cases that no case has, a sentence each: misspelt, or behind one that means all.
+
+    What was to be judged strictly is judged by another policy then.
+    """
+    idle = dict(enumerate(suite.policies))
+    for case in cases:
+        if not idle:
+            return
+        idle.pop(next((at for at, one in enumerate(suite.policies) if matches(case, one.select)), -1), None)
+    for at, one in idle.items():
+        whom = selection_words(one.select) or "permanent cases"
+        told = f"policies.{at}, {one.policy.kind} for {whom}, decides on none of the suite's cases"
+        yield f"{told}: is its select misspelt, or does an earlier one mean them?"
 
 
 def _compared(case_id: str, policy: Policy, measures: Mapping[str, Measure]) -> Measure | None:

@@ -7,17 +7,18 @@ with every required parameter among them, is passed by keyword; anything else is
 from __future__ import annotations
 
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 from evalkit.playback.targets.reference import entrypoint
+from evalkit.project import project_root
 
 __all__ = ["PythonTarget", "load_function"]
 
@@ -79,26 +80,35 @@ async def _awaited(result: Any) -> Any:
 
 
 def load_function(reference: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names, from the current folder or what is installed.
+    """The function that ``module:function`` names, from the current folder, its project's, or what is installed.
 
     Raises:
         ConfigError: it is of another form, the module can't be imported, or has no such function.
     """
     module_name, name = entrypoint(reference)
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())  # an installed command, unlike `python -m`, lacks the project's own folder
+    _with_own_folders()
     try:
         found: Any = import_module(module_name)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except AttributeError:
-        raise ConfigError(f"module {module_name} has no {name}", f"target {reference}", "correct the name") from None
     except Exception as error:
         raise ConfigError(
             f"importing {module_name} failed: {type(error).__name__}: {error}",
             f"target {reference}",
-            "run evalkit in the agent's environment and folder",
+            "run evalkit in the agent's environment and folder; modules in another one, such as src/, are found where "
+            "they are installed (pip install -e .) or PYTHONPATH names it",
         ) from error
+    try:
+        for part in name.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise ConfigError(f"module {module_name} has no {name}", f"target {reference}", "correct the name") from None
     if not callable(found):
         raise ConfigError(f"{reference} is no function", cure="name the function that starts the agent")
     return found  # type: ignore[no-any-return]  # checked to be callable
+
+
+def _with_own_folders() -> None:
+    """Has modules looked for in the project's folder and the current one: an installed command lacks both."""
+    here = Path.cwd()
+    for folder in (project_root(here), here):
+        if folder is not None and str(folder) not in sys.path and (folder != here or "" not in sys.path):
+            sys.path.insert(0, str(folder))
