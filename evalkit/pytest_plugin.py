@@ -40,6 +40,7 @@ _MOST_SAMPLES_TOLD = 1_000
 _WORKER_KEY = "evalkit_session"
 _NAMED = pytest.StashKey[tuple[Path, ...]]()
 _SESSION = pytest.StashKey[str]()
+_SETTINGS = pytest.StashKey[dict[Path, "Settings"]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -95,7 +96,7 @@ class SuiteFile(_Cases):
         from evalkit.suite.select import select_cases
 
         try:
-            settings = _settings(self.config)
+            settings = _settings(self.config, self.path)
             suite = read_suite(self.path, settings, _overrides(self.config))
             cases = select_cases(settings.cases, suite.select)
             yield from _items(self, suite, cases, settings)
@@ -115,7 +116,7 @@ class CaseFile(_Cases):
         try:
             case = reference(self.path)
             if case.state != "retired":
-                settings = _settings(self.config)
+                settings = _settings(self.config, self.path)
                 yield from _items(self, suite_of_cases(settings, _overrides(self.config)), [case], settings)
         except EvalkitError as error:
             raise self.CollectError(str(error)) from None
@@ -130,25 +131,34 @@ class CaseItem(pytest.Item):
         self._suite = suite
         self._runner = runner
         self._run: CaseRun | None = None
+        self._told: tuple[tuple[str, str], ...] = ()
 
     def setup(self) -> None:
-        """Replays the case; an error where the samples allow no verdict, or there are none."""
+        """Replays the case; an error where the samples allow no verdict, or there are none.
+
+        A plug-in that tries failures again gets what there is: a case that is measured until it passes always passes.
+        Only what infrastructure spoiled is measured anew.
+        """
+        if self.config.getoption("setuponly", False):  # of --setup-plan, too: nothing is to be tried
+            return
+        if self._run is None or self._run.verdict.errored:
+            others = [one for one in self.user_properties if one not in self._told]
+            self._run = self._measured()
+            self._told = tuple(_properties(self._run))
+            self.user_properties[:] = [*others, *self._told]
+        if self._run.verdict.effect == "unmeasured":
+            pytest.fail(self._message(), pytrace=False)
+
+    def _measured(self) -> CaseRun:
         from evalkit.app.warned import warnings_passed_on
         from evalkit.errors import EvalkitError
 
-        if self.config.getoption("setuponly", False):  # of --setup-plan, too: nothing is to be tried
-            return
-        raised = ""
         try:
             with warnings_passed_on(self._runner.warnings):
-                self._run = self._runner.get().run(self._case)
+                return self._runner.get().run(self._case)
         except EvalkitError as error:
             raised = str(error)
-        if self._run is None:
-            pytest.fail(f"not measured: {raised}", pytrace=False)
-        self.user_properties += _properties(self._run)
-        if self._run.verdict.effect == "unmeasured":
-            pytest.fail(self._message(), pytrace=False)
+        pytest.fail(f"not measured: {raised}", pytrace=False)
 
     def runtest(self) -> None:
         """Gives the verdict; a failure where it would block a release, were the case permanent."""
@@ -182,6 +192,9 @@ class _Runner:
         if self._made is None:
             from evalkit.app.case_runs import CaseRunner
 
+            root = str(self._given[2].root.resolve())
+            if root not in sys.path:  # the agent is found from the project's folder, wherever pytest was started
+                sys.path.insert(0, root)
             self._made = CaseRunner(*self._given, inside=_stays_inside(self._config))
         return self._made
 
@@ -229,8 +242,8 @@ def _is_suite(path: Path, config: pytest.Config) -> bool:
     if not alone and folder not in named:
         return False
     if folder == config.invocation_params.dir.resolve():  # the files of other programs: nothing is loaded for them
-        return _looks_like_suite(path) and (alone or folder == _settings(config).suites.resolve())
-    return folder == _settings(config).suites.resolve() or (alone and _looks_like_suite(path))
+        return _looks_like_suite(path) and (alone or folder == _settings(config, path).suites.resolve())
+    return folder == _settings(config, path).suites.resolve() or (alone and _looks_like_suite(path))
 
 
 def _not_empty(text: str) -> str:
@@ -268,10 +281,16 @@ def _named(config: pytest.Config) -> tuple[Path, ...]:
     return config.stash[_NAMED]
 
 
-def _settings(config: pytest.Config) -> Settings:
+def _settings(config: pytest.Config, path: Path) -> Settings:
+    """The settings of the project that a file belongs to, wherever pytest was started."""
     from evalkit.app.settings import load_settings
+    from evalkit.project import project_root
 
-    return load_settings(config.invocation_params.dir, os.environ)
+    known = config.stash.setdefault(_SETTINGS, {})
+    root = project_root(path.parent) or config.invocation_params.dir
+    if root not in known:
+        known[root] = load_settings(root, os.environ)
+    return known[root]
 
 
 def _overrides(config: pytest.Config) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.ab_arms import ArmSpec, arm_overrides
+from evalkit.app.ab_checks import check_primary, check_targets
 from evalkit.app.ab_model import ABRun
 from evalkit.app.ab_plan import ARMS_NAME, ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
@@ -86,6 +87,8 @@ def ab_suite(
     cases = select_cases(settings.cases, suites[0].select)
     for suite in suites:
         check_cost_budget(suite, cases)
+    check_primary(primary, suites, cases)
+    check_targets(suites, cases)
     began = now_utc()
     facts = [(suite, layers_of(suite, cases), measures_of(suite, cases, began)) for suite in suites]
     name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-ab-{suites[0].name}-{secrets.token_hex(2)}"
@@ -291,6 +294,8 @@ def _compared(
         for arm, name, suite in zip(_ARMS, plan.names, suites, strict=True)
     ]
     remarks = [f"stopped before its end: {stopped}"] if stopped else []
+    if suites[0] == suites[1]:
+        remarks.append("both arms are the same: whatever differs is chance, or a drift between their turns")
     verdict = compare_arms(cases, arms[0], arms[1], primary=plan.primary, alpha=plan.alpha, remarks=remarks)
     run = ABRun(folder, (folder / "a", folder / "b"), True, verdict, stopped)
     write_ab(run, folder)

@@ -84,7 +84,12 @@ def arm_overrides(arm: ArmSpec, *, live: bool, flag: str) -> dict[str, Any]:
     if "target" in given:
         found["target"] = given["target"]
     prompt = Path(given["prompt"]) if "prompt" in given else None
-    asked = read_overrides(system_prompt=prompt, extra_body=given.get("extra_body", ""))
+    try:
+        asked = read_overrides(system_prompt=prompt, extra_body=given.get("extra_body", ""))
+    except ConfigError as error:
+        if error.where != "--extra-body":
+            raise
+        raise ConfigError(error.what, f"{flag} extra_body=...", f"""{flag} extra_body='{{"top_k": 20}}'""") from None
     readers: dict[str, tuple[str, Callable[[str], Any]]] = {
         "model": ("name", str),
         "temperature": ("temperature", lambda text: _temperature(text, flag)),

@@ -17,7 +17,7 @@ from evalkit.app.ingest import ingest_trace
 from evalkit.app.keys import output_sanitizer
 from evalkit.app.replay_plan import check_together, endpoint_of
 from evalkit.app.run_model import Run
-from evalkit.app.settings import Settings, load_settings
+from evalkit.app.settings import Settings, settings_here
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
@@ -165,4 +165,4 @@ def ab(
 
 
 def _here() -> Settings:
-    return load_settings(Path(), os.environ)
+    return settings_here(os.environ)

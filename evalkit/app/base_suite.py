@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalkit.app.base_tree import BaseTree
+from evalkit.app.gate_policy import policy_changes
 from evalkit.errors import ConfigError
+from evalkit.playback.miss_rules import rules_of_table
+from evalkit.playback.targets.reference import reference_text
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
-from evalkit.suite.model import Policy, Suite
+from evalkit.suite.model import Suite
+from evalkit.verdict.baseline import read_baseline
 from evalkit.verdict.night import ASKED_OF_MODEL
 
 __all__ = ["changed_suite"]
 
 _APART = frozenset(
-    "name policy policies budget concurrency history keep_traces pass_k prices retries sequential".split()
+    "name policy policies baseline budget concurrency history keep_traces pass_k prices retries sequential".split()
 )
 """Keys of a suite that change nothing that a verdict rests on, or are told apart."""
 
@@ -43,17 +47,18 @@ def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Ite
         return
     now = suite_from_json(suite, "the run's suite")
     try:
-        before = suite_from_json({**body, "name": name, **_endpoint(body, suite)}, base)
+        before = _with_settings(suite_from_json({**body, "name": name, **_endpoint(body, suite)}, base), tree.settings)
     except ConfigError:
         yield f"suite {name} in {base} is none: target, samples and policy were compared with nothing"
         return
     if now.policy != before.policy:
-        yield f"suite {name} decides otherwise than in {base}: {', '.join(_changes(now.policy, before.policy))}"
+        yield f"suite {name} decides otherwise than in {base}: {', '.join(policy_changes(now.policy, before.policy))}"
     if now.policies != before.policies:
         yield f"suite {name} has other policies for some of its cases than in {base}"
     otherwise = [*_differences(_told_apart(now), _told_apart(before))]
     if otherwise:
         yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
+    yield from _another_baseline(now, tree)
 
 
 def _suite_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | None:
@@ -77,6 +82,34 @@ def _endpoint(body: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, An
     return {"model": {"base_url": "http://unknown.invalid", **known, **own}}
 
 
+def _with_settings(suite: Suite, table: Mapping[str, Any]) -> Suite:
+    """The suite with what the base's own settings add, as `app.run_plan.read_suite` does it.
+
+    Raises:
+        ConfigError: they can't be used.
+    """
+    target, rules = table.get("target", ""), table.get("on_miss", {})
+    if not isinstance(target, str | dict) or not isinstance(rules, dict):
+        raise ConfigError("no settings", "the base", "correct them")
+    added = rules_of_table(rules, "settings", "the base's settings")
+    return replace(suite, target=suite.target or reference_text(target), on_miss=(*suite.on_miss, *added))
+
+
+def _another_baseline(suite: Suite, tree: BaseTree) -> Iterator[str]:
+    """That what the run's cases must not be worse than is not what the base has; other policies only show it."""
+    kinds = {suite.policy.kind, *(one.policy.kind for one in suite.policies)}
+    if "not_worse" not in kinds or not suite.baseline:
+        return
+    path = Path(suite.baseline)
+    same = tree.holds_as(path)
+    if same:
+        return
+    info = read_baseline(path).info
+    told = f"run {info.run_id}, set by {info.actor} at {info.set_at}: {info.reason}"
+    what = "a baseline that is not" if same is None else "another baseline than"
+    yield f"suite {suite.name} must not be worse than {what} in {tree.base} ({told})"
+
+
 def _told_apart(suite: Suite) -> dict[str, Any]:
     found = {key: value for key, value in suite_json(suite).items() if key not in _APART}
     if "model" in found:
@@ -95,13 +128,3 @@ def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[st
 
 def _said(value: object) -> str:
     return "unsaid" if value in (None, "") else str(value)
-
-
-def _changes(now: Policy, then: Policy) -> Iterator[str]:
-    if now.kind != then.kind:
-        yield f"{now.kind} instead of {then.kind}"
-        return
-    for field in fields(Policy):
-        one, other = getattr(now, field.name), getattr(then, field.name)
-        if one != other:
-            yield f"{field.name} {one} instead of {other}"

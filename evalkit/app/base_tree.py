@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from evalkit.app.environment import git
-from evalkit.app.settings import cases_named
+from evalkit.app.settings import cases_named, project_table
 from evalkit.errors import InputError
 
 __all__ = ["BaseTree", "base_tree"]
@@ -90,15 +92,30 @@ class BaseTree:
             raise InputError(f"git can't read {place} of {self.base}", str(self._root), cure)
         return found
 
+    def holds_as(self, path: Path) -> bool | None:
+        """Whether the commit has a file as it is here; None where it has none in that place."""
+        try:
+            place = self._inside(path)
+        except InputError:
+            return None
+        if place not in self._files:
+            return None
+        then = git(self._root, "rev-parse", "--verify", f"{self._commit}:{place}")
+        return then is not None and then == git(self._root, "hash-object", "--", str(path.resolve()))
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """What the commit's files say of the project, see `app.settings.project_table`."""
+        project = self._inside(self._root)
+        return project_table(lambda own: self.text(place) if (place := _joined(project, own)) in self._files else None)
+
     def _named_here(self, cases: Path) -> bool:
         """Whether the project's file says where the cases are, and not a variable of the environment."""
-        return cases == self._root / cases_named(lambda name: _content(self._root / name))
+        return cases == self._root / cases_named(project_table(lambda name: _content(self._root / name)))
 
     def _by_settings(self, name: str) -> str:
         """The file in the folder that the commit's settings name; no link of today is followed."""
-        project = self._inside(self._root)
-        folder = cases_named(lambda own: self.text(place) if (place := _joined(project, own)) in self._files else None)
-        full = Path(os.path.normpath(self._root.resolve() / folder))
+        full = Path(os.path.normpath(self._root.resolve() / cases_named(self.settings)))
         return _joined(_relative(full, self._top), name) if full.is_relative_to(self._top) else ""
 
     @cached_property

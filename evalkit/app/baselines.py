@@ -275,5 +275,7 @@ def _file_of(suite_or_file: str, settings: Settings) -> Path:
     if path.suffix == ".parquet":
         return path
     suite = suite_file(suite_or_file, settings)
-    named = read_suite(suite, settings).baseline if suite.exists() else ""
-    return Path(named) if named else baseline_path(suite)
+    beside = baseline_path(suite)
+    if beside.exists() and not suite.exists():  # of a suite that went
+        return beside
+    return Path(read_suite(suite, settings).baseline or beside)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
-from evalkit.app.run_plan import check_cost_budget, measures_of, most_samples, runs_twice
+from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
@@ -176,7 +176,7 @@ class CaseRunner:
             return "serial", 1
         # a fork is right only where loading the agent, which the fork then has, started no threads
         Worker(self._plan).warm(Item(0, (Portion(case.path, case.id, case.version, (), digest=case.digest),)))
-        executor, count = choose(self._suite, [case], most_samples(self._suite, {case.id: self._plans[case.id]}))
+        executor, count = choose(self._suite, [case], samples_about(self._suite, {case.id: self._plans[case.id]}))
         return (executor, count) if executor == "fork" else ("serial", 1)
 
     def _over(self) -> bool:

@@ -88,8 +88,9 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
             if policy is not None and detector is not None:
                 problems += _personal(newest, policy, detector, versions[-1][1])
     problems += [Problem("unfinished", str(path), _UNFINISHED) for path in unfinished(cases)]
-    problems += [Problem("integrity", str(cases / LOCK_NAME), f"{i} {s}") for i, s in _lock(cases, problems)]
-    if not any(problem.kind == "input" for problem in problems):
+    if _can_be_listed(cases):
+        lock = str(cases / LOCK_NAME)
+        problems += [Problem("integrity", lock, f"{who} {what}") for who, what in current_lock_problems(cases)]
         problems += _surrogates(cases)
     return checked, problems
 
@@ -162,6 +163,11 @@ def _view(case: Case, cases: Path) -> list[Problem]:
     return [Problem("view", str(path), f"does not show version {case.version}; evalkit check --write-views mends it")]
 
 
-def _lock(cases: Path, problems: list[Problem]) -> list[tuple[str, str]]:
-    """The lock's problems; none where a file could not be read at all, since that says more."""
-    return [] if any(problem.kind == "input" for problem in problems) else current_lock_problems(cases)
+def _can_be_listed(cases: Path) -> bool:
+    """Whether the newest versions can be read and stand in their places; where not, a problem says so already."""
+    try:
+        for _ in list_cases(cases):
+            pass
+    except (InputError, IntegrityError):
+        return False
+    return True

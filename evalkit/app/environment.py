@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import subprocess
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -14,15 +15,22 @@ from evalkit.capture import environment as process
 
 __all__ = ["acting", "environment", "git", "now_utc"]
 
+_OWN = (":(top,exclude,glob)**/*.history.jsonl", ":(top,exclude,glob)**/*.baseline.parquet")
+"""Files that runs and blessings write, and that no agent reads: they make no tree another one than its commit."""
 _PACKAGES = ("openai", "pyarrow", "pydantic", "pytest-xdist", "time-machine")
 
 
 def environment(root: Path) -> dict[str, Json]:
-    """What a trace's header says of its process, the versions of what a run leans on, and whether the tree is dirty."""
+    """What a trace's header says of its process, the versions of what a run leans on, and what the tree was changed by.
+
+    That is ``git_dirty``, and ``git_patch``: hex SHA-256 of what tracked files differ by from the commit.
+    """
     found = process.environment(root)
     found["versions"] = {name: text for name in _PACKAGES if (text := _version(name))}
     if found["git_commit"]:
-        found["git_dirty"] = bool(git(root, "status", "--porcelain", "--untracked-files=no"))
+        patch = git(root, "diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--", ":/", *_OWN)
+        found["git_dirty"] = bool(patch)
+        found["git_patch"] = hashlib.sha256(patch.encode()).hexdigest() if patch else ""
     return found
 
 

@@ -16,9 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evalkit.app.settings import SETTINGS_NAME, Settings
+from evalkit.app.settings import Settings
 from evalkit.case.tombstone import TOMBSTONE_NAME
 from evalkit.errors import InputError
+from evalkit.project import SETTINGS_NAME
 from evalkit.sanitize.subject import Subject
 from evalkit.vault.shred import shred
 

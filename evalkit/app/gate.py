@@ -11,21 +11,22 @@ from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.base_suite import changed_suite
 from evalkit.app.base_tree import base_tree
-from evalkit.app.gate_policy import policy_words, with_policy
+from evalkit.app.gate_policy import policy_changes, with_policy
+from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
 from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
-from evalkit.case.store import read_case
+from evalkit.case.model import LifeEvent
+from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ExitCode
-from evalkit.playback.model import UNSAFE
-from evalkit.suite.account import Account, read_account
+from evalkit.suite.account import read_account
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.model import Manifest, Sample, Selection
+from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_samples
 from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
@@ -61,7 +62,7 @@ def gate_run(
     """
     take_from_system()
     manifest, samples = read_manifest(folder), read_samples(folder)
-    suite = suite_from_json(manifest.suite, str(folder))
+    ran = suite = suite_from_json(manifest.suite, str(folder))
     cases, gone = cases_left(manifest, settings.cases)
     account = read_account(folder)
     plans = make_plans(suite, cases, manifest.measures)
@@ -71,19 +72,21 @@ def gate_run(
         verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     else:
         verdicts = judged(manifest, suite, cases, samples, account, planned=False, sampled=plans)
-    verdicts, retired = _without_retired(verdicts, settings)
+    retired = _retired_since(verdicts, settings.cases)
+    if retired:
+        verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)
     problems = current_lock_problems(settings.cases)
     tree = base_tree(settings.root, against) if against else None
     compared = compare_with_base(settings.cases, tree) if tree else Compared(())
     problems += compared.problems
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
     holds = [
-        *_unsafe(manifest, verdicts),
-        *_skipped(verdicts, samples, account),
+        *holds_of(manifest, verdicts, samples, account),
+        *_unretired(retired),
         *_gone(gone),
         *holding(permanent, suite.affected.with_more(settings.affected), settings),
     ]
-    left_out = _left_out(suite.select, manifest)
+    left_out = left_out_by(manifest, suite.select)
     decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
     run = Run(
         folder=folder,
@@ -97,12 +100,14 @@ def gate_run(
         notices=(
             *_elsewhere(settings.cases, gone),
             *([compared.nothing] if compared.nothing else ()),
+            *compared.looser,
             *(changed_suite(manifest.suite, settings.suites, tree) if tree else ()),
             *_another_commit(manifest, settings),
-            *_another_policy(manifest, policy, verdicts, plans),
-            *retired,
+            *_another_try(manifest),
+            *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
+            *_told(retired),
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *notices_of(folder, manifest, suite, samples, verdicts, plans),
+            *notices_of(folder, manifest, suite, cases, samples, verdicts, plans),
         ),
     )
     if report:
@@ -115,15 +120,15 @@ def gate_exit_code(decision: Decision) -> ExitCode:
     return _CODES[decision.outcome]
 
 
-def _another_policy(
-    manifest: Manifest, policy: Mapping[str, Any] | None, verdicts: Sequence[CaseVerdict], plans: Plans
-) -> Iterator[str]:
-    if policy is None:
-        return
-    now, then = policy_words(policy), policy_words(manifest.suite)
-    yield f"gated under another policy than the run's: {now} instead of {then}"
+def _another_policy(now: Suite, then: Suite, verdicts: Sequence[CaseVerdict], plans: Plans) -> Iterator[str]:
+    """What decides instead of the run's own policy, and what the samples were taken for."""
+    changes = [*policy_changes(now.policy, then.policy)]
+    if now.policies != then.policies:
+        changes.append("other policies for some cases")
+    told = f"another policy than the run's: {', '.join(changes)}" if changes else "the run's own policy, of all samples"
+    yield f"gated under {told}"
     early = sum(verdict.samples < plans[verdict.case_id].fixed and not verdict.deterministic for verdict in verdicts)
-    if early and manifest.suite.get("sequential", True):
+    if early and then.sequential:
         yield (
             f"the run may have stopped as soon as its own policy was decided, in {early} of {len(verdicts)} cases; the "
             "error rates of another policy hold for runs with --fixed only"
@@ -135,39 +140,41 @@ def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:
     ran, now = manifest.environment.get("git_commit"), git_commit(settings.root)
     if ran and now and ran != now:
         yield f"the run is of commit {str(ran)[:10]}, and this is {now[:10]}: what changed between them was not run"
+    if manifest.environment.get("git_dirty"):
+        yield f"the run tried changes that were not committed, on top of {str(ran)[:10]}: no commit has what was run"
 
 
-def _without_retired(verdicts: Sequence[CaseVerdict], settings: Settings) -> tuple[Sequence[CaseVerdict], list[str]]:
-    """Verdicts in which cases that were retired since the run block nothing any more; and that they were, in words."""
-    retired = {case.id: case.path for case in list_cases(settings.cases) if case.state == "retired"}
-    told = []
-
-    def without(verdict: CaseVerdict) -> CaseVerdict:
-        if not verdict.permanent or verdict.case_id not in retired:
-            return verdict
-        event = read_case(retired[verdict.case_id]).life[-1]
-        told.append(f"{verdict.case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}")
-        return replace(verdict, permanent=False)
-
-    return (changed(verdicts, without) if retired else verdicts), told
+def _another_try(manifest: Manifest) -> Iterator[str]:
+    """Cases that were run because they had failed: chance passes some of them, the more the oftener it is asked."""
+    if run_id := manifest.part.get("only_failing"):
+        yield f"the run is another try of what failed in {run_id}: what is tried until it passes is blocked too rarely"
 
 
-def _unsafe(manifest: Manifest, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:
-    """A run in which an agent could reach the machine says nothing that a release may hang on."""
-    permanent = sum(verdict.permanent for verdict in verdicts)
-    for layer in manifest.layers:
-        if layer.startswith(UNSAFE) and permanent:
-            cure = "run it where the layers hold, or without a sandbox"
-            yield "sandbox", f"{permanent} permanent cases ran in an {layer}; {cure}"
+def _retired_since(verdicts: Sequence[CaseVerdict], cases: Path) -> dict[str, LifeEvent | None]:
+    """The cases that were permanent when they were run and are not now, with their retirement, if there was any.
+
+    One that was reviewed again after it is none of the release's gates either, until it is promoted.
+    """
+    asked = {verdict.case_id: verdict.version for verdict in verdicts if verdict.permanent}
+    found: dict[str, LifeEvent | None] = {}
+    for case in list_cases(cases):
+        if case.state != "permanent" and case.id in asked:
+            ran = read_case(dict(case_versions(cases / case.id))[asked[case.id]])
+            since = reversed(read_case(case.path).life[len(ran.life) :])
+            found[case.id] = next((event for event in since if event.state == "retired"), None)
+    return found
 
 
-def _skipped(
-    verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
-) -> Iterator[tuple[str, str]]:
-    """Permanent cases that the run names and holds no sample of, though nothing stopped it."""
-    for verdict in verdicts:
-        if verdict.permanent and not samples.get(verdict.case_id) and not account.stopped:
-            yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"
+def _unretired(retired: Mapping[str, LifeEvent | None]) -> Iterator[tuple[str, str]]:
+    for case_id, event in retired.items():
+        if event is None:
+            yield case_id, "was a permanent gate when it was run, is none any more, and nobody retired it"
+
+
+def _told(retired: Mapping[str, LifeEvent | None]) -> Iterator[str]:
+    for case_id, event in retired.items():
+        if event is not None:
+            yield f"{case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}"
 
 
 def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:
@@ -182,17 +189,3 @@ def _elsewhere(cases: Path, gone: Sequence[tuple[str, int, str]]) -> Iterator[st
     """Where all is gone, the command may have been called in another folder."""
     if gone and not cases.is_dir():
         yield f"there is no folder {cases}: is this the project's?"
-
-
-def _left_out(select: Selection, manifest: Manifest) -> str:
-    """Why cases may not be in the run; empty where it took every case."""
-    if expression := manifest.part.get("filter"):
-        return f"the run was limited to --filter {expression}"
-    if run_id := manifest.part.get("only_failing"):
-        return f"the run was limited to what failed in {run_id}"
-    parts = [
-        f"{name} {', '.join(values)}"
-        for name, values in (("ids", select.ids), ("tags", select.tags), ("signatures", select.signatures))
-        if values
-    ]
-    return f"the suite selects {' and '.join(parts)}" if parts else ""

@@ -69,11 +69,16 @@ def suite_trend(suite: str, settings: Settings, *, last: int = 0) -> Trend:
         last: so many nights, the newest; 0 for all.
 
     Raises:
-        InputError: there is no night, or the history is broken.
+        InputError: there is no such suite, or no night of it, or the history is broken.
     """
     path = Path(suite) if suite.endswith(".jsonl") else history_path(suite_file(suite, settings))
     nights = read_history(path)
     if not nights:
+        file = suite_file(suite, settings)
+        if not suite.endswith(".jsonl") and not file.exists():
+            raise InputError(
+                "there is no such suite", str(file), "name a suite's file, or its name in the suites' folder"
+            )
         raise InputError(
             "there is no night in the history", str(path), "evalkit run SUITE keeps whole runs of the suite as it is"
         )

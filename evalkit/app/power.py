@@ -14,8 +14,9 @@ from evalkit.app.settings import Settings
 from evalkit.errors import ConfigError, InputError
 from evalkit.percent import percent, points
 from evalkit.stats.acceptance import acceptance_plan
+from evalkit.stats.interval import zero_failure_bound
 from evalkit.stats.normal_power import normal_n_for_drop
-from evalkit.stats.power import detectable_drop, n_for_drop, zero_failure_bound
+from evalkit.stats.power import detectable_drop, n_for_drop
 from evalkit.stats.sprt import sprt_plan
 from evalkit.stats.stopping import characteristics
 from evalkit.suite.model import Suite

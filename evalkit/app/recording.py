@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.keys import make_sanitizer, policy_of
-from evalkit.app.settings import Settings, load_settings
+from evalkit.app.settings import Settings, settings_here
 from evalkit.capture import recording as capture
 from evalkit.capture.launch import launch
 from evalkit.capture.recording import Recording
@@ -41,8 +41,8 @@ def record(
         config: what it is set up with: model, prompt version, policies, budget, whatever else decides how it behaves.
         with_patch: write also what the working tree's tracked files differ by from the commit, up to 1 MiB; without it
             only the hash of that is written.
-        sanitizer: what everything goes through before it is written; None for the rules and key of the settings in the
-            current folder (``evalkit.toml``). `evalkit.capture.recording.as_is` writes values as they are.
+        sanitizer: what everything goes through before it is written; None for the rules and key of the settings of the
+            current folder's project (``evalkit.toml``). `evalkit.capture.recording.as_is` writes values as they are.
         clock: logical time, seconds since 1970 UTC.
 
     Raises:
@@ -50,7 +50,7 @@ def record(
         InputError: on entering, when the file exists or can't be made.
     """
     if sanitizer is None:
-        sanitizer = make_sanitizer(load_settings(Path(), os.environ))
+        sanitizer = make_sanitizer(settings_here(os.environ))
     return capture.record(
         path, name=name, input=input, config=config, with_patch=with_patch, sanitizer=sanitizer, clock=clock
     )

@@ -21,9 +21,9 @@ from evalkit.app.run_plan import (
     check_cost_budget,
     layers_of,
     measures_of,
-    most_samples,
     read_suite,
     runs_twice,
+    samples_about,
     underpowered_lines,
 )
 from evalkit.app.settings import Settings
@@ -38,7 +38,7 @@ from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
-from evalkit.suite.reopen import raise_samples
+from evalkit.suite.reopen import go_on, raise_samples
 from evalkit.suite.results import SAMPLES_NAME
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, select_cases
@@ -136,7 +136,7 @@ def resume_suite(
     Args:
         budget: limits that take the place of those that stopped it; the account says both.
         samples: more samples a case than the run was to have; only those that it lacks are done.
-        actor: who asks for them.
+        actor: who asks for them, or goes on.
 
     Raises:
         InputError: there is no run, or a case of it changed since.
@@ -157,6 +157,8 @@ def resume_suite(
     if whole:
         with _resumable(folder):
             return finish(folder, manifest, suite, cases, settings)
+    go_on(folder, environment(settings.root), at=now_utc(), actor=actor or settings.actor)
+    manifest = read_manifest(folder)
     plans = make_plans(suite, cases, manifest.measures)
     return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 
@@ -209,7 +211,7 @@ def _done(
     on_progress: Callable[[Progress], None],
 ) -> Run:
     take_from_system()
-    chosen, count = choose(suite, cases, most_samples(suite, plans), executor, workers)
+    chosen, count = choose(suite, cases, samples_about(suite, plans), executor, workers)
     _replay(
         OpenRun(  # not kept here: what was held of the samples meanwhile is gone before they are judged
             folder,
@@ -220,7 +222,7 @@ def _done(
             on_progress=on_progress,
             sanitizing=sanitizing_json(settings),
             world=manifest.world,
-            at_most=most_samples(suite, plans),
+            about=samples_about(suite, plans),
             meanwhile=load_reporting,
         ),
         plans,

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_model import Run
 from evalkit.app.run_plan import runs_twice, suite_baseline
 from evalkit.app.settings import Settings
-from evalkit.case.lock import LockLine, read_lock
+from evalkit.case.lock import read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.distil.coverage import coverage
@@ -24,11 +25,11 @@ from evalkit.suite.results import read_attempts, read_samples, read_traces
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
-from evalkit.verdict.gate import decide
+from evalkit.verdict.gate import decide, if_all_were_run
 from evalkit.verdict.history import Night, read_history
-from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import Plans, make_plans, taken_of
+from evalkit.verdict.plans import Plans, idle_policies, make_plans, taken_of
 from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 if TYPE_CHECKING:
@@ -58,25 +59,40 @@ def finish(
         plans = make_plans(suite, cases, manifest.measures)
     verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
     effect = suite_effect(verdicts)
-    locked: list[LockLine] = read_lock(settings.cases) if suite.select.gate else []
-    decision = decide(verdicts, locked, current_lock_problems(settings.cases) if suite.select.gate else [])
-    notices = notices_of(folder, manifest, suite, samples, verdicts, plans)
+    holds = [*holds_of(manifest, verdicts, samples, account)]
+    decision = _decided(verdicts, suite, manifest, holds, settings.cases)
+    notices = notices_of(folder, manifest, suite, cases, samples, verdicts, plans)
     run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
+
+
+def _decided(
+    verdicts: Sequence[CaseVerdict], suite: Suite, manifest: Manifest, holds: Sequence[tuple[str, str]], cases: Path
+) -> Decision:
+    """The run's own decision: a suite of permanent cases answers for the whole lock; another's pass may lack some."""
+    locked, left_out = read_lock(cases), left_out_by(manifest, suite.select)
+    if suite.select.gate:
+        return decide(verdicts, locked, current_lock_problems(cases), holds=holds, left_out=left_out)
+    return if_all_were_run(decide(verdicts, [], [], holds=holds), verdicts, locked, left_out)
 
 
 def notices_of(
     folder: Path,
     manifest: Manifest,
     suite: Suite,
+    cases: Sequence[CaseRef],
     samples: Mapping[str, Sequence[Sample]],
     verdicts: Sequence[CaseVerdict],
     plans: Plans,
 ) -> tuple[str, ...]:
     """What a reader of a run's numbers should know; see `verdict.notices`."""
     frozen, spoiled = runs_twice(suite), read_attempts(folder)
-    return run_notices(samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled)
+    found = run_notices(
+        samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled,
+        began=manifest.environment, continued=manifest.continued,
+    )  # fmt: skip
+    return (*(() if manifest.part else idle_policies(cases, suite)), *found)
 
 
 def load_reporting() -> None:
@@ -129,7 +145,7 @@ def judged(
     """
     if plans is None:
         plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
-    baseline = baseline or suite_baseline(suite)
+    baseline = baseline or _another_run(suite_baseline(suite), manifest)
     stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
     verdicts = case_verdicts(
         cases,
@@ -145,6 +161,13 @@ def judged(
         twice=runs_twice(suite),
     )
     return with_staleness(verdicts, stale)
+
+
+def _another_run(baseline: Baseline | None, manifest: Manifest) -> Baseline | None:
+    """The baseline, where it is not the run itself, which may have become it: as good as itself is every run."""
+    if baseline is None or manifest.run_id in (baseline.info.run_id, *baseline.info.runs):
+        return None
+    return baseline
 
 
 def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, CaseRefs, Mapping[str, Sequence[Sample]]]:
@@ -192,7 +215,7 @@ def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], set
     """What the report sees the run against: earlier nights, the baseline, and what its cases cover."""
     from evalkit.report.model import Background
 
-    baseline = suite_baseline(suite)
+    baseline = _another_run(suite_baseline(suite), manifest)
     few = len(cases) <= _MOST_COVERED
     return Background(
         nights=_nights(manifest),

@@ -28,9 +28,10 @@ __all__ = [
     "check_cost_budget",
     "layers_of",
     "measures_of",
-    "most_samples",
+    "models_asked",
     "read_suite",
     "runs_twice",
+    "samples_about",
     "suite_baseline",
     "underpowered_lines",
 ]
@@ -49,7 +50,7 @@ def read_suite(path: str | Path, settings: Settings, overrides: Mapping[str, Any
     return replace(
         suite,
         target=suite.target or settings.target,
-        baseline=suite.baseline or _baseline_beside(path),
+        baseline=str(settings.root / suite.baseline) if suite.baseline else _baseline_beside(path),
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )
@@ -86,8 +87,8 @@ def runs_twice(suite: Suite) -> bool:
     return suite.mode == "exact" and suite.sequential
 
 
-def most_samples(suite: Suite, plans: Plans) -> int:
-    """How many samples a run may take."""
+def samples_about(suite: Suite, plans: Plans) -> int:
+    """About how many samples a run takes: without early stopping, and two a case where equal replays are enough."""
     return sum(2 if runs_twice(suite) else plan.fixed for plan in plans.values())
 
 
@@ -95,12 +96,17 @@ def check_cost_budget(suite: Suite, cases: Sequence[CaseRef]) -> None:
     """Refuses a cost budget that can't be kept; which models will be asked, the recordings say."""
     if suite.budget.cost_usd is None or suite.model is None or not suite.live:
         return
-    if suite.model.name is not None:
-        check_prices(suite.budget, suite.prices, [suite.model.name])
+    check_prices(suite.budget, suite.prices, models_asked(suite, cases))
+
+
+def models_asked(suite: Suite, cases: Sequence[CaseRef]) -> Iterator[str]:
+    """The models that a suite with a live model asks: its own, else those that the recordings name; "" for no name."""
+    if suite.model is not None and suite.model.name is not None:
+        yield suite.model.name
         return
     for case in cases:
         steps = read_case(case.path).trace.trace.of_kind("model")
-        check_prices(suite.budget, suite.prices, sorted({requested_model(step) or "" for step in steps}))
+        yield from sorted({requested_model(step) or "" for step in steps})
 
 
 def layers_of(suite: Suite, cases: Sequence[CaseRef]) -> tuple[str, ...]:

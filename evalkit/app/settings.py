@@ -6,6 +6,7 @@ Precedence, highest first: a flag, an ``EVALKIT_<KEY>`` variable, the file, the 
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions, world_from_json
 from evalkit.playback.targets.reference import reference_text
+from evalkit.project import SETTINGS_NAME, SHARED_NAME, project_root
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.suite.sources import NO_SOURCES, Sources
 from evalkit.suite.sources_file import SourcesFile
@@ -29,10 +31,17 @@ from evalkit.trace.model import Effect
 from evalkit.vault.model import RetentionClass
 from evalkit.vault.retention import parse_days
 
-__all__ = ["SETTINGS_NAME", "EvidenceSettings", "PolicyRule", "Settings", "cases_named", "load_settings"]
+__all__ = [
+    "SETTINGS_NAME",
+    "EvidenceSettings",
+    "PolicyRule",
+    "Settings",
+    "cases_named",
+    "load_settings",
+    "project_table",
+    "settings_here",
+]
 
-SETTINGS_NAME = "evalkit.toml"
-_SHARED_NAME = "pyproject.toml"
 _DEFAULTS = "defaults"
 _CASES = "cases"
 _FOLDERS_AND_WORDS = ("cases", "suites", "reports", "target", "owner")
@@ -269,7 +278,8 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
         raise ConfigError(faults, source, "see docs/files.md for the keys") from None
-    key_file = environment.get("EVALKIT_KEY_FILE") or file.sanitize.key_file
+    own_key = file.sanitize.key_file
+    key_file = environment.get("EVALKIT_KEY_FILE") or (own_key and root / Path(own_key).expanduser())
     return Settings(
         root=root,
         cases=root / file.cases,
@@ -300,13 +310,29 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     )
 
 
-def cases_named(text_of: Callable[[str], str | None]) -> str:
-    """The folder of cases as a project's files have it; the usual one where they don't say, or can't be read.
+def settings_here(environment: Mapping[str, str]) -> Settings:
+    """The settings of the project that the current folder is in; its paths are told from the current folder.
+
+    Raises:
+        ConfigError: see `load_settings`.
+    """
+    here = Path.cwd()
+    root = project_root(here) or here
+    return load_settings(Path() if root == here else Path(os.path.relpath(root, here)), environment)
+
+
+def cases_named(table: Mapping[str, Any]) -> str:
+    """The folder of cases as a project's table has it, see `project_table`; the usual one where it does not say."""
+    return str(table.get("cases", _CASES))
+
+
+def project_table(text_of: Callable[[str], str | None]) -> Mapping[str, Any]:
+    """What a project's files say, unchecked; nothing where they don't, or can't be read.
 
     Args:
         text_of: the content of a file of the project's folder, by its name; None where there is none.
     """
-    for name in (SETTINGS_NAME, _SHARED_NAME):
+    for name in (SETTINGS_NAME, SHARED_NAME):
         text = text_of(name)
         if text is None:
             continue
@@ -315,9 +341,9 @@ def cases_named(text_of: Callable[[str], str | None]) -> str:
         except tomllib.TOMLDecodeError:
             break
         own = body if name == SETTINGS_NAME else body.get("tool", {}).get("evalkit")
-        if own is not None:
-            return str(own.get("cases", _CASES))
-    return _CASES
+        if isinstance(own, dict):
+            return own
+    return {}
 
 
 def _evidence(body: _Evidence, root: Path, elsewhere: str, source: str) -> EvidenceSettings:
@@ -339,7 +365,7 @@ def _matches(source: str, pattern: str) -> bool:
 
 
 def _read(root: Path) -> tuple[dict[str, Any], str]:
-    own, shared = root / SETTINGS_NAME, root / _SHARED_NAME
+    own, shared = root / SETTINGS_NAME, root / SHARED_NAME
     if own.exists():
         return _toml(own), str(own)
     if shared.exists():

@@ -19,6 +19,8 @@ from evalkit.trace.visible import one_line, visible
 __all__ = ["ab_lines", "ab_run_json", "write_ab"]
 
 _MAX_CASES = 20
+_LEAST = 16
+"""Cells that a column of words keeps."""
 
 
 def ab_run_json(run: ABRun) -> dict[str, Any]:
@@ -58,7 +60,8 @@ def ab_lines(run: ABRun, width: int = 80) -> Iterator[str]:
     yield visible(found.sentence)
     yield f"A  {visible(found.a)}"
     yield f"B  {visible(found.b)}"
-    yield from _table([METRIC_HEAD, *metric_rows(found)], width)
+    if rows := [*metric_rows(found)]:
+        yield from _table([METRIC_HEAD, *rows], width)
     cases = case_rows(found)
     compared = sum(pair.better != "not compared" for pair in found.pairs)
     differ = sum(pair.better in ("a", "b") for pair in found.pairs)
@@ -75,13 +78,14 @@ def ab_lines(run: ABRun, width: int = 80) -> Iterator[str]:
 
 
 def _table(rows: list[tuple[str, ...]], width: int) -> Iterator[str]:
-    """Columns side by side; where they don't fit, the widest ones give way."""
+    """Columns side by side; where they don't fit, the first and the last one give way: no number is cut."""
     if not rows:
         return
     safe = [[one_line(cell, width) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
-    while sum(widths) + 2 * (len(widths) - 1) > width:
-        widths[widths.index(max(widths))] -= 1
+    for at in sorted((0, len(widths) - 1), key=lambda at: -widths[at]):
+        over = sum(widths) + 2 * (len(widths) - 1) - width
+        widths[at] -= min(max(over, 0), max(widths[at] - _LEAST, 0))
     for row in safe:
         cells = (one_line(cell, most).ljust(most) for cell, most in zip(row, widths, strict=True))
         yield "  ".join(cells).rstrip()

@@ -16,6 +16,7 @@ from evalkit.case.view import pruning_words, render_view, volatile_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
+from evalkit.figures import figures
 from evalkit.percent import whole_percent
 from evalkit.trace.diff import compare
 from evalkit.trace.file import step_json
@@ -209,8 +210,8 @@ def _spent_words(found: dict[str, Any]) -> str:
     calls = found["model_calls"]
     parts = [f"{calls} model {'call' if calls == 1 else 'calls'}"]
     parts += [f"{found['tokens']:,} tokens"] if found["tokens"] is not None else []
-    parts += [f"${found['cost_usd']:.4g}"] if found["cost_usd"] is not None else []
-    parts += [f"{found['duration_s']:.3g} s"] if found["duration_s"] is not None else []
+    parts += [f"${figures(found['cost_usd'], 4)}"] if found["cost_usd"] is not None else []
+    parts += [f"{figures(found['duration_s'], 3)} s"] if found["duration_s"] is not None else []
     return ", ".join(parts)
 
 

@@ -72,6 +72,7 @@ class Answer:
         at: logical time at which it came, seconds since 1970; None takes the session's clock.
         raised: the live exception object behind `error`, when there is one; never stored.
         configured: the effect that the project's settings gave the recorded call; it holds in the replay too.
+        wrote: whether the recorded call was declared to write: it does in the replay, whatever is declared by now.
         kept: whether this very object is a recording's own answer, which stays as it is; no changed copy is one.
         handed: makes the copies of `output` that are handed out (see `capture.copies`); made when first needed.
     """
@@ -85,6 +86,7 @@ class Answer:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     raised: BaseException | None = None
     configured: Effect | None = None
+    wrote: bool = False
     kept: bool = field(default=False, init=False, compare=False)
     handed: Callable[[], Any] | None = field(default=None, init=False, compare=False)
 
@@ -361,4 +363,6 @@ def _message(error: BaseException) -> str:
 def _effect(call: Call, answer: Answer) -> tuple[Effect, EffectSource]:
     if answer.configured is not None:
         return answer.configured, "configured"
+    if answer.wrote:
+        return "write", "declared"
     return (guess_effect(call.name), "guessed") if call.effect is None else (call.effect, "declared")

@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _WRITING = ".writing-"
-_FILE = re.compile(r"v(\d{4,})\.parquet")
+_FILE = re.compile(r"v([0-9]{4}|[1-9][0-9]{4,})\.parquet")  # one name a version: v00003 would be a second third one
 _SMALL_BYTES = 16_384
 _FOOTER_BYTES = 32_768
 _IN_FOOTER = b"\x18%c%b\x18" % (len(METADATA_KEY), METADATA_KEY)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evalkit.app.settings import Settings, load_settings
+from evalkit.app.settings import Settings, settings_here
 from evalkit.cli.given import is_given
 from evalkit.trace.visible import one_line
 
@@ -47,8 +47,8 @@ _COLOURS: dict[Role, dict[str, Any]] = {
 
 
 def project() -> Settings:
-    """The settings of the project in this folder."""
-    return load_settings(Path(), os.environ)
+    """The settings of the project that this folder is in."""
+    return settings_here(os.environ)
 
 
 class _Suite(click.ParamType):  # type: ignore[type-arg]  # older versions of click have no arguments there

@@ -66,12 +66,12 @@ def progress_text(progress: Progress, elapsed_s: float, fresh: int) -> str:
         elapsed_s: since the first sample that was done now.
         fresh: samples that were done now, not before a continuation.
     """
-    most = progress.total if progress.at_most is None else max(progress.at_most, progress.total)
+    most = progress.total if progress.about is None else max(progress.about, progress.total)
     share = progress.done / most if most else 1.0
     filled = int(_BAR * share)
     open_ended = most > progress.total
     parts = [
-        f"[{'#' * filled}{'.' * (_BAR - filled)}] {progress.done:,} of {'at most ' if open_ended else ''}{most:,}",
+        f"[{'#' * filled}{'.' * (_BAR - filled)}] {progress.done:,} of {'about ' if open_ended else ''}{most:,}",
     ]
     if progress.cases:
         parts.append(f"{progress.cases_done:,}/{progress.cases:,} cases{' so far' if open_ended else ''}")
@@ -84,7 +84,7 @@ def progress_text(progress: Progress, elapsed_s: float, fresh: int) -> str:
         parts.append(f"${progress.cost_usd:.2f}")
     if fresh > 0 and progress.done < most:
         left = _time(elapsed_s / fresh * (most - progress.done))
-        parts.append(f"{'at most ' if open_ended else ''}{left} left")
+        parts.append(f"{'about ' if open_ended else ''}{left} left")
     return "  ".join(parts)
 
 

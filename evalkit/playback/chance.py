@@ -8,6 +8,7 @@ import os
 import random
 import sys
 import uuid
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -17,19 +18,18 @@ __all__ = ["Chance", "chance_at_hand"]
 
 
 class Chance:
-    """What a replay draws: from `random`, numpy's global generator where it is loaded, and the system's randomness.
-
-    Attributes:
-        generators: how many generators of the agent's own were seeded by it since the restart.
-    """
+    """What a replay draws: from `random`, numpy's global generator where it is loaded, and the system's randomness."""
 
     def __init__(self) -> None:
-        self._seed = self._drawn = self.generators = 0
+        self._seed = self._drawn = 0
+        self._own: dict[int, tuple[random.Random, Any]] = {}
+        """Generators that were made without a seed, by their ids; each with its state then, or at the restart."""
 
     def restart(self, seed: int) -> None:
         """All follows `seed` from now on."""
         self._seed = seed
-        self._drawn = self.generators = 0
+        self._drawn = 0
+        self._forget_dropped()
         random.seed(seed)
         if "numpy.random" in sys.modules:
             sys.modules["numpy.random"].seed(seed % 2**32)
@@ -46,16 +46,38 @@ class Chance:
     def drew(self) -> bool:
         """Whether a random number was drawn since the restart: from `random`, a `Random` of the agent's, or numpy.
 
-        Ids (`uuid`, `secrets`, `os.urandom`) don't count: they name things, and decide nothing. Asked once after a
-        restart; it draws a number itself.
+        That a generator was made is no draw: some libraries make one as they are loaded. Ids (`uuid`, `secrets`,
+        `os.urandom`) don't count: they name things, and decide nothing. Asked once after a restart; it draws a number
+        itself.
         """
-        if self.generators or random.getrandbits(32) != _random.Random(self._seed).getrandbits(32):
+        if random.getrandbits(32) != _random.Random(self._seed).getrandbits(32):
+            return True
+        if any(_state(own) != before for own, before in self._own.values()):
             return True
         numpy_random: Any = sys.modules.get("numpy.random")
         if numpy_random is None:
             return False
         fresh = numpy_random.RandomState(self._seed % 2**32)
         return bool(numpy_random.random_sample() != fresh.random_sample())
+
+    def _forget_dropped(self) -> None:
+        """Watches on what somebody still has, such as a module that made it when it was first loaded."""
+        if not self._own:
+            return
+        known = [weakref.ref(own) for own, _ in self._own.values()]
+        self._own.clear()
+        for one in known:
+            if (own := one()) is not None:
+                self._own[id(own)] = own, _state(own)
+
+    def seeded(self, generator: random.Random, maker: FrameType) -> None:
+        """Watches a generator that got its seed from here, unless Python's own library made it."""
+        if not _is_of_python(maker):
+            self._own[id(generator)] = generator, _state(generator)
+
+    def left(self, generator: random.Random) -> None:
+        """Watches a generator no longer: its maker chose a seed, and what it draws follows from that."""
+        self._own.pop(id(generator), None)
 
     @contextmanager
     def followed(self) -> Iterator[None]:
@@ -95,10 +117,14 @@ def chance_at_hand() -> Iterator[None]:
         return uuid.UUID(int=_FOLLOWED[-1].bits(128), version=1) if _FOLLOWED else real_uuid1(node, clock_seq)
 
     def seed(self: random.Random, a: Any = None, version: int = 2) -> None:
-        if a is None and _FOLLOWED:
-            a = _FOLLOWED[-1].bits(64)
-            _FOLLOWED[-1].generators += not _is_of_python(sys._getframe(2))
-        real_seed(self, a, version)
+        if not _FOLLOWED:
+            real_seed(self, a, version)
+        elif a is None:
+            real_seed(self, _FOLLOWED[-1].bits(64), version)
+            _FOLLOWED[-1].seeded(self, sys._getframe(2))
+        else:
+            real_seed(self, a, version)
+            _FOLLOWED[-1].left(self)
 
     random_module.Random.seed = seed  # ``Random()`` would ask the system itself
     os.urandom = urandom
@@ -114,6 +140,10 @@ def chance_at_hand() -> Iterator[None]:
         random.setstate(state)
         if numpy_state is not None:
             numpy_random.set_state(numpy_state)
+
+
+def _state(generator: random.Random) -> Any:
+    return _random.Random.getstate(generator)
 
 
 def _is_of_python(frame: FrameType) -> bool:

@@ -45,10 +45,11 @@ class Queue:
 
     def add(self, step: Step) -> None:
         """Adds the answer of a recorded call."""
-        configured = step.effect if step.effect_source == "configured" else None
+        effect, source = step.effect, step.effect_source
         answer = Answer(
-            step.output, step.error, step.usage, step.model, True, step.ended_at, step.attributes, None, configured
-        )
+            step.output, step.error, step.usage, step.model, True, step.ended_at, step.attributes,
+            configured=effect if source == "configured" else None, wrote=source == "declared" and effect == "write",
+        )  # fmt: skip
         answer.kept = True
         self.steps.append(step)
         self.answers.append(answer)

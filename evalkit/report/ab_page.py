@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evalkit.figures import figures
 from evalkit.percent import percent
 from evalkit.report.ab_rows import CaseRow, MetricRow, case_row, metric_rows
 from evalkit.report.packed import STATIC_DETAILS, entry
@@ -189,11 +190,11 @@ def _change_of_means(pair: CasePair, metric: str) -> float | None:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.3g} s"
+    return f"{figures(value, 3)} s"
 
 
 def _number(value: float) -> str:
-    return f"{value:,.4g}"
+    return figures(value, 4)
 
 
 def _sentence(part: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from evalkit.figures import figures
 from evalkit.percent import percent, points_between, signed_points
 from evalkit.report.text import p_text
 from evalkit.verdict.ab import ABVerdict, ArmOfCase, CasePair, Metric
@@ -87,5 +88,5 @@ def _counts(arm: ArmOfCase) -> str:
 
 def _amount(metric: Metric, value: float) -> str:
     if metric == "cost":
-        return f"${value:.4g}"
-    return f"{value:.3g} s" if metric == "latency" else f"{value:,.4g}"
+        return f"${figures(value, 4)}"
+    return f"{figures(value, 3)} s" if metric == "latency" else figures(value, 4)

@@ -13,6 +13,7 @@ from evalkit.case.model import Case
 from evalkit.case.view import pruning_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import Check
+from evalkit.figures import figures
 from evalkit.percent import whole_percent
 from evalkit.report.text import cost_text, counted, cut, json_text
 from evalkit.report.trajectory import Trajectory, build_trajectory
@@ -258,7 +259,7 @@ def _letters(samples: Sequence[Sample]) -> dict[str, str]:
 
 
 def _numbers(sample: Sample) -> Iterator[str]:
-    yield f"{sample.duration_s:.3g} s"
+    yield f"{figures(sample.duration_s, 3)} s"
     if sample.live_model:
         yield counted(sample.live_model, "model call")
     tokens = sample.input_tokens + sample.output_tokens

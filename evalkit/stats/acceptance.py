@@ -10,7 +10,7 @@ from math import ceil, exp, fsum, lgamma, log, log1p, sqrt
 from statistics import NormalDist
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_share
+from evalkit.stats.arguments import check_rates, check_share
 
 __all__ = ["LONGER", "LONGEST", "acceptance_plan", "in_batches"]
 
@@ -38,10 +38,9 @@ def acceptance_plan(p_good: float, p_bad: float, alpha: float = 0.05, beta: floa
         InputError: an argument is no share, `p_bad` is not below `p_good`, or they are so close that thousands of runs
             were needed.
     """
-    for name, value in (("p_good", p_good), ("p_bad", p_bad), ("alpha", alpha), ("beta", beta)):
-        check_share(name, value)
-    if p_bad >= p_good:
-        raise InputError(f"p_bad {p_bad} is not below p_good {p_good}", cure="give two rates that can be told apart")
+    check_rates(p_good, p_bad)
+    check_share("alpha", alpha)
+    check_share("beta", beta)
     if (about := _about(p_good, p_bad, alpha, beta)) > _MOST:
         raise InputError(
             f"telling {p_good} from {p_bad} takes about {about:.0f} runs, too many to plan",

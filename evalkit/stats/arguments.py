@@ -1,10 +1,10 @@
-"""What the functions of this room refuse: counts that can't be, and shares outside of their range."""
+"""What the functions of this room refuse: counts that can't be, and rates and shares outside of their range."""
 
 from __future__ import annotations
 
 from evalkit.errors import InputError
 
-__all__ = ["check_counts", "check_share"]
+__all__ = ["check_counts", "check_drop", "check_rate", "check_rates", "check_share"]
 
 
 def check_counts(passed: float, runs: float) -> None:
@@ -25,3 +25,35 @@ def check_share(name: str, value: float) -> None:
     """
     if not 0.0 < value < 1.0:
         raise InputError(f"{name} is {value}, wanted a number between 0 and 1", cure=f"give 0 < {name} < 1")
+
+
+def check_rate(rate: float) -> None:
+    """Refuse anything but a pass rate from 0 to 1 (NaN too).
+
+    Raises:
+        InputError: it is none.
+    """
+    if not 0.0 <= rate <= 1.0:
+        raise InputError(f"a pass rate of {rate}", cure="give rates from 0 to 1")
+
+
+def check_drop(p: float, drop: float) -> None:
+    """Refuse anything but a drop that a pass rate `p` has room for.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not 0.0 < drop <= p <= 1.0:
+        raise InputError(f"a drop of {drop} from {p} is no drop of a rate", cure="give 0 < drop <= p <= 1")
+
+
+def check_rates(p_good: float, p_bad: float) -> None:
+    """Refuse two rates, one to pass and one to fail, that are no shares or can't be told apart.
+
+    Raises:
+        InputError: they are.
+    """
+    check_share("p_good", p_good)
+    check_share("p_bad", p_bad)
+    if p_bad >= p_good:
+        raise InputError(f"p_bad {p_bad} is not below p_good {p_good}", cure="give two rates that can be told apart")

@@ -7,9 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, xlogy
+from scipy.special import xlogy
 
 from evalkit.errors import InputError
+from evalkit.stats.binomial import log_ways
 from evalkit.stats.distinct import distinct_rows
 
 __all__ = ["ChangePoint", "change_p_many", "change_point", "change_points"]
@@ -114,18 +115,12 @@ def _places(n: NDArray[np.int64], total: int) -> tuple[Floats, Floats]:
     x = np.arange(rarer + 1)[None, :]
     possible = (x <= before) & (rarer - x <= every - before)
     early, late = np.where(possible, x, 0), np.where(possible, rarer - x, 0)
-    log_ways = _log_ways(before, early) + _log_ways(every - before, late) - _log_ways(np.array(every), np.array(rarer))
+    chance = log_ways(before, early) + log_ways(every - before, late) - log_ways(every, rarer)
     gained = _log_likelihood(early, before) + _log_likelihood(late, every - before)
     gained = gained - _log_likelihood(np.array(rarer), every)
-    gains, chances = gained[possible], np.exp(log_ways[possible])
+    gains, chances = gained[possible], np.exp(chance[possible])
     order = np.argsort(gains, kind="stable")
     return gains[order], chances[order]
-
-
-def _log_ways(n: NDArray[np.int64], x: NDArray[np.int64]) -> Floats:
-    """The logarithm of the number of ways to choose `x` of `n`."""
-    found: Floats = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
-    return found
 
 
 def change_points(

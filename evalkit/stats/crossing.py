@@ -12,9 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
-from evalkit.stats.binomial import binomial_pmf
+from evalkit.stats.binomial import binomial_pmf, log_ways
 
 __all__ = ["Sizes", "first_entries", "probability"]
 
@@ -65,11 +64,6 @@ def _earlier(before: int, now: int) -> Floats:
     x, j = np.arange(now + 1)[:, None], np.arange(before + 1)
     possible = (j <= x) & (x - j <= now - before)
     later = np.where(possible, x - j, 0)
-    logs = _log_ways(before, j) + _log_ways(now - before, later) - _log_ways(now, x)
+    logs = log_ways(before, j) + log_ways(now - before, later) - log_ways(now, x)
     share: Floats = np.where(possible, np.exp(logs), 0.0)
     return share
-
-
-def _log_ways(n: int, x: NDArray[np.int64]) -> Floats:
-    ways: Floats = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
-    return ways

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_share
+from evalkit.stats.arguments import check_rates, check_share
 from evalkit.stats.stopping import Step
 
 __all__ = ["audit", "log_evidence"]
@@ -29,7 +29,7 @@ def log_evidence(failures: ArrayLike, runs: ArrayLike, p_good: float, p_bad: flo
     Raises:
         InputError: counts can't be, a rate is no share, or `p_bad` is not below `p_good`.
     """
-    _check(p_good, p_bad)
+    check_rates(p_good, p_bad)
     failed, ran = np.asarray(failures, dtype=np.float64), np.asarray(runs, dtype=np.float64)
     if not ((failed >= 0) & (failed <= ran)).all():
         raise InputError("more failures than runs, or fewer than none", cure="give 0 <= failures <= runs")
@@ -65,10 +65,3 @@ def audit(
         return "RUN_ON", None
     first = int(shown[0])
     return ("FAIL" if evidence[first] > 0 else "PASS"), first + 1
-
-
-def _check(p_good: float, p_bad: float) -> None:
-    check_share("p_good", p_good)
-    check_share("p_bad", p_bad)
-    if p_bad >= p_good:
-        raise InputError(f"p_bad {p_bad} is not below p_good {p_good}", cure="give two rates that can be told apart")

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+
+from evalkit.stats.binomial import log_ways
 
 __all__ = ["passes_pmf", "worse_tail"]
 
@@ -20,7 +21,7 @@ def passes_pmf(n1: int, n2: int, total: int) -> tuple[int, NDArray[np.float64]]:
     """
     least = max(0, total - n1)
     x2 = np.arange(least, min(n2, total) + 1)
-    logs = _log_ways(n2, x2) + _log_ways(n1, total - x2)
+    logs = log_ways(n2, x2) + log_ways(n1, total - x2)
     mass = np.exp(logs - logs.max())
     mass /= mass.sum()
     mass.flags.writeable = False
@@ -39,8 +40,3 @@ def worse_tail(n1: int, n2: int, total: int) -> tuple[int, NDArray[np.float64]]:
     tail[-1] = 1.0
     tail.flags.writeable = False
     return least, tail
-
-
-def _log_ways(n: int, x: NDArray[np.int64]) -> NDArray[np.float64]:
-    ways: NDArray[np.float64] = gammaln(n + 1) - gammaln(x + 1) - gammaln(n - x + 1)
-    return ways

@@ -10,7 +10,7 @@ NumPy and SciPy are loaded by the first call, not by the import: every command t
 from __future__ import annotations
 
 from functools import lru_cache
-from math import sqrt
+from math import expm1, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ __all__ = [
     "midp_table",
     "wilson",
     "wilson_corrected",
+    "zero_failure_bound",
 ]
 
 _LARGEST_TABLE = 1000
@@ -142,6 +143,19 @@ def cp_upper(x: int, n: int, alpha: float) -> float:
     """
     check_counts(x, n)
     return 1.0 - cp_lower(n - x, n, alpha)
+
+
+def zero_failure_bound(n: int, alpha: float = 0.05) -> float:
+    """The upper bound, at level 1 - `alpha`, of the failure rate after `n` runs without a failure: 1 - alpha^(1/n).
+
+    The "rule of three", 3/n, approximates it at alpha = 0.05. Without runs it is 1.
+
+    Raises:
+        InputError: `n` is negative or `alpha` is no share.
+    """
+    check_counts(0, n)
+    check_share("alpha", alpha)
+    return -expm1(log(alpha) / n) if n else 1.0
 
 
 def wilson(x: float, n: float, level: float = 0.95) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from math import inf, sqrt
 from statistics import NormalDist
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_share
+from evalkit.stats.arguments import check_drop, check_rate, check_share
 
 __all__ = ["normal_n_for_drop", "normal_power"]
 
@@ -36,8 +36,7 @@ def normal_n_for_drop(p: float, drop: float, alpha: float = 0.05, power: float =
     Raises:
         InputError: an argument is outside of its range.
     """
-    if not 0.0 < drop <= p <= 1.0:
-        raise InputError(f"a drop of {drop} from {p} is no drop of a rate", cure="give 0 < drop <= p <= 1")
+    check_drop(p, drop)
     check_share("alpha", alpha)
     check_share("power", power)
     own, pooled = _spreads(p, p - drop)
@@ -46,8 +45,7 @@ def normal_n_for_drop(p: float, drop: float, alpha: float = 0.05, power: float =
 
 def _spreads(p1: float, p2: float) -> tuple[float, float]:
     """The standard deviation of a difference of two single runs, at their own rates and at the mean of both."""
-    for rate in (p1, p2):
-        if not 0.0 <= rate <= 1.0:
-            raise InputError(f"a pass rate of {rate}", cure="give rates from 0 to 1")
+    check_rate(p1)
+    check_rate(p2)
     mean = (p1 + p2) / 2
     return sqrt(p1 * (1 - p1) + p2 * (1 - p2)), sqrt(2 * mean * (1 - mean))

@@ -30,7 +30,7 @@ class PairedChange:
         change: the typical relative change; 0.08 means 8 % more in arm b.
         low: the lower end of its interval.
         high: the upper end of its interval; infinite for a single case.
-        p: two-sided p-value of "no change", by random sign flips.
+        p: two-sided p-value of "no change", by sign flips: all of them up to 13 cases, random ones beyond.
         ratio_of_means: plain mean of arm b over that of arm a, averaged over cases: what the bill shows.
         share_lower: the probability that a run of arm b is below one of arm a in the same case, ties counted half.
     """

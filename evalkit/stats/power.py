@@ -1,22 +1,23 @@
 """Before running: how many runs does a question need, and what can these runs answer?
 
-Power is exact, by enumeration of all tables, for the regression test of `two_sample`. Rates are pass rates; a drop is
-the baseline's rate less the candidate's.
+Power is exact, by enumeration of all tables, for the regression test of `two_sample`; of more than 1,000 runs there are
+too many. Rates are pass rates; a drop is the baseline's rate less the candidate's.
 """
 
 from __future__ import annotations
 
-from math import asin, expm1, inf, log, sqrt
+from math import asin, inf, sqrt
 
 import numpy as np
 
-from evalkit.errors import InputError
-from evalkit.stats.arguments import check_counts, check_share
+from evalkit.stats.arguments import check_drop, check_rate, check_share
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
+from evalkit.stats.normal_power import normal_power
 from evalkit.stats.two_sample import regression_cuts
 
-__all__ = ["detectable_drop", "n_for_drop", "regression_power", "zero_failure_bound"]
+__all__ = ["detectable_drop", "n_for_drop", "regression_power"]
 
+_ENUMERATED = 1000
 _STEADY = 3
 _HALVINGS = 40
 _ARCSINE_SHARE = 0.85
@@ -30,9 +31,8 @@ def regression_power(p1: float, n1: int, p2: float, n2: int, alpha: float = 0.05
     Raises:
         InputError: a number of runs is negative, a rate is no probability, or `alpha` is no share.
     """
-    for rate in (p1, p2):
-        if not 0.0 <= rate <= 1.0:
-            raise InputError(f"a pass rate of {rate}", cure="give rates from 0 to 1")
+    check_rate(p1)
+    check_rate(p2)
     cuts = regression_cuts(n1, n2, alpha)
     below = binomial_cdf(n2, np.array([p2]))[0]
     return float(binomial_pmf(n1, np.array([p1]))[0] @ below[cuts])
@@ -50,7 +50,8 @@ def n_for_drop(
         drop: the drop that must not be missed, at most `p`.
         alpha: the error allowed when nothing changed.
         power: the probability of showing the drop.
-        n1: runs of a baseline that exists already; without it both arms get the same number.
+        n1: runs of a baseline that exists already; more than 1,000 count as 1,000. Without it both arms get the same
+            number.
         n_max: where to stop.
 
     Returns:
@@ -59,9 +60,10 @@ def n_for_drop(
     Raises:
         InputError: an argument is outside of its range.
     """
-    _check_drop(p, drop)
+    check_drop(p, drop)
     check_share("alpha", alpha)
     check_share("power", power)
+    n1 = None if n1 is None else min(n1, _ENUMERATED)
     if n1 == 0 or (start := _start(p, drop, alpha, power, n1)) > n_max:
         return None
     holds = 0
@@ -76,42 +78,32 @@ def n_for_drop(
 def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: float = 0.8) -> float | None:
     """The smallest drop from rate `p` that `n1` and `n2` runs show with probability `power`.
 
+    Of one arm more than 1,000 runs count as 1,000; where both have more, it is that of the normal formula.
+
     Returns:
         None where not even a drop to 0 would be shown that often.
 
     Raises:
         InputError: an argument is outside of its range.
     """
-    _check_drop(p, p)
+    check_drop(p, p)
     check_share("power", power)
-    if regression_power(p, n1, 0.0, n2, alpha) < power:
+
+    def chance(rate: float) -> float:
+        if min(n1, n2) > _ENUMERATED:
+            return normal_power(p, rate, 2 / (1 / n1 + 1 / n2), alpha)
+        return regression_power(p, min(n1, _ENUMERATED), rate, min(n2, _ENUMERATED), alpha)
+
+    if chance(0.0) < power:
         return None
     low, high = 0.0, p
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        if regression_power(p, n1, p - middle, n2, alpha) >= power:
+        if chance(p - middle) >= power:
             high = middle
         else:
             low = middle
     return high
-
-
-def zero_failure_bound(n: int, alpha: float = 0.05) -> float:
-    """The upper bound, at level 1 - `alpha`, of the failure rate after `n` runs without a failure: 1 - alpha^(1/n).
-
-    The "rule of three", 3/n, approximates it at alpha = 0.05. Without runs it is 1.
-
-    Raises:
-        InputError: `n` is negative or `alpha` is no share.
-    """
-    check_counts(0, n)
-    check_share("alpha", alpha)
-    return -expm1(log(alpha) / n) if n else 1.0
-
-
-def _check_drop(p: float, drop: float) -> None:
-    if not 0.0 < drop <= p <= 1.0:
-        raise InputError(f"a drop of {drop} from {p} is no drop of a rate", cure="give 0 < drop <= p <= 1")
 
 
 def _start(p: float, drop: float, alpha: float, power: float, n1: int | None) -> float:

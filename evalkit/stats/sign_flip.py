@@ -49,9 +49,10 @@ def sign_flip_p_whole(differences: ArrayLike, alternative: Alternative = "less")
 def sign_flip_p(
     differences: ArrayLike, rng: np.random.Generator, alternative: Alternative = "two-sided", *, flips: int = 9999
 ) -> float:
-    """The p-value over random signs, for measured values: (1 + flips at least as extreme) / (1 + flips).
+    """The p-value over signs, for measured values: over all 2^C where that is no more than `flips`, else random ones.
 
-    Counting the data themselves as one flip keeps the test exact for any number of flips (Phipson and Smyth 2010).
+    Of random ones it is (1 + flips at least as extreme) / (1 + flips): counting the data themselves as one flip keeps
+    the test exact for any number of flips (Phipson and Smyth 2010).
 
     Raises:
         InputError: a difference is not finite, or there are no flips.
@@ -61,14 +62,20 @@ def sign_flip_p(
         raise InputError("differences that are not finite, or no flips", cure="leave out cases without a difference")
     seen = values.sum()
     slack = _SAME * np.abs(values).sum()
-    rows = max(1, _BLOCK // max(1, len(values)))
-    extreme = 0
-    for start in range(0, flips, rows):
-        signs = rng.integers(0, 2, size=(min(rows, flips - start), len(values)), dtype=np.int8)
+
+    def extreme(signs: NDArray[np.int8]) -> int:
         sums = 2 * (signs @ values) - seen
         more = sums <= seen + slack if alternative == "less" else np.abs(sums) >= abs(seen) - slack
-        extreme += int(np.count_nonzero(more))
-    return (1 + extreme) / (1 + flips)
+        return int(np.count_nonzero(more))
+
+    choices = 1 << min(len(values), 62)
+    if choices <= flips:
+        numbers = np.arange(choices)[:, np.newaxis]
+        return extreme((numbers >> np.arange(len(values)) & 1).astype(np.int8)) / choices
+    rows = max(1, _BLOCK // max(1, len(values)))
+    blocks = (min(rows, flips - start) for start in range(0, flips, rows))
+    found = sum(extreme(rng.integers(0, 2, size=(block, len(values)), dtype=np.int8)) for block in blocks)
+    return (1 + found) / (1 + flips)
 
 
 def _coin(size: int, length: int) -> NDArray[np.complex128]:

@@ -27,7 +27,6 @@ from evalkit.stats.sign_flip import Alternative
 __all__ = [
     "cluster_t_interval",
     "cmh_p",
-    "detectable_difference",
     "differences",
     "like_these_interval",
     "this_suite_interval",
@@ -165,36 +164,6 @@ def like_these_interval(difference: ArrayLike, level: float = 0.95) -> tuple[flo
         mean, unseen = float(values.mean()), 1 - (1 - level) ** (1 / len(values))
         low, high = mean - unseen * (1 + mean), mean + unseen * (1 - mean)
     return max(float(low), -1.0), min(float(high), 1.0)
-
-
-def detectable_difference(
-    difference: ArrayLike, alpha: float = 0.05, power: float = 0.8, groups: ArrayLike | None = None
-) -> float:
-    """The smallest mean difference that these many cases, varying as they do, show two-sided with probability `power`.
-
-    From the clustered standard error, as a sum of two quantiles of Student's t (Bloom 1995): an approximation, to be
-    said where no difference was shown.
-
-    Args:
-        difference: one number a case.
-        alpha: the error allowed when nothing changed.
-        power: the probability of showing it.
-        groups: see `cluster_t_interval`.
-
-    Returns:
-        Infinite for fewer than two groups.
-
-    Raises:
-        InputError: a difference is not finite, the labels don't fit, or a share is out of its range.
-    """
-    check_share("alpha", alpha)
-    check_share("power", power)
-    _, error, count = _clustered(difference, groups)
-    if count < 2:
-        return np.inf
-    from scipy.special import stdtrit
-
-    return error * float(stdtrit(count - 1, 1 - alpha / 2) + stdtrit(count - 1, power))
 
 
 def _clustered(difference: ArrayLike, groups: ArrayLike | None) -> tuple[float, float, int]:

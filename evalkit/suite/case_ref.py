@@ -29,6 +29,7 @@ __all__ = [
     "brief_reference",
     "ids_of",
     "libraries_of",
+    "out_of_place",
     "reference",
     "root_of",
     "states_of",
@@ -267,8 +268,14 @@ def root_of(case: CaseRef) -> str:
     """
     root = os.path.dirname(os.path.dirname(case.path))
     if _path(root, case.id, case.version) != case.path:
-        raise IntegrityError(f"the file holds case {case.id} version {case.version}", case.path, "git checkout it")
+        raise out_of_place(case)
     return root
+
+
+def out_of_place(case: CaseRef) -> IntegrityError:
+    """The error for a file that holds another case or version than its place says."""
+    what = f"the file holds case {case.id} version {case.version}"
+    return IntegrityError(what, case.path, "git checkout it, or take its folder out of the cases if it is a copy")
 
 
 def _path(root: str, case_id: str, version: int) -> str:

@@ -28,7 +28,7 @@ def choose(
     """The executor's name, and how many work at once.
 
     Args:
-        samples: how many there will be at most, of all cases together.
+        samples: about how many there will be, of all cases together.
         executor: as somebody asked for; empty to choose.
         workers: likewise; None to choose.
 

@@ -334,8 +334,10 @@ def check_policy_keys(body: Mapping[str, Any], where: str) -> None:
             if kinds:
                 cure = f'leave it out, or take kind = "{kinds[0]}"'
                 raise ConfigError(f"{name}: {key} means nothing to kind {kind}", where, cure)
-        if name != "policy" and table.get("select") == {}:
-            raise ConfigError(f"{name}: select is empty", where, 'say whom it is for: select = { ids = ["refund-*"] }')
+        chosen = table.get("select")
+        if name != "policy" and isinstance(chosen, dict) and not any(chosen.values()):  # gate = false is no condition
+            cure = 'say whom it is for: select = { ids = ["refund-*"] }; what is for all stands in [policy]'
+            raise ConfigError(f"{name}: its select means every case", where, cure)
 
 
 def _rules(given: dict[str, Any] | list[dict[str, Any]], where: str) -> tuple[MissRule, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from evalkit.errors import InputError, IntegrityError
+from evalkit.project import from_here, from_root
 from evalkit.suite.disk import half_written, write_whole
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.texts import ByText, Texts, shared
@@ -54,8 +55,15 @@ def start_run(folder: Path, manifest: Manifest) -> None:
 
 
 def replace_manifest(folder: Path, manifest: Manifest) -> None:
-    """Writes a run's manifest anew, at once."""
-    write_whole(folder / MANIFEST_NAME, _parts(manifest), durable=True)
+    """Writes a run's manifest anew, at once; its paths are told from the project's folder."""
+    write_whole(folder / MANIFEST_NAME, _parts(_with_paths(manifest, from_root)), durable=True)
+
+
+def _with_paths(manifest: Manifest, told: Callable[[str], str]) -> Manifest:
+    suite = dict(manifest.suite)
+    if suite.get("baseline"):
+        suite["baseline"] = told(str(suite["baseline"]))
+    return replace(manifest, suite=suite, baseline=told(manifest.baseline), history=told(manifest.history))
 
 
 def _parts(manifest: Manifest) -> Iterator[bytes]:
@@ -80,7 +88,7 @@ def _parted(things: Iterable[Any], kind: type[list[Any] | dict[str, Any]]) -> It
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a run.
+    """The manifest of a run; its paths are told from the current folder, whichever of the project's it is.
 
     Raises:
         InputError: no run is there.
@@ -91,8 +99,12 @@ def read_manifest(folder: Path) -> Manifest:
         body = orjson.loads(path.read_bytes())
         cases = tuple((str(i), int(v), str(d), str(s)) for i, v, d, s in body["cases"])
         measures = _measures(body["measures"])
-        lists = {"layers": tuple(body["layers"]), "raised": tuple(body["raised"])}
-        return Manifest(**{**body, "cases": cases, "measures": measures, **lists})
+        lists = {
+            "layers": tuple(body["layers"]),
+            "raised": tuple(body["raised"]),
+            "continued": tuple(body.get("continued", ())),  # not told by runs from before it was
+        }
+        return _with_paths(Manifest(**{**body, "cases": cases, "measures": measures, **lists}), from_here)
     except FileNotFoundError:
         raise _no_run(folder) from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:

@@ -302,7 +302,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was run, by whom, under which conditions; written first; only more samples may be asked for later.
+    """What was run, by whom, under which conditions; written first. It is changed where a run is continued, or raised.
 
     Attributes:
         run_id: UTC time and suite name: sorts by time.
@@ -313,6 +313,8 @@ class Manifest:
         part: what the run was limited to (``filter``, ``only_failing``: a run's id) and of how many cases (``of``);
             empty for all that the suite selects.
         raised: each later change of the number of samples: from, to, at, actor.
+        continued: each time that it went on with other code than before: at, actor, and of that environment git commit,
+            changes and packages.
         history: the file in which the run is kept as one night once it is whole; empty for none.
         baseline: the file that is, or would be, its suite's baseline; empty where that is not known.
         world: the choices about the frozen world that were in force, see `playback.options`.
@@ -330,6 +332,7 @@ class Manifest:
     layers: tuple[str, ...] = ()
     part: Mapping[str, Json] = field(default_factory=dict)
     raised: tuple[Mapping[str, Json], ...] = ()
+    continued: tuple[Mapping[str, Json], ...] = ()
     history: str = ""
     baseline: str = ""
     world: Mapping[str, Json] = field(default_factory=dict)

@@ -14,7 +14,7 @@ class Progress:
 
     Attributes:
         total: samples that were asked for so far.
-        at_most: samples that the run can come to; None where `total` is all that there will be.
+        about: samples that the run comes to, about; None where `total` is all that there will be.
         passed, failed, missed, errored: samples; one that is replayed again counts by its last attempt.
         retried: replays of samples that infrastructure spoiled before.
         cases: that the run has; `cases_done` of them have all samples that were asked for.
@@ -30,7 +30,7 @@ class Progress:
     cases: int = 0
     cases_done: int = 0
     retried: int = 0
-    at_most: int | None = None
+    about: int | None = None
 
     @property
     def done(self) -> int:

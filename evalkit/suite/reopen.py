@@ -20,7 +20,30 @@ from evalkit.suite.manifest import read_manifest, replace_manifest
 from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, read_lines
 from evalkit.suite.writer import sole_writer
 
-__all__ = ["raise_samples"]
+__all__ = ["go_on", "raise_samples"]
+
+_CODE = ("git_commit", "git_dirty", "git_patch", "packages")
+"""What of an environment says which code is tried."""
+
+
+def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str) -> None:
+    """Has the manifest of a run that goes on say so where the code is another one than before.
+
+    Args:
+        environment: as a manifest has it, of now.
+        at: when, ISO 8601 UTC.
+
+    Raises:
+        InputError: there is no run, or another process is writing it.
+        DiskFault: the disk is full; the run is as it was.
+    """
+    manifest = read_manifest(folder)
+    before = manifest.continued[-1] if manifest.continued else manifest.environment
+    code = {key: environment.get(key) for key in _CODE}
+    if code != {key: before.get(key) for key in _CODE}:
+        said: Mapping[str, Json] = {"at": at, "actor": actor, **code}
+        with sole_writer(folder):
+            replace_manifest(folder, replace(manifest, continued=(*manifest.continued, said)))
 
 
 def raise_samples(folder: Path, samples: int, *, at: str, actor: str) -> None:

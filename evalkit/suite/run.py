@@ -52,7 +52,7 @@ class OpenRun:
         on_progress: Callable[[Progress], None] = lambda _: None,
         sanitizing: Mapping[str, Any] | None = None,
         world: Mapping[str, Any] | None = None,
-        at_most: int | None = None,
+        about: int | None = None,
         meanwhile: Callable[[], None] = lambda: None,
     ) -> None:
         """Opens nothing yet.
@@ -63,11 +63,11 @@ class OpenRun:
             on_progress: is called after each finished item.
             sanitizing: policy and key file of the sanitizer that outputs go through; see `suite.work.SANITIZING`.
             world: the project's choices about the frozen world; see `suite.work.WORLD`.
-            at_most: samples that the run can come to, where what is asked for first may be less; for the progress.
+            about: samples that the run comes to, about, where what is asked for first may be less; for the progress.
             meanwhile: see `executors.protocol.Job`; not every executor comes to it.
         """
         self.seen = Seen(ids_of(cases))
-        self.progress = Progress(total=0, cases=len(cases), at_most=at_most)
+        self.progress = Progress(total=0, cases=len(cases), about=about)
         self._folder = folder
         self._cases = cases
         self._plan: dict[str, Any] = {**suite_json(suite), SANITIZING: sanitizing, WORLD: world}

@@ -9,10 +9,19 @@ from pathlib import Path
 
 from evalkit.case.store import iter_cases
 from evalkit.errors import ConfigError
-from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, reference, root_of
+from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, out_of_place, reference, root_of
 from evalkit.suite.model import Selection
 
-__all__ = ["CaseRef", "CaseRefs", "brief_reference", "list_cases", "matches", "reference", "select_cases"]
+__all__ = [
+    "CaseRef",
+    "CaseRefs",
+    "brief_reference",
+    "list_cases",
+    "matches",
+    "reference",
+    "select_cases",
+    "selection_words",
+]
 
 _READ_IN_A_ROW = 64
 
@@ -22,9 +31,14 @@ def list_cases(root: str | Path) -> Iterator[CaseRef]:
 
     Raises:
         InputError: a file is no case.
+        IntegrityError: a file holds another case or version than its place says: one of two would count for both.
     """
-    for _, versions in iter_cases(root):
-        yield reference(versions[-1][1])
+    for name, versions in iter_cases(root):
+        number, path = versions[-1]
+        case = reference(path)
+        if (case.id, case.version) != (name, number):
+            raise out_of_place(case)
+        yield case
 
 
 def select_cases(root: str | Path, selection: Selection, *, compared: bool = False) -> CaseRefs:
@@ -65,3 +79,9 @@ def matches(case: CaseRef, selection: Selection) -> bool:
         and (not selection.gate or case.state == "permanent")
         and (not selection.signatures or any(fnmatchcase(case.signature, p) for p in selection.signatures))
     )
+
+
+def selection_words(selection: Selection) -> str:
+    """The ids, tags and signatures that a selection names; empty where it names none."""
+    named = (("ids", selection.ids), ("tags", selection.tags), ("signatures", selection.signatures))
+    return " and ".join(f"{name} {', '.join(values)}" for name, values in named if values)

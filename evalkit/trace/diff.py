@@ -12,6 +12,7 @@ import orjson
 
 from evalkit.canonical import Json, digest
 from evalkit.errors import InputError
+from evalkit.figures import figures
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.spent import Spent, spent
 
@@ -109,11 +110,11 @@ def _cites(left: Trace, right: Trace) -> Difference | None:
 def _dearer(one: Spent, other: Spent) -> Iterator[Difference]:
     if one.cost_usd is not None and other.cost_usd is not None:
         if _apart(one.cost_usd, other.cost_usd):
-            yield Difference("cost", f"it cost ${one.cost_usd:.4g} against ${other.cost_usd:.4g}")
+            yield Difference("cost", f"it cost ${figures(one.cost_usd, 4)} against ${figures(other.cost_usd, 4)}")
     elif one.tokens is not None and other.tokens is not None and _apart(one.tokens, other.tokens):
         yield Difference("cost", f"it took {one.tokens:,} tokens against {other.tokens:,}")
     if one.duration_s is not None and other.duration_s is not None and _apart(one.duration_s, other.duration_s):
-        yield Difference("latency", f"it took {one.duration_s:.3g} s against {other.duration_s:.3g} s")
+        yield Difference("latency", f"it took {figures(one.duration_s, 3)} s against {figures(other.duration_s, 3)} s")
 
 
 def _apart(one: float, other: float) -> bool:

@@ -158,11 +158,13 @@ class Loss:
 
     Attributes:
         samples: all there are.
+        reason: why most of them were lost, by the words of the samples; empty where none was.
     """
 
     samples: int
     missed: int
     errored: int
+    reason: str = ""
 
     @property
     def lost(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from evalkit.stats.interval import midp
+from evalkit.stats.mover import mover_interval
 from evalkit.suite.model import Sample
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import METRICS, ABVerdict, ArmOfCase, Better, CasePair, Loss, Metric, MetricChange, RateChange
@@ -108,7 +108,7 @@ def _pair(case: CaseRef, a: ArmSamples, b: ArmSamples, left_out: str) -> CasePai
     arm_a, arm_b = _arm(runs_a), _arm(runs_b)
     reason = left_out
     if not reason and not (arm_a.n and arm_b.n):
-        empty = " and ".join(name for name, arm in (("a", arm_a), ("b", arm_b)) if not arm.n)
+        empty = " and ".join(name for name, arm in (("A", arm_a), ("B", arm_b)) if not arm.n)
         reason = f"no sample of arm {empty} came to a result"
     pair = CasePair(case.id, case.title, case.state == "permanent", arm_a, arm_b, "not compared", reason=reason)
     if reason:
@@ -128,20 +128,15 @@ def _judged(pairs: Sequence[CasePair], alpha: float, lossy: Arm | None) -> list[
         lossy: the arm that lost more than chance explains: it is better where it is so had its lost samples failed.
     """
     at = [i for i, pair in enumerate(pairs) if pair.better != "not compared" and not pair.deterministic]
-    tested = dict(zip(at, _both_ways([_table(pairs[i]) for i in at]), strict=True))
+    tested = dict(zip(at, regressions([_table(pairs[i]) for i in at]), strict=True))
     found = [_with_test(pair, tested.get(i), alpha) for i, pair in enumerate(pairs)]
     if lossy is None or not any(found[i].better == lossy for i in at):
         return found
-    for i, (b_worse, b_better) in zip(at, _both_ways([_table(pairs[i], lossy) for i in at]), strict=True):
-        for_it = b_better if lossy == "b" else b_worse
-        if found[i].better == lossy and 2 * for_it.p_worse > alpha:
+    for i, one in zip(at, regressions([_table(pairs[i], lossy) for i in at]), strict=True):
+        for_it = one.better_adjusted if lossy == "b" else one.worse_adjusted
+        if found[i].better == lossy and 2 * for_it > alpha:
             found[i] = replace(found[i], better="neither shown")
     return found
-
-
-def _both_ways(tables: Sequence[Table]) -> list[tuple[Regression, Regression]]:
-    """Per table whether arm b is worse, and whether arm a is."""
-    return [*zip(regressions(tables), regressions([(*table[2:], *table[:2]) for table in tables]), strict=True)]
 
 
 def _table(pair: CasePair, failed: Arm | None = None) -> Table:
@@ -160,32 +155,27 @@ def _holds_without(pairs: Sequence[CasePair], lossy: Arm, alpha: float, *, deter
         return True
     turned = [(*table[2:], *table[:2]) for table in tables] if lossy == "b" else tables  # whether the other is worse
     if len(turned) == 1:
-        return 2 * regressions(turned)[0].p <= alpha
+        return 2 * regressions(turned)[0].worse <= alpha
     from evalkit.stats.suite import cmh_p
 
     return 2 * cmh_p(*zip(*turned, strict=True)) <= alpha
 
 
-def _with_test(pair: CasePair, tested: tuple[Regression, Regression] | None, alpha: float) -> CasePair:
+def _with_test(pair: CasePair, tested: Regression | None, alpha: float) -> CasePair:
     if pair.difference is None:
         return pair
     direction: Better = "b" if pair.difference > 0 else "a"
     if tested is None:
         better: Better = direction if pair.difference else "neither shown"
         return replace(pair, better=better, low=pair.difference, high=pair.difference)
-    from evalkit.stats.mover import mover
-
-    worse, better_one = tested
-    adjusted = min(1.0, 2 * min(worse.p_worse, better_one.p_worse))
-    a, b = pair.a, pair.b
-    low, high = mover(_share(a), midp(a.passed, a.n, 1 - alpha), _share(b), midp(b.passed, b.n, 1 - alpha))
-    shown = adjusted <= alpha
+    adjusted = min(1.0, 2 * min(tested.worse_adjusted, tested.better_adjusted))
+    low, high = mover_interval(pair.a.passed, pair.a.n, pair.b.passed, pair.b.n, 1 - alpha)
     return replace(
         pair,
-        better=direction if shown else "neither shown",
+        better=direction if adjusted <= alpha else "neither shown",
         low=low,
         high=high,
-        p=min(1.0, 2 * min(worse.p, better_one.p)),
+        p=min(1.0, 2 * min(tested.worse, tested.better)),
         p_adjusted=adjusted,
     )
 
@@ -278,8 +268,11 @@ def _share(arm: ArmOfCase) -> float:
 
 
 def _loss(arm: ArmSamples) -> Loss:
-    outcomes = [sample.outcome for samples in arm.samples.values() for sample in samples]
-    return Loss(len(outcomes), outcomes.count("missed"), outcomes.count("errored"))
+    all_of_it = [sample for samples in arm.samples.values() for sample in samples]
+    counts = Counter(sample.outcome for sample in all_of_it)
+    reasons = Counter(sample.reason for sample in all_of_it if sample.outcome in ("missed", "errored"))
+    reason = reasons.most_common(1)[0][0] if reasons else ""
+    return Loss(len(all_of_it), counts["missed"], counts["errored"], reason)
 
 
 def _unequal(a: Loss, b: Loss) -> bool:

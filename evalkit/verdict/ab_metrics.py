@@ -8,7 +8,7 @@ from math import isfinite
 from evalkit.suite.model import Sample
 from evalkit.verdict.ab import Metric, MetricChange
 
-__all__ = ["means_of", "metric_changes"]
+__all__ = ["OF_LIVE_MODELS", "means_of", "metric_changes"]
 
 _SEED = 20_251
 """Of the sign flips: the same samples give the same p-value."""
@@ -19,7 +19,8 @@ _VALUES: Mapping[Metric, Callable[[Sample], float]] = {
     "steps": lambda sample: sample.tool_bodies + sample.live_model + sample.substituted,
     "tokens": lambda sample: sample.input_tokens + sample.output_tokens,
 }
-_OF_LIVE_MODELS: frozenset[Metric] = frozenset({"cost", "latency", "tokens"})
+OF_LIVE_MODELS: frozenset[Metric] = frozenset({"cost", "latency", "tokens"})
+"""What is compared only where both arms asked a live model."""
 _SHIFTED: frozenset[Metric] = frozenset({"steps", "tokens"})
 """What may well be 0; then 1 is added to every value."""
 
@@ -80,9 +81,9 @@ def _reason(metric: Metric, a: Sequence[Sequence[float]], b: Sequence[Sequence[f
     """Why a metric can't be compared; empty where it can."""
     if not a:
         return "no case could be compared"
-    if metric in _OF_LIVE_MODELS and not live:
+    if metric in OF_LIVE_MODELS and not live:
         return "not both arms asked a live model"
-    for name, arm in (("a", a), ("b", b)):
+    for name, arm in (("A", a), ("B", b)):
         zeros = sum(not one for values in arm for one in values)
         count = sum(map(len, arm))
         if zeros == count and metric != "steps":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalkit.figures import figures, signed_figures
 from evalkit.percent import points, points_between, signed_points
 from evalkit.verdict.ab import ABVerdict, Metric, MetricChange, RateChange
 
@@ -36,6 +37,7 @@ def notes(found: ABVerdict) -> Iterator[str]:
             yield (
                 f"arm {name} lost {loss.lost} of {loss.samples} samples "
                 f"({loss.missed} missed, {loss.errored} errored): they enter nothing"
+                + (f"; most often: {loss.reason}" if loss.reason else "")
             )
     if found.unequal_loss:
         yield (
@@ -59,6 +61,18 @@ def notes(found: ABVerdict) -> Iterator[str]:
         )
     elif rate is not None and rate.low_like is not None and rate.cases < _FEW_CASES:
         yield f"with {rate.cases} cases the interval for cases like these holds too seldom where few of them changed"
+    yield from _hopeless(found)
+
+
+def _hopeless(found: ABVerdict) -> Iterator[str]:
+    """The metrics beside the primary one that so few cases can't show to differ: of few signs no choice is rare."""
+    changes = [one for one in found.metrics if one.metric != found.primary and one.p is not None]
+    if not changes or 2.0 ** (1 - changes[0].cases) * len(changes) <= found.alpha:
+        return
+    names = [metric_name(one.metric) for one in changes if one.p != 1]
+    if names:
+        several = " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+        yield f"{_cases(changes[0].cases)} can't show a difference of {several}, however large"
 
 
 def metric_name(metric: Metric) -> str:
@@ -70,10 +84,10 @@ def change_text(change: MetricChange) -> str:
     """A relative change with its interval: ``+8 %, 3 to 13``."""
     if change.change is None:
         return "not compared"
-    told = f"{_percent(change.change):+.3g} %"
+    told = f"{signed_figures(_percent(change.change), 3)} %"
     if change.low is None or change.high is None:
         return told
-    return f"{told}, {_percent(change.low):.3g} to {_percent(change.high):.3g}"
+    return f"{told}, {figures(_percent(change.low), 3)} to {figures(_percent(change.high), 3)}"
 
 
 def p_text(p: float) -> str:
@@ -95,7 +109,7 @@ def _rate_sentence(rate: RateChange, found: ABVerdict) -> str:
         return f"the arms differ ({p_text(rate.p)}), but not in one direction: {mean} on average"
     if found.unequal_loss and rate.p_adjusted <= found.alpha:
         return f"no difference shown: B {signed_points(rate.difference)}, {between}, {_but_lost(found)}"
-    seen = "could have seen no difference at all"
+    seen = "too few samples to show even the largest difference 4 times of 5"
     if rate.detectable is not None:
         seen = f"could have seen about {points(rate.detectable)} or more"
     return f"no difference shown: B {signed_points(rate.difference)}, {between}; {seen}"

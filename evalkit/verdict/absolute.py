@@ -10,7 +10,7 @@ from functools import lru_cache
 from evalkit.errors import InputError
 from evalkit.percent import percent
 from evalkit.stats.acceptance import acceptance_plan
-from evalkit.stats.interval import cp_lower, cp_upper
+from evalkit.stats.interval import cp_lower, cp_upper, zero_failure_bound
 from evalkit.verdict.ruling import Ruling
 
 __all__ = ["acceptance", "detectable_below", "min_rate", "zero_failures"]
@@ -26,7 +26,7 @@ def zero_failures(passed: int, n: int, alpha: float = 0.05) -> Ruling:
     Raises:
         InputError: the counts can't be.
     """
-    bound = 1 - cp_lower(n, n, alpha)
+    bound = zero_failure_bound(n, alpha)
     if passed < n:
         return Ruling("FAIL", f"{n - passed} of {n} samples failed")
     if n == 0:

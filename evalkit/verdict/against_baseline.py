@@ -68,11 +68,11 @@ class AgainstBaseline:
         """What no outcome of so many samples could tell; empty where that is nothing."""
         (x1, n1), policy = self.measure, self.policy
         found = foresee_not_worse(x1, n1, self.most, policy.margin, alpha=self.alpha, beta=policy.beta)
-        if found is not None:
-            return found.reason
+        if found:
+            return found
         if self._needed is None:
             margin = points(self.policy.margin)
-            return f"a baseline of {self.measure[1]} samples is too small to tell a drop of {margin} for sure"
+            return f"a baseline of {n1} samples is too small to tell a drop of {margin} for sure"
         if self._needed > self.most:
             return f"{self.most} samples are too few to tell a drop of {points(self.policy.margin)} for sure; " \
                    f"{self._needed} are needed"  # fmt: skip

@@ -195,7 +195,7 @@ def read_baseline(path: Path) -> Baseline:
             info = _info(orjson.loads((file.schema_arrow.metadata or {})[_KEY]))
             return _read(info, (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist()))
     except FileNotFoundError:
-        cure = f"evalkit baseline set RUN --reason WHY --out {path}, with a run of the suite before it names that file"
+        cure = f"evalkit baseline set RUN --reason WHY --out {path}, with a finished run of the suite"
         raise InputError("there is no baseline", str(path), cure) from None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"not a baseline: {error}", str(path), "evalkit baseline set RUN") from None

@@ -72,7 +72,8 @@ def undecided(x1: int, n1: int, x2: int, n2: int, margin: float, alpha: float = 
     more = needed - n2 if needed is not None and needed > n2 else None
     seen = f"{x2} of {n2} passed against {x1} of {n1}"
     parts = [f"{seen}: neither shown to be worse nor to be as good within {points(margin)}"]
-    parts.append(f"could have seen a drop of {points(visible)}" if visible else "could have seen no drop at all")
+    few = "too few samples to show even the largest drop 4 times of 5" if rate else "no drop is possible from there"
+    parts.append(f"could have seen a drop of {points(visible)}" if visible else few)
     if more:
         parts.append(f"{more} more samples would likely tell")
     elif needed is None and drop:

@@ -206,7 +206,7 @@ def _ruling(one: _Ran, row: BaselineRow | None, together: Regression | None, sto
     if one.deterministic:
         ruling = _of_equal(len(now.passed), one, row)
     else:
-        ruling = plan.ruling(now.passed, None if together is None else together.p_worse)
+        ruling = plan.ruling(now.passed, None if together is None else together.worse_adjusted)
     if ruling.word == "FAIL":
         return ruling
     shown = ruling.word != "INCONCLUSIVE" and not one.deterministic
@@ -224,11 +224,15 @@ def _lacks(sampled: CasePlan, now: Standing) -> bool:
 
 
 def _of_equal(n: int, one: _Ran, row: BaselineRow | None) -> Ruling:
-    """The word on a case whose replays are all equal: one is as good as many, under each policy."""
+    """The word on a case whose replays are all equal: one is as good as many, under each policy.
+
+    What failed in the baseline, too, is not worse; one that the run was not planned against excuses nothing.
+    """
     if all(one.now.passed):
         return Ruling("PASS", f"{n} equal replays: the target is deterministic")
     told = f"{n} of {n} samples failed, in equal replays"
-    if one.plan.policy.kind == "not_worse" and row is not None and row.deterministic and not row.passed:
+    planned = one.plan.measure if one.plan.policy.kind == "not_worse" else None
+    if row is not None and row.deterministic and not row.passed and planned == (row.passed, row.n):
         return Ruling("PASS", f"{told}, as in the baseline: not worse")
     return Ruling("FAIL", f"{told}: the target is deterministic")
 
@@ -246,7 +250,7 @@ def _verdict(
 ) -> CaseVerdict:
     case, policy = one.case, one.plan.policy
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
-    word: Word = "INCONCLUSIVE" if ruling.word == "UNDERPOWERED" else ruling.word
+    word = ruling.word
     change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(regression, alpha)
     lost = alike(one.samples) if one.came.lost else ()
     failing = _failing_checks(case, lost)
@@ -266,8 +270,8 @@ def _verdict(
         change=change,
         reason=ruling.reason + _addition(one, lost, word, change, row, failing),
         baseline=row,
-        p_value=None if regression is None else regression.p,
-        p_adjusted=None if regression is None else regression.p_worse,
+        p_value=None if regression is None else regression.worse,
+        p_adjusted=None if regression is None else regression.worse_adjusted,
         deterministic=one.deterministic,
         failing_checks=failing,
         cost_usd=sum(column(one.samples, "cost_usd")),
@@ -333,9 +337,9 @@ def _fact(one: _Ran, row: BaselineRow) -> Change:
 def _change(found: Regression | None, alpha: float) -> Change:
     if found is None:
         return "no baseline"
-    if found.p_worse <= alpha:
+    if found.worse_adjusted <= alpha:
         return "regressed"
-    return "improved" if found.p_better <= alpha else "no change shown"
+    return "improved" if found.better_adjusted <= alpha else "no change shown"
 
 
 def _baseline_row(case: CaseRef, baseline: Baseline) -> BaselineRow | None:

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from evalkit.percent import signed_points
+from evalkit.percent import points_between, signed_points
 from evalkit.verdict.model import BaselineRow, CaseVerdict, SuiteEffect
 from evalkit.verdict.verdicts import distinct
 
@@ -120,5 +120,4 @@ def opposed(difference: float, p_worse: float) -> bool:
 
 
 def _interval(bounds: tuple[float, float]) -> str:
-    low, high = map(signed_points, bounds)
-    return f"{low} to {high}"
+    return f"{points_between(*bounds)} points"

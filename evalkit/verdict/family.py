@@ -19,17 +19,19 @@ Counts = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """The p-values of one case against its baseline.
+    """The one-sided p-values of one case against its baseline.
 
     Attributes:
-        p: one-sided, for "worse", of this case alone.
-        p_worse: the same, adjusted over the cases.
-        p_better: for "better", adjusted over the cases.
+        worse: for "worse", of this case alone.
+        better: for "better", likewise.
+        worse_adjusted: for "worse", adjusted over the cases.
+        better_adjusted: for "better", likewise.
     """
 
-    p: float
-    p_worse: float
-    p_better: float
+    worse: float
+    better: float
+    worse_adjusted: float
+    better_adjusted: float
 
 
 def regressions(tables: Sequence[Counts]) -> list[Regression]:
@@ -59,5 +61,5 @@ def regressions(tables: Sequence[Counts]) -> list[Regression]:
             step_down(better, np.stack([n2, n1, x1 + x2], axis=1), dependence="any"),
         )
     known: dict[tuple[float, ...], Regression] = {}  # most cases came to the same
-    rows = zip(worse.tolist(), adjusted[0].tolist(), adjusted[1].tolist(), strict=True)
+    rows = zip(*(column.tolist() for column in (worse, better, *adjusted)), strict=True)
     return [known.get(row) or known.setdefault(row, Regression(*row)) for row in rows]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from evalkit.case.lock import LOCK_NAME, LockLine
 from evalkit.verdict.model import CaseVerdict, Decision
 
-__all__ = ["decide"]
+__all__ = ["decide", "if_all_were_run"]
 
 
 def decide(
@@ -60,6 +60,29 @@ def decide(
     if not permanent:
         return Decision("INCONCLUSIVE", "no permanent case was run: nothing guards this release")
     return Decision("PASS", _passed(permanent, degraded))
+
+
+def if_all_were_run(
+    decision: Decision, verdicts: Sequence[CaseVerdict], locked: Iterable[LockLine], left_out: str = ""
+) -> Decision:
+    """The decision of a run that is not asked for the whole lock: where it left permanent cases out, it opens nothing.
+
+    Args:
+        left_out: why cases may not be in the run, in words.
+    """
+    lacking = {line.case_id: line.digest for line in locked} if decision.outcome == "PASS" else {}
+    for verdict in verdicts:
+        if not lacking:
+            return decision
+        if lacking.get(verdict.case_id) == verdict.digest:
+            del lacking[verdict.case_id]
+    if not lacking:
+        return decision
+    first = min(lacking)
+    others = len(lacking) - 1
+    told = f"{first} and {others} more permanent case{'s' if others > 1 else ''} were" if others else f"{first} was"
+    why = f": {left_out}" if left_out else ", as the lock has it"
+    return Decision("INCONCLUSIVE", f"{decision.reason}, but {told} not run{why}")
 
 
 def _blocked(blocking: Sequence[tuple[str, str]]) -> str:

@@ -40,6 +40,8 @@ def run_notices(
     frozen: bool = False,
     raised: Sequence[Mapping[str, Any]] = (),
     spoiled: Sequence[Sample] = (),
+    began: Mapping[str, Any] | None = None,
+    continued: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[str, ...]:
     """The notices on a run's samples and verdicts, a sentence each; none where nothing speaks against them.
 
@@ -48,12 +50,15 @@ def run_notices(
         frozen: see `verdict.schedule.wanted`.
         raised: see `suite.model.Manifest`.
         spoiled: attempts that count no more, since infrastructure spoiled them and a further one was made.
+        began: the environment in which the run began.
+        continued: see `suite.model.Manifest`.
     """
     live = sorted(chain.from_iterable(map(live_samples, samples.values())), key=lambda sample: sample.order)
     served = [(sample, sample.served) for sample in live if sample.served is not None]
     found = chain(
         _stale(verdicts),
         _raised(raised, verdicts),
+        _continued(began or {}, continued),
         _tried_again(spoiled, samples),
         _order_mattered(samples, plans or {}, frozen=frozen),
         _models_changed(served),
@@ -83,6 +88,24 @@ def _raised(raised: Sequence[Mapping[str, Any]], verdicts: Sequence[CaseVerdict]
             f"the number of samples was raised from {before} to {now}{times} after some were seen: the error rates of "
             "a policy hold for numbers that are fixed beforehand, and are larger here"
         )
+
+
+def _continued(began: Mapping[str, Any], continued: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The samples of a run that was stopped, and went on with other code, are of two agents."""
+    if not continued:
+        return
+    codes = [_code(began), *map(_code, continued)]
+    packages = "; other packages" if len({one.get("packages") for one in (began, *continued)}) > 1 else ""
+    yield (
+        f"the run was stopped, and went on with other code ({', then '.join(codes)}{packages}): its samples are of "
+        "more than one agent"
+    )
+
+
+def _code(environment: Mapping[str, Any]) -> str:
+    commit = str(environment.get("git_commit") or "")[:10]
+    changed = " with uncommitted changes" if environment.get("git_dirty") else ""
+    return f"commit {commit}{changed}" if commit else "no commit"
 
 
 def _tried_again(spoiled: Sequence[Sample], samples: Mapping[str, Sequence[Sample]]) -> Iterator[str]:

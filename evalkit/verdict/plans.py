@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 from math import ceil
@@ -11,20 +11,23 @@ from typing import Any, Protocol
 from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.suite.case_ref import CaseRef, ids_of, states_of
 from evalkit.suite.model import Policy, Sample, Suite
-from evalkit.suite.select import matches
+from evalkit.suite.select import matches, selection_words
 from evalkit.suite.texts import ByText
 from evalkit.verdict.against_baseline import AgainstBaseline, samples_not_worse
 from evalkit.verdict.in_batches import InBatches
+from evalkit.verdict.parts import parts_of
 from evalkit.verdict.ruling import Ruling
-from evalkit.verdict.screened import LEAST_BASELINE, SCREENED_ABOVE, Screened
+from evalkit.verdict.screened import LEAST_BASELINE, SCREENED_ABOVE, SCREENING, Screened
 from evalkit.verdict.whole import SAMPLES_ZERO_FAILURES, Whole, samples_min_rate
 
-__all__ = ["CasePlan", "Measure", "Plans", "make_plans", "policy_of", "taken_of"]
+__all__ = ["CasePlan", "Measure", "Plans", "idle_policies", "make_plans", "policy_of", "taken_of"]
 
 Measure = tuple[int, int]
 """Passes and samples of a case's baseline."""
 
 _MOST_FOR_A_BASELINE = 200
+_MOST_OF_A_BASELINE = 1000
+"""Of which `stats.group_sequential` can go through all tables."""
 _USUAL_RATE = 0.95
 
 
@@ -42,6 +45,11 @@ class CasePlan(Protocol):
     @property
     def alpha(self) -> float:
         """Its error of FAIL: the policy's, or this case's share of it."""
+        ...
+
+    @property
+    def measure(self) -> Measure | None:
+        """The baseline that it compares with; None where it compares with none."""
         ...
 
     @property
@@ -105,23 +113,22 @@ def make_plans(
     policies = [policy_of(case, suite) for case in cases] if suite.policies else [suite.policy] * len(cases)
     permanent = [state == "permanent" for state in states_of(cases)]
     ids = ids_of(cases)
-    sharing = together = 0
-    for case_id, policy in compress(zip(ids, policies, strict=True), permanent):
-        sharing += policy.kind != "zero_failures"
-        together += not _alone(policy, suite, measures.get(case_id))
+    compared = [_compared(*one, measures) for one in zip(ids, policies, strict=True)]
+    sharing = sum(policy.kind != "zero_failures" for policy in compress(policies, permanent))
+    together = sum(one is not None for one in compress(compared, permanent))
     screened = suite.sequential and (len(measures) > SCREENED_ABOVE if suite.screening is None else suite.screening)
     plans: list[CasePlan] = []
     made: dict[Any, CasePlan] = {}  # most cases have the same one
-    for case_id, policy, is_permanent in zip(ids, policies, permanent, strict=True):
-        measure = measures.get(case_id)
+    for case_id, policy, against, is_permanent in zip(ids, policies, compared, permanent, strict=True):
         alpha = policy.alpha
-        if is_permanent:
-            alpha *= (1 if _alone(policy, suite, measure) else together) / max(sharing, 1)
-        asked = (policy, alpha, measure, None if taken is None else taken.get(case_id, 0))
+        if is_permanent:  # by its own share; without looks those that are compared are corrected together
+            alpha *= (1 if suite.sequential or against is None else together) / max(sharing, 1)
+        asked = (policy, alpha, against, None if taken is None else taken.get(case_id, 0))
         plan = made.get(asked)
         if plan is None:
             plan = made[asked] = _plan(*asked, suite)
-        if screened and not is_permanent and measure is not None and _can_be_screened(policy, measure):
+        measure = measures.get(case_id) if screened and not is_permanent else None
+        if measure is not None and _can_be_screened(policy, measure, suite.samples):
             plan = Screened(_comparing(policy), alpha, case_id, measure, suite.samples, plan.fixed)
         plans.append(plan)
     return ByText(ids, plans)
@@ -137,21 +144,39 @@ def policy_of(case: CaseRef, suite: Suite) -> Policy:
     return next((one.policy for one in suite.policies if matches(case, one.select)), suite.policy)
 
 
-def _alone(policy: Policy, suite: Suite, measure: Measure | None) -> bool:
-    """Whether a case holds its error by its own share of alpha, not by a p-value corrected over others."""
-    return suite.sequential or policy.kind != "not_worse" or measure is None
+def idle_policies(cases: Iterable[CaseRef], suite: Suite) -> Iterator[str]:
+    """The suite's policies for some cases that no case has, a sentence each: misspelt, or behind one that means all.
+
+    What was to be judged strictly is judged by another policy then.
+    """
+    idle = dict(enumerate(suite.policies))
+    for case in cases:
+        if not idle:
+            return
+        idle.pop(next((at for at, one in enumerate(suite.policies) if matches(case, one.select)), -1), None)
+    for at, one in idle.items():
+        whom = selection_words(one.select) or "permanent cases"
+        told = f"policies.{at}, {one.policy.kind} for {whom}, decides on none of the suite's cases"
+        yield f"{told}: is its select misspelt, or does an earlier one mean them?"
 
 
-def _plan(policy: Policy, alpha: float, measure: Measure | None, taken: int | None, suite: Suite) -> CasePlan:
+def _compared(case_id: str, policy: Policy, measures: Mapping[str, Measure]) -> Measure | None:
+    """What a policy compares a case with: of a very large baseline a part, since all its tables are gone through."""
+    measure = measures.get(case_id) if policy.kind == "not_worse" else None
+    if measure is None or measure[1] <= _MOST_OF_A_BASELINE:
+        return measure
+    return parts_of(case_id, measure, _MOST_OF_A_BASELINE)[0]
+
+
+def _plan(policy: Policy, alpha: float, compared: Measure | None, taken: int | None, suite: Suite) -> CasePlan:
     """The policy's plan; of all samples that there are, where so many were taken."""
-    compared = measure if policy.kind == "not_worse" else None
     if taken is not None:
         return Whole(policy, alpha, taken, compared)
     if suite.sequential and policy.kind == "acceptance":
         return InBatches(policy, alpha, suite.samples)
-    if suite.sequential and policy.kind == "not_worse" and measure is not None:
-        return AgainstBaseline(policy, alpha, measure, suite.samples)
-    most = suite.samples or _fixed(policy, alpha, measure)
+    if suite.sequential and compared is not None:
+        return AgainstBaseline(policy, alpha, compared, suite.samples)
+    most = suite.samples or _fixed(policy, alpha, compared)
     early = suite.sequential and policy.kind in ("zero_failures", "min_rate")
     return Whole(policy, alpha, most, compared, early)
 
@@ -163,20 +188,22 @@ def _comparing(policy: Policy) -> Policy:
     return replace(policy, kind="not_worse", margin=round(policy.p_good - policy.p_bad, 9))
 
 
-def _fixed(policy: Policy, alpha: float, measure: Measure | None) -> int:
+def _fixed(policy: Policy, alpha: float, compared: Measure | None) -> int:
     """Samples that a policy takes by itself where they are fixed beforehand."""
     if policy.kind == "acceptance":
         return InBatches(policy, alpha).fixed
     if policy.kind == "zero_failures":
         return SAMPLES_ZERO_FAILURES
     if policy.kind == "min_rate":
-        return samples_min_rate(policy.min_rate, policy.beta)
-    if measure is not None and (needed := samples_not_worse(*measure, policy.margin, alpha, policy.beta)):
+        return samples_min_rate(policy.min_rate, alpha, policy.beta)
+    if compared is not None and (needed := samples_not_worse(*compared, policy.margin, alpha, policy.beta)):
         return needed
     # as many as a baseline takes that is to be measured against later
     wanted = ceil(normal_n_for_drop(_USUAL_RATE, min(policy.margin, _USUAL_RATE), alpha, 1 - policy.beta))
     return min(_MOST_FOR_A_BASELINE, wanted)
 
 
-def _can_be_screened(policy: Policy, measure: Measure) -> bool:
-    return policy.kind in ("acceptance", "not_worse") and measure[1] >= LEAST_BASELINE
+def _can_be_screened(policy: Policy, measure: Measure, cap: int | None) -> bool:
+    """Whether there are samples for both steps, of the baseline and of the case, and a policy that they decide."""
+    fresh = cap is None or cap > SCREENING
+    return fresh and policy.kind in ("acceptance", "not_worse") and measure[1] >= LEAST_BASELINE

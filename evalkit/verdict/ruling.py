@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
-__all__ = ["Ruling", "RulingWord"]
+from evalkit.verdict.model import Word
 
-RulingWord: TypeAlias = Literal["PASS", "FAIL", "DEGRADED_WITHIN_MARGIN", "INCONCLUSIVE", "UNDERPOWERED"]
-"""DEGRADED_WITHIN_MARGIN: worse, and shown to be worse by less than is tolerated. UNDERPOWERED: said before a run."""
+__all__ = ["Ruling"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class Ruling:
         screened: INCONCLUSIVE only because few samples raised no suspicion, and no more were taken.
     """
 
-    word: RulingWord
+    word: Word
     reason: str
     detectable_drop: float | None = None
     more_samples: int | None = None

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 from evalkit.suite.model import Policy
 from evalkit.verdict.comparative import not_worse
+from evalkit.verdict.parts import parts_of
 from evalkit.verdict.ruling import Ruling
 
 __all__ = ["CONFIRMING", "LEAST_BASELINE", "SCREENED_ABOVE", "SCREENING", "Screened"]
@@ -31,7 +31,7 @@ class Screened:
     Attributes:
         case_id: what the draw of the baseline's part hangs on.
         measure: the baseline's passes and samples, of which there are `LEAST_BASELINE` or more.
-        cap: samples at most; None for those of both steps.
+        cap: samples at most, more than the first few; None for those of both steps.
         whole: samples that the case's policy would have taken.
     """
 
@@ -62,7 +62,7 @@ class Screened:
         """The first few; all of them for a suspect."""
         n = len(passed)
         if n < SCREENING:
-            return min(SCREENING, self.most)
+            return SCREENING
         return self.most if n < self.most and self.suspect(passed) else None
 
     def suspect(self, passed: Sequence[bool]) -> bool:
@@ -80,7 +80,7 @@ class Screened:
         if n >= SCREENING and not self.suspect(passed):
             seen = f"{sum(passed[:SCREENING])} of {SCREENING} passed"
             return Ruling("INCONCLUSIVE", f"screened: {seen}, no suspicion", screened=True)
-        if n < self.most or n <= SCREENING:
+        if n < self.most:
             return Ruling("INCONCLUSIVE", f"{x} of {n} passed; {self.most} samples decide", more_samples=self.most - n)
         table = self.table(passed)
         assert table is not None
@@ -89,7 +89,7 @@ class Screened:
 
     def table(self, passed: Sequence[bool]) -> tuple[int, int, int, int] | None:
         """The fresh samples against the rest of the baseline, judged together with the other suspects'."""
-        if len(passed) < self.most or len(passed) <= SCREENING or not self.suspect(passed):
+        if len(passed) < self.most or not self.suspect(passed):
             return None
         fresh = passed[SCREENING : self.most]
         _, rest = self._parts()
@@ -105,9 +105,5 @@ class Screened:
         return (first,) if fresh is None else (first, fresh)
 
     def _parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Passes and samples of the baseline's part for screening, and of the rest: one draw without replacement."""
-        from evalkit.stats.screening import put_aside  # scipy: only where it is needed
-
-        x, n = self.measure
-        drawn = int.from_bytes(sha256(self.case_id.encode()).digest()[:7], "big") / 2**56
-        return put_aside(x, n, min(n // _PUT_ASIDE, _MOST_PUT_ASIDE), drawn)
+        """Passes and samples of the baseline's part for screening, and of the rest."""
+        return parts_of(self.case_id, self.measure, min(self.measure[1] // _PUT_ASIDE, _MOST_PUT_ASIDE))

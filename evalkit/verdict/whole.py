@@ -24,10 +24,10 @@ SAMPLES_ZERO_FAILURES = 20
 _MOST = 100_000
 
 
-def samples_min_rate(rate: float, beta: float) -> int:
-    """The fewest samples that show a rate although one of them failed."""
+def samples_min_rate(rate: float, alpha: float, beta: float) -> int:
+    """The fewest samples that show a rate although one of them failed, and a lower one where none passed."""
     n = 2
-    while n < _MOST and cp_lower(n - 1, n, beta) < rate:
+    while n < _MOST and not cp_lower(n - 1, n, beta) >= rate > cp_upper(0, n, alpha):
         n += 1
     return n
 
@@ -57,16 +57,16 @@ class Whole:
     @property
     def underpowered(self) -> str:
         """What no outcome of so many samples could tell; empty where that is nothing."""
-        policy, found = self.policy, None
+        policy = self.policy
         if policy.kind == "min_rate":
-            found = foresee_min_rate(self.most, policy.min_rate, policy.beta)
-        elif policy.kind == "acceptance":
+            return foresee_min_rate(self.most, policy.min_rate, alpha=self.alpha, beta=policy.beta)
+        if policy.kind == "acceptance":
             rates = {"p_good": policy.p_good, "p_bad": policy.p_bad}
-            found = foresee_acceptance(self.most, **rates, alpha=self.alpha, beta=policy.beta)
-        elif policy.kind == "not_worse" and self.measure is not None:
+            return foresee_acceptance(self.most, **rates, alpha=self.alpha, beta=policy.beta)
+        if policy.kind == "not_worse" and self.measure is not None:
             x1, n1 = self.measure
-            found = foresee_not_worse(x1, n1, self.most, policy.margin, alpha=self.alpha, beta=policy.beta)
-        return "" if found is None else found.reason
+            return foresee_not_worse(x1, n1, self.most, policy.margin, alpha=self.alpha, beta=policy.beta)
+        return ""
 
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """All samples; by batches where a failure may settle it."""
@@ -87,8 +87,8 @@ class Whole:
             return zero_failures(x, n, self.alpha)
         if policy.kind == "min_rate":
             if n < self.most:
-                return Ruling("FAIL", f"{x} of {n} passed: even if all of {self.most} others did, too few for "
-                              f"{percent(policy.min_rate)}")  # fmt: skip
+                rest = f"even if the other {self.most - n} did"
+                return Ruling("FAIL", f"{x} of {n} passed: {rest}, too few for {percent(policy.min_rate)}")
             return min_rate(x, n, policy.min_rate, self.alpha, policy.beta)
         if policy.kind == "acceptance":
             return acceptance(x, n, p_good=policy.p_good, p_bad=policy.p_bad, alpha=self.alpha, beta=policy.beta)

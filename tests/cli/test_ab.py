@@ -138,7 +138,7 @@ def test_two_prompts_are_compared_on_a_live_model(project: Project, case_id: str
     body = left_by(project)
     assert body["better"] == "b"
     assert body["metrics"]["tokens"]["a"] > 100
-    assert body["metrics"]["cost"]["reason"] == "arm a has none: its model has no price"
+    assert body["metrics"]["cost"]["reason"] == "arm A has none: its model has no price"
     manifest = json.loads((project.root / "r" / "b" / "run.json").read_bytes())
     assert manifest["suite"]["mode"] == "live-model"
     assert manifest["suite"]["model"]["system_prompt"].endswith("call it once.")
@@ -311,3 +311,47 @@ def test_options_that_would_be_ignored_are_refused(project: Project, arguments: 
     done = project.run("ab", *arguments)
     assert done.code == 2
     assert said in done.err
+
+
+def test_an_arm_that_can_not_be_loaded_is_told_before_the_other_is_paid_for(project: Project) -> None:
+    """Of both arms, however late the turn of the second one."""
+    path = suite(project)
+    project.write("agent_c.py", f"print('loaded')\nfrom {AGENTS} import once\n")
+    project.write("asked.py", f"from pathlib import Path\nfrom {AGENTS} import once\n\ndef run(order):\n"
+                              "    Path('ran').touch()\n    return once(order)\n")  # fmt: skip
+    done = project.spawn("ab", path, "--a", "target=asked:run", "--b", "target=agent_c:nobody", "--out", "r")
+    assert (done.code, "module agent_c has no nobody" in done.err, done.out) == (2, True, "")
+    assert not (project.root / "ran").exists()
+    assert not (project.root / "r").exists()
+
+
+@pytest.mark.parametrize(
+    ("primary", "arm", "said"),
+    [
+        ("cost", "target=tests.suite.agents:twice", "not both arms ask a live model"),
+        ("latency", "mode=exact", "not both arms ask a live model"),
+        ("tokens", "target=tests.suite.agents:twice", "not both arms ask a live model"),
+        ("cost", "model=gpt-next", "gpt-next has no price"),
+    ],
+)
+def test_a_metric_that_nobody_will_have_decides_nothing(project: Project, primary: str, arm: str, said: str) -> None:
+    """It is refused before a call is made."""
+    path = suite(project, '[model]\nbase_url = "http://127.0.0.1:9/v1"\nname = "gpt-now"\n')
+    project.write("evalkit.toml", '[prices."gpt-now"]\ninput = 1.0\noutput = 4.0\n')
+    done = ab(project, path, "--b", arm, "--primary", primary)
+    assert (done.code, said in done.err) == (2, True), done.err
+    assert not (project.root / "r").exists()
+
+
+def test_equal_arms_are_said_to_be_equal(project: Project) -> None:
+    """It may be a slip; to see what chance alone makes, it is right."""
+    arm = f"target={AGENTS}:once"
+    done = ab(project, suite(project), "--a", arm, "--b", arm)
+    assert (done.code, "note: both arms are the same" in done.out) == (0, True), done.err
+    assert "note: both arms" not in project.run("ab", "suites/s.toml", "--b", f"target={AGENTS}:twice", *SERIAL).out
+
+
+def test_an_arms_body_is_told_by_the_arms_name(project: Project) -> None:
+    """The option that is at fault is the one that was given."""
+    done = ab(project, suite(project), "--b", "extra_body=nothing")
+    assert (done.code, "--b extra_body=" in done.err, "--extra-body" in done.err) == (2, True, False)

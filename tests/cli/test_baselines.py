@@ -178,6 +178,36 @@ def test_a_run_is_no_measure_of_itself(ready: Project) -> None:
         assert (done.code, "that shows nothing" in done.err) == (2, True), done.err
 
 
+def test_a_baseline_that_came_after_a_run_excuses_nothing_of_it(ready: Project) -> None:
+    """A run that failed stays one, whatever is blessed then, be it the run itself; a later run as bad is not worse."""
+    suite = ready.suite("once")
+    policy = '[policy]\nkind = "not_worse"\nmargin = 0.2\n'
+    text = ready.write(suite, (ready.root / suite).read_text("utf-8") + policy).read_text("utf-8")
+    assert ready.run("run", suite, "--out", "reports/good").code == 0
+    assert ready.run("baseline", "set", "reports/good", "--reason", "x").code == 0
+    ready.write(suite, text.replace(":once", ":twice"))
+    for name in ("bad", "worse"):
+        assert ready.run("run", suite, "--out", f"reports/{name}").code == 1
+    for blessed in ("bad", "worse"):
+        assert ready.run("baseline", "bless", f"reports/{blessed}", "--reason", "it is so").code == 0
+        done = ready.run("gate", "reports/bad", "--report")
+        assert (done.code, "BLOCKED: refund-twice: 2 of 2 samples failed" in done.out) == (1, True)
+    assert ready.run("run", suite, "--out", "reports/later").code == 0
+    assert ready.run("gate", "reports/later").code == 0
+
+
+def test_a_run_that_became_the_baseline_is_not_told_to_be_as_good_as_it(ready: Project) -> None:
+    """Its page, written again, compares it with nothing."""
+    first, second = ran(ready, "a"), ran(ready, "b")
+    assert ready.run("baseline", "set", first, "--reason", "x").code == 0
+    third = ran(ready, "c")
+    for runs, compared in (([second], True), ([third, second], False)):
+        assert ready.run("baseline", "bless", *runs, "--reason", "x").code == 0
+        assert ready.run("report", third).code == 0
+        effect = json.loads((ready.root / third / "verdicts.json").read_bytes())["effect"]
+        assert (effect is not None) is compared
+
+
 def test_a_run_without_results_measures_nothing(ready: Project) -> None:
     """All its samples are lost: no baseline; and a trend of such nights does not say that nothing changed."""
     run, suite = "reports/lost", ready.suite("stray")
@@ -233,3 +263,13 @@ def test_a_comparison_shows_what_got_worse(ready: Project) -> None:
     better = ready.run("baseline", "compare", good, "--with", bad)
     assert (better.code, "improved" in better.out) == (0, True)
     assert ready.run("baseline", "compare", bad, "--with", "nowhere.parquet").code == 2
+
+
+def test_a_suite_that_is_not_there_is_not_told_to_lack_a_baseline(project: Project) -> None:
+    """A name that is misspelt is named."""
+    for command in (("baseline", "show", "nihgtly"), ("trend", "nihgtly")):
+        done = project.run(*command)
+        assert (done.code, "there is no such suite" in done.err) == (2, True), done.err
+    project.write("suites/nightly.toml", 'target = "a:b"\n')
+    done = project.run("baseline", "show", "nightly")
+    assert (done.code, "there is no baseline" in done.err) == (2, True), done.err

@@ -21,6 +21,8 @@ from evalkit.case.tombstone import Tombstone, add_tombstone
 from evalkit.errors import InputError
 from tests.project import Project
 
+USUAL = "acceptance (p_good 0.99, p_bad 0.9)"
+
 
 @pytest.fixture
 def gated(project: Project) -> Project:
@@ -47,10 +49,10 @@ def git(project: Project, *arguments: str) -> None:
     subprocess.run(command, cwd=project.root, check=True, capture_output=True)
 
 
-def committed(project: Project) -> None:
+def committed(project: Project, *more: str) -> None:
     """The project's cases and settings on branch main; a branch of one's own is current."""
     git(project, "init", "-b", "main")
-    git(project, "add", "cases", "suites")
+    git(project, "add", "cases", "suites", *more)
     git(project, "commit", "-m", "cases")
     git(project, "switch", "-c", "mine")
 
@@ -106,6 +108,8 @@ def test_an_unsafe_replay_blocks(gated: Project) -> None:
     done = gated.run("gate", folder)
     assert done.code == 1
     assert "2 permanent cases ran in an unsafe replay: too few kernel layers (landlock: old)" in done.out
+    assert gated.run("report", folder).code == 0  # the run's own page says so, too
+    assert "Blocked: this release must not go" in (gated.root / folder / "summary.md").read_text("utf-8")
 
 
 def test_the_reports_tell_the_gates_decision(gated: Project) -> None:
@@ -126,6 +130,26 @@ def test_the_reports_tell_the_gates_decision(gated: Project) -> None:
     assert all(sign in text for sign, text in zip(signs, told(), strict=True))
     assert gated.run("report", folder).code == 0
     assert not any(sign in text for sign, text in zip(signs, told(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("select", "options", "left_out"),
+    [
+        ('ids = ["ref*"]', (), "the suite selects ids ref*"),
+        ('ids = ["*"]', ("--filter", "ref*"), "the run was limited to --filter ref*"),
+        ('ids = ["*"]', (), ""),
+    ],
+)
+def test_the_page_of_a_run_that_left_a_gate_out_opens_nothing(
+    gated: Project, select: str, options: tuple[str, ...], left_out: str
+) -> None:
+    """Before anybody asks the gate, which blocks: what passed may be all that was run, and not all that must pass."""
+    gated.write("suites/some.toml", f'target = "tests.suite.agents:once"\n[select]\n{select}\n')
+    assert gated.run("run", "suites/some.toml", "--out", "reports/a", *options).code == 0
+    told = (gated.root / "reports/a/summary.md").read_text("utf-8")
+    assert ("Passed: this release may go" in told) is (not left_out)
+    if left_out:
+        assert f"1 permanent case passed, but another was not run: {left_out}".replace("*", "&#42;") in told
 
 
 def test_a_single_reason_is_told_once(gated: Project) -> None:
@@ -159,6 +183,22 @@ def test_a_case_retired_since_the_run_blocks_nothing(gated: Project) -> None:
     assert (done.code, "no permanent case was run" in done.out) == (3, True)
     assert "another was retired after it was run, by ann" in done.out
     assert "the shop is closed" in done.out
+    done = gated.run("review", "another", "--accept-all", "--reason", "it opens again")
+    assert done.code == 0, done.err
+    done = gated.run("gate", folder)  # no gate until it is promoted, and no pass of one either
+    assert (done.code, "no permanent case was run" in done.out) == (3, True)
+    assert "another was retired after it was run, by ann" in done.out
+
+
+def test_a_case_that_is_no_gate_any_more_and_was_not_retired_blocks(gated: Project) -> None:
+    """A version written by hand, and its line taken from the lock: only the run still knows of it."""
+    folder = ran(gated)
+    case, digest = read_with_digest(gated.root / "cases/another")
+    event = LifeEvent("reviewed", "eve", "x", "2026-01-01T00:00:00Z")
+    write_case(replace(case, version=4, parent=digest, life=(*case.life, event)), gated.root / "cases")
+    refresh_lock(gated.root / "cases")
+    done = gated.run("gate", folder)
+    assert (done.code, "another: was a permanent gate when it was run" in done.out) == (1, True), done.out
 
 
 def test_a_file_that_was_changed_after_the_run_is_an_integrity_error(gated: Project) -> None:
@@ -192,7 +232,8 @@ def test_a_gate_in_another_folder_says_what_may_be_wrong(gated: Project, monkeyp
     ("then", "now", "told"),
     [
         ('kind = "min_rate"\nmin_rate = 0.99', 'kind = "min_rate"\nmin_rate = 0.5', "min_rate 0.5 instead of 0.99"),
-        ('kind = "zero_failures"', "p_bad = 0.5", "acceptance instead of zero_failures"),
+        ('kind = "zero_failures"', "p_bad = 0.5", "acceptance (p_good 0.99, p_bad 0.5) instead of zero_failures"),
+        ('kind = "zero_failures"', "max_lost = 0.5", f"{USUAL} instead of zero_failures, max_lost 0.5 instead"),
         ("max_lost = 0.0", "max_lost = 0.5", "max_lost 0.5 instead of 0.0"),
         ("p_bad = 0.9", "", ""),
     ],
@@ -242,6 +283,76 @@ def test_a_suite_that_measures_otherwise_than_the_bases_says_so(
     assert (f"suite release is another one than in main: {told}" in said) is bool(told), said
 
 
+def test_a_case_that_compares_less_than_the_bases_is_told(gated: Project) -> None:
+    """An argument that matching leaves out may be an id that is new in every run, or the amount: somebody must look."""
+    committed(gated)
+    ran(gated, "once", "before")
+    assert "compares less" not in gated.run("gate", "reports/before", "--against", "main").out
+    done = gated.run("edit", "another", "--volatile", "refund=/order", "--reason", "ids are new")
+    assert done.code == 0, done.err
+    ran(gated)
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert done.code == 0, done.out
+    assert "case another compares less than in main: of calls it leaves out refund=/order (evalkit history" in done.out
+    gated.run("edit", "another", "--match", "refund=/order", "--reason", "no, they are not")
+    ran(gated, "once", "after")
+    assert "compares less" not in gated.run("gate", "reports/after", "--against", "main").out
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ('target = "tests.suite.agents:once"\n[on_miss]\n"find_*" = "error"\n', ""),
+        (
+            'target = "tests.suite.agents:twice"\n[on_miss]\n"find_*" = "error"\n',
+            "target tests.suite.agents:once instead",
+        ),
+        ('target = "tests.suite.agents:once"\n', "another on_miss"),
+    ],
+)
+def test_what_the_settings_add_to_a_suite_is_compared_with_what_the_bases_add(
+    gated: Project, settings: str, told: str
+) -> None:
+    """A suite that leaves its target to them, and its baseline to the file beside it, is no other for that."""
+    now = 'target = "tests.suite.agents:once"\n[on_miss]\n"find_*" = "error"\n'
+    gated.write("evalkit.toml", now)
+    gated.write("suites/release.toml", "[select]\ngate = true\n")
+    gated.run("run", "release", "--out", "reports/first")
+    assert gated.run("baseline", "set", "reports/first", "--reason", "x").code == 0
+    gated.write("evalkit.toml", settings)
+    committed(gated, "evalkit.toml")
+    gated.write("evalkit.toml", now)
+    gated.run("run", str(gated.root / "suites/release.toml"), "--out", "reports/a")
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert (done.code, "is another one than in main" in done.out) == (0, bool(told)), done.out
+    assert told in done.out
+
+
+def test_a_measure_that_is_not_the_bases_is_told(gated: Project) -> None:
+    """Under `not_worse` a baseline of bad runs passes bad runs: who made it, when and why stands beside the pass."""
+    policy = '[policy]\nkind = "not_worse"\nmargin = 0.2\n'
+    suite = gated.suite("once")
+    gated.write(suite, (gated.root / suite).read_text("utf-8") + policy)
+    gated.run("run", suite, "--out", "reports/good")
+    assert gated.run("baseline", "set", "reports/good", "--reason", "x").code == 0
+    committed(gated)
+    gated.run("run", suite, "--out", "reports/same")
+    assert "must not be worse" not in gated.run("gate", "reports/same", "--against", "main").out
+    bad = ("--target", "tests.suite.agents:twice")
+    gated.run("run", suite, *bad, "--out", "reports/bad")
+    assert gated.run("baseline", "bless", "reports/bad", "--reason", "it is so").code == 0
+    gated.run("run", suite, *bad, "--out", "reports/a")
+    done = gated.run("gate", "reports/a", "--against", "main")
+    assert done.code == 0
+    assert "release must not be worse than another baseline than in main (run 2" in done.out
+    assert "set by ann" in done.out
+    assert "it is so" in done.out
+    (gated.root / "suites/release.baseline.parquet").rename(gated.root / "mine.parquet")
+    gated.run("run", suite, *bad, "--baseline", "mine.parquet", "--out", "reports/b")
+    told = gated.run("gate", "reports/b", "--against", "main").out
+    assert "release must not be worse than a baseline that is not in main" in told
+
+
 def test_a_suite_that_the_base_lacks_is_compared_with_nothing(gated: Project) -> None:
     """And a policy for some cases is another policy, too."""
     committed(gated)
@@ -256,6 +367,24 @@ def test_a_suite_that_the_base_lacks_is_compared_with_nothing(gated: Project) ->
         gated.run("run", name, "--out", f"reports/{len(told)}")
         done = gated.run("gate", f"reports/{len(told)}", "--against", "main")
         assert told in done.out + done.err
+
+
+def test_a_retired_copy_beside_a_case_excuses_nothing(gated: Project) -> None:
+    """A case that failed would be let go because a copy of its folder was retired; the check names every such file."""
+    folder, cases = ran(gated, "twice"), gated.root / "cases"
+    shutil.copytree(cases / "another", gated.root / "kept")
+    lock = (cases / "gates.lock").read_bytes()
+    assert gated.run("retire", "another", "--reason", "superseded").code == 0
+    (cases / "another").rename(cases / "zz-old")
+    (gated.root / "kept").rename(cases / "another")
+    (cases / "gates.lock").write_bytes(lock)
+    done = gated.run("gate", folder)
+    assert done.code == 4
+    assert "zz-old/v0004.parquet" in done.err
+    assert "the file holds case another version 4" in done.err
+    checked = gated.run("check")
+    assert checked.code == 4
+    assert all(f"zz-old/v000{number}.parquet" in checked.err for number in range(1, 5))
 
 
 def test_a_deleted_lock_hides_nothing(gated: Project) -> None:
@@ -382,6 +511,51 @@ def test_a_run_of_another_commit_is_told(gated: Project) -> None:
     assert "the run is of commit" in gated.run("gate", folder).out
 
 
+def test_a_run_of_what_nobody_committed_is_told(gated: Project) -> None:
+    """A mended agent that is put aside again, say. What a run writes into the repository itself is no such change."""
+    gated.write("agent/prompt.txt", "pay twice")
+    gated.suite("once")
+    gated.run("run", "release", "--out", "reports/first")
+    assert gated.run("baseline", "set", "reports/first", "--reason", "x").code == 0
+    committed(gated, "agent")
+    gated.run("run", "release", "--out", "reports/a")
+    gated.run("baseline", "bless", "reports/a", "--reason", "x")
+    gated.run("run", "release", "--out", "reports/b")
+    assert gated.run("gate", "reports/b").out == "PASS: all 2 permanent cases passed\n"
+    gated.write("agent/prompt.txt", "pay once")
+    gated.run("run", "release", "--out", "reports/c")
+    git(gated, "checkout", "agent")
+    assert "changes that were not committed, on top of" in gated.run("gate", "reports/c").out
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_run_that_went_on_with_other_code_is_told(gated: Project, commits: bool) -> None:
+    """Its samples are of two agents: of another commit, or of a tree that was changed since; by run, gate and page."""
+    gated.write("agent/prompt.txt", "pay twice")
+    committed(gated, "agent")
+    suite = gated.suite("never_alike", samples=3)
+    gated.run("run", suite, "--out", "reports/a")
+    gated.run("run", suite, "--out", "reports/b")
+    gated.write("agent/prompt.txt", "pay once")
+    if commits:
+        git(gated, "commit", "-am", "other prompt")
+    said = "went on with other code"
+    done = gated.run("run", "--resume", "reports/a", "--raise-samples", "5")
+    assert said in done.out + done.err
+    assert said in gated.run("gate", "reports/a", "--report").out
+    assert said in (gated.root / "reports/a/report.html").read_text("utf-8")
+    gated.run("run", "--resume", "reports/b")  # it is whole: nothing is run
+    assert said not in gated.run("gate", "reports/b").out
+
+
+def test_a_further_try_of_what_failed_is_told(gated: Project) -> None:
+    """Though it is of all permanent cases, since all had failed: an agent that fails at times passes at some time."""
+    failed = ran(gated, "twice")
+    again = ran(gated, "once", "again", "--only-failing", failed)
+    done = gated.run("gate", again)
+    assert (done.code, "the run is another try of what failed in 2" in done.out) == (0, True)
+
+
 def test_a_tombstone_of_another_file_excuses_nothing(gated: Project) -> None:
     """A forgotten version is the one with the locked digest."""
     committed(gated)
@@ -466,6 +640,11 @@ def test_a_run_is_gated_again_under_another_policy(gated: Project) -> None:
     done = gated.run("gate", folder, "--policy-file", "other.toml")
     assert (done.code, "min_rate 0.5" in done.out) == (0, True)
     assert gated.run("gate", folder).out.count("another policy") == 0
+    told = gated.run("gate", folder, "--policy", "kind=zero_failures,max_lost=0.9,alpha=0.1").out
+    assert "another policy than the run's: alpha 0.1 instead of 0.05, max_lost 0.9 instead of 0.0" in told
+    assert (
+        "gated under the run's own policy, of all samples" in gated.run("gate", folder, "--policy", "zero_failures").out
+    )
 
 
 @pytest.mark.parametrize(

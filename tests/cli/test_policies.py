@@ -166,6 +166,20 @@ def test_some_cases_have_a_policy_of_their_own(gated: Project) -> None:
     }
 
 
+def test_a_policy_that_no_case_has_is_told_of(gated: Project) -> None:
+    """By the run and by its gate: what was to be judged strictly is judged by another policy."""
+    strict = '[[policies]]\nselect = { ids = ["REFUND-*"] }\nkind = "zero_failures"\n'
+    wide = '[[policies]]\nselect = { gate = true }\nkind = "min_rate"\n'
+    behind = '[[policies]]\nselect = { tags = ["money"] }\nkind = "zero_failures"\n'
+    done, _ = ran(gated, "never_alike", strict + wide + behind)
+    for told in (done.err, gate(gated, done).out):
+        assert "policies.0, zero_failures for ids REFUND-*, decides on none of the suite's cases" in told
+        assert "policies.1" not in told
+        assert "policies.2, zero_failures for tags money, decides on none" in told
+    done, _ = ran(gated, "never_alike", strict, "--filter", "gate")
+    assert "decides on none" not in done.err  # of a part of the suite that says nothing
+
+
 def test_a_regression_is_shown_and_does_not_overrule_the_policy(gated: Project) -> None:
     """A minimum rate that is reached passes, though the case was better before."""
     with_baseline(gated)
@@ -192,6 +206,8 @@ def test_a_large_suite_is_screened(project: Project) -> None:
     compared = project.run("baseline", "compare", done.json()["run"], "--json").json()["suite"]
     assert compared["difference"] == done.json()["effect"]["difference"]
     assert ran(project, "never_alike", f"screening = true\n{everything}", "--fixed")[1]["samples"] == 61
+    done, case = ran(project, "never_alike", f"screening = true\n{everything}", "--samples", "3")
+    assert (done.code, case["samples"], case["screened"]) == (3, 3, False)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +219,9 @@ def test_a_large_suite_is_screened(project: Project) -> None:
         ("[policy]\np_good = 99.0", "policy.p_good"),
         ('[policy]\non_degraded = "maybe"', "policy.on_degraded"),
         ('[[policies]]\nkind = "zero_failures"', "policies.0.select"),
-        ('[[policies]]\nselect = {}\nkind = "zero_failures"', "policies.0: select is empty"),
+        ('[[policies]]\nselect = {}\nkind = "zero_failures"', "policies.0: its select means every case"),
+        ('[[policies]]\nselect = { gate = false }\nkind = "zero_failures"', "policies.0: its select means every case"),
+        ("[[policies]]\nselect = { ids = [], tags = [] }", "policies.0: its select means every case"),
         ('[[policies]]\nselect = { id = ["a"] }', "policies.0.select.id"),
         ("pass_k = [0]", "pass_k.0"),
         ("[policy]\np_good = 0.9\np_bad = 0.899", "too many to plan"),

@@ -108,12 +108,12 @@ def test_the_line_says_where_a_run_stands() -> None:
 
 
 def test_a_run_of_unknown_length_promises_nothing() -> None:
-    """A plan that may stop early has a most, no total; a continuation's old samples say nothing of its speed."""
-    progress = Progress(total=20, passed=20, cases=4, cases_done=4, at_most=80)
+    """A plan that may stop early has no total; a continuation's old samples say nothing of its speed."""
+    progress = Progress(total=20, passed=20, cases=4, cases_done=4, about=80)
     line = progress_text(progress, elapsed_s=600.0, fresh=10)
-    assert "20 of at most 80" in line
+    assert "20 of about 80" in line
     assert "4/4 cases so far" in line
-    assert line.endswith("at most 60 min left")
+    assert line.endswith("about 60 min left")
     assert "left" not in progress_text(progress, elapsed_s=0.0, fresh=0)
 
 

@@ -281,3 +281,37 @@ def test_a_report_makes_no_replays(project: Project) -> None:
     assert (folder / "journal.jsonl").stat().st_size == 0
     assert project.run("run", "--resume", "reports/a").code == 0
     assert project.run("report", "reports/a").code == 0
+
+
+@pytest.mark.parametrize("declared", ['(effect="read")', '(effect="pure")', '(name="refund")'])
+def test_what_was_declared_to_write_writes_whatever_the_agent_declares_now(project: Project, declared: str) -> None:
+    """A milder word in its code would let it refund twice; a stricter one counts."""
+    project.promoted()
+    module = f"mild_{len(declared)}{declared[9]}"
+    project.write(
+        f"{module}.py",
+        f"""
+from evalkit import tool
+
+@tool(effect="write")
+def lookup(order): ...
+
+@tool{declared}
+def refund(order): ...
+
+def twice(order):
+    lookup(order)
+    refund(order)
+    return {{"done": refund(order)}}
+
+def curious(order):
+    lookup(order)
+    lookup(order)
+    return {{"done": refund(order)}}
+""",
+    )
+    project.write("suites/release.toml", "[select]\ngate = true\n")
+    for agent in ("twice", "curious"):
+        done = project.run("run", "release", "--target", f"{module}:{agent}", "--out", f"reports/{agent}")
+        assert (done.code, "does not make a change twice" in done.out) == (1, True), done.out
+        assert project.run("gate", f"reports/{agent}").code == 1

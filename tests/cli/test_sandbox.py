@@ -108,6 +108,23 @@ def test_an_agent_works_and_takes_nothing(project: Project, target: str, monkeyp
     assert any(layer.startswith("landlock") for layer in manifest["layers"])
 
 
+@pytest.mark.parametrize("target", ["once", "thief"])
+def test_from_a_folder_of_the_project_it_is_the_same(project: Project, target: str) -> None:
+    """The working copy is the whole project's, and the cases are not in it."""
+    project.promoted()
+    project.write("evalkit.toml", "")
+    suite = a_suite(project, target)
+    path = project.root / "agent.py"
+    path.write_text(path.read_text("utf-8").replace('".env", "/etc/passwd"', '"cases/gates.lock"'), "utf-8")
+    (project.root / "tests").mkdir()
+    command = [sys.executable, "-m", "evalkit", "run", suite, "-n", "1"]
+    done = subprocess.run(command, cwd=project.root / "tests", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    command = [sys.executable, "-m", "evalkit", "replay", "refund-twice", "--target", f"agent:{target}", "--sandbox"]
+    done = subprocess.run(command, cwd=project.root / "tests", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_without_the_sandbox_it_takes_much(project: Project) -> None:
     """The same agent, so that the test above says something."""
     project.promoted()

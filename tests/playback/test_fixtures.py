@@ -63,7 +63,7 @@ def test_a_configured_effect_holds_in_the_replay() -> None:
     assert answer.configured == "write"
     declared = frozen(tool_step(0, "process", {}, "ok", effect="write")).answer(call("process"))
     assert declared is not None
-    assert declared.configured is None  # what the code says now counts
+    assert (declared.configured, declared.wrote) == (None, True)
 
 
 def test_equal_arguments_match_in_any_form() -> None:

@@ -82,6 +82,13 @@ def draws_from_numpy() -> None:
     np.random.random()  # what many agents do
 
 
+def reseeded() -> random.Random:
+    """A generator that gets a seed of its maker's choice after all."""
+    made = random.Random()
+    made.seed(7)
+    return made
+
+
 @pytest.mark.parametrize(
     ("draw", "decides"),
     [
@@ -90,12 +97,26 @@ def draws_from_numpy() -> None:
         (lambda: random.Random().random(), True),
         (draws_from_numpy, True),
         (lambda: random.Random(7).random(), False),
+        (random.Random, False),
+        (lambda: reseeded().random(), False),
         (uuid.uuid4, False),
         (lambda: secrets.token_hex(8), False),
         (tempfile.mkdtemp, False),
         (lambda: None, False),
     ],
-    ids=["random", "choice", "Random", "numpy", "seeded", "uuid4", "secrets", "tempfile", "nothing"],
+    ids=[
+        "random",
+        "choice",
+        "Random",
+        "numpy",
+        "seeded",
+        "made",
+        "reseeded",
+        "uuid4",
+        "secrets",
+        "tempfile",
+        "nothing",
+    ],
 )
 def test_draws_that_may_decide_something_are_noticed(draw: Callable[[], Any], decides: bool) -> None:
     """Two equal replays of an agent that drew random numbers are no proof; ids, and fixed seeds, decide nothing."""
@@ -108,6 +129,19 @@ def test_draws_that_may_decide_something_are_noticed(draw: Callable[[], Any], de
             draw()
             assert world.chance.drew() is decides
     assert numpy.random
+
+
+def test_a_generator_that_a_module_keeps_is_watched() -> None:
+    """A library that makes one as it is loaded (trio, under httpx) draws nothing by that; later draws count."""
+    kept: list[random.Random] = []
+    world = World(START, Guard())
+    with world.entered():
+        for seed, draws in ((1, 0), (2, 0), (3, 1), (4, 0)):
+            world.restart(seed)
+            kept = kept or [random.Random()]
+            for _ in range(draws):
+                kept[0].random()
+            assert world.chance.drew() is bool(draws)
 
 
 def test_chance_is_given_back_afterwards() -> None:

@@ -130,6 +130,55 @@ def test_a_sample_that_infrastructure_spoiled_is_replayed_again(project: Project
         assert (told["errored"] == "0") is (retries > 0)
 
 
+TRIED_AGAIN = """
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):  # what pytest-rerunfailures does
+    reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    if any(report.failed for report in reports):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    return True
+"""
+BETTER_LATER = """
+from pathlib import Path
+from tests.suite.agents import once, twice
+
+def better_later(order):
+    mark = Path("tried")
+    known = mark.exists()
+    mark.touch()
+    return once(order) if known else twice(order)
+"""
+
+
+def test_no_case_is_measured_until_it_passes(project: Project) -> None:
+    """A plug-in that tries failures again gets the verdict that there is, told once."""
+    project.write("conftest.py", TRIED_AGAIN)
+    project.write("better.py", BETTER_LATER)
+    path = suite(project, orders=(1,))
+    project.write(path, 'target = "better:better_later"\n[policy]\nkind = "zero_failures"\n')
+    done = run(project, path, "--junitxml", "out.xml")
+    assert "1 failed" in done.out, done.out + done.err
+    names = [one.get("name") for one in ElementTree.parse(project.root / "out.xml").iter("property")]
+    assert "sample 1" in names
+    assert len(names) == len(set(names))
+
+
+def test_what_infrastructure_spoiled_may_be_tried_again(project: Project) -> None:
+    """Nothing was measured yet."""
+    project.write("conftest.py", TRIED_AGAIN)
+    path = suite(project, "dies_twice", orders=(12, 13))
+    project.write(path, (project.root / path).read_text("utf-8") + "retries = 0\n")
+    done = run(project, path, "--junitxml", "out.xml")
+    assert "2 passed" in done.out, done.out + done.err
+    told = [one.get("value") for one in ElementTree.parse(project.root / "out.xml").iter("property")]
+    assert not [value for value in told if (value or "").startswith("errored in")]
+
+
 def test_a_debugger_sees_the_agent(project: Project) -> None:
     """In pytest's own process, where that is asked for."""
     begin = "import os\nfrom pathlib import Path\n"
@@ -193,6 +242,20 @@ def test_a_folder_of_cases_runs_each_on_its_own_target(project: Project) -> None
     assert "v0001.parquet::first PASSED" in run(project, "cases/first/v0001.parquet", "-v").out
     assert project.run("retire", "second", "--reason", "gone").code == 0
     assert "second" not in run(project, "cases/", "-v").out
+
+
+def test_a_project_is_found_from_its_files_wherever_pytest_is_started(project: Project, tmp_path: Path) -> None:
+    """From a folder of it, and from outside: its cases, its settings, its agent."""
+    project.write("evalkit.toml", 'target = "own_agent:once"\n')
+    project.write("own_agent.py", "from tests.suite.agents import once\n")
+    library(project.root, [1, 2])
+    project.write("suites/nightly.toml", "samples = 2\n")
+    for folder in (project.root / "tests", tmp_path / "elsewhere"):
+        folder.mkdir()
+        for named, told in (("suites", "2 passed"), ("suites/nightly.toml", "2 passed"), ("cases", "2 passed")):
+            command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin", str(project.root / named)]
+            done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+            assert told in done.stdout, done.stdout
 
 
 def test_options_choose_another_target_and_number(project: Project) -> None:

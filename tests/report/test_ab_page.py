@@ -27,7 +27,7 @@ def test_cases_come_by_what_the_arms_came_to() -> None:
     text = Page(render_ab_html(verdict())).text
     places = [text.index(word) for word in ("Worse in B", "Better in B", "Not compared", "which is not shown")]
     assert places == sorted(places)
-    assert "not compared no sample of arm a came to a result" in text
+    assert "not compared no sample of arm A came to a result" in text
 
 
 def test_numbers_stand_beside_their_pictures() -> None:

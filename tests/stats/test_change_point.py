@@ -95,6 +95,16 @@ def test_several_changes_are_found_in_order() -> None:
     assert change_points([19, 20, 20, 19, 20, 20], [20] * 6, rng()) == []
 
 
+def test_a_change_is_one_up_to_the_error_that_is_asked_for() -> None:
+    """Right at its p-value it is told, below it is not."""
+    series = [19, 18, 20, 19, 20, 15, 17, 16, 18, 15], [20] * 10
+    seen = change_point(*series, rng())
+    assert seen is not None
+    assert 0.001 < seen.p < 0.05
+    assert change_points(*series, rng(), alpha=seen.p)[0].p == seen.p
+    assert change_points(*series, rng(), alpha=seen.p - 1e-4) == []
+
+
 def test_many_series_are_bounded_exactly() -> None:
     """Never below the p-value of all series, and equal to it where there is one place."""
     seen = [(3, 3, 1), (1, 3, 3), (3, 2, 2)]
@@ -109,6 +119,7 @@ def test_many_series_are_bounded_exactly() -> None:
         assert exact / total <= p + 1e-12
     two = change_p_many([[10, 4]], [[10, 10]])[0]
     assert two == pytest.approx(2 * fisher_p(10, 10, 4, 10))
+    assert change_p_many([[10, 0, 4]], [[10, 0, 10]])[0] == two  # a night without runs is no further place
 
 
 def test_a_broken_case_among_thousands_is_seen() -> None:

@@ -24,7 +24,7 @@ def test_rows_are_found_placed_and_counted(rows: list[tuple[int, ...]], scale: i
     assert times.tolist() == counts.tolist()
 
 
-@pytest.mark.parametrize("rows", [[[-1, 2], [-1, 2], [0, 1]], [[2**40, 2**40], [2**40, 2**40]]])
+@pytest.mark.parametrize("rows", [[[-1, 2], [-1, 2], [0, 1]], [[0, -1], [-1, 2]], [[2**40, 2**40], [2**40, 2**40]]])
 def test_numbers_that_do_not_fit_are_found_too(rows: list[list[int]]) -> None:
     """Negative and huge ones."""
     found, place, times = distinct_rows(np.array(rows))

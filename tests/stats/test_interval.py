@@ -22,6 +22,7 @@ from evalkit.stats.interval import (
     midp_table,
     wilson,
     wilson_corrected,
+    zero_failure_bound,
 )
 
 COUNTS = st.integers(0, 60).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -175,3 +176,15 @@ def test_the_import_loads_no_numerics() -> None:
     """Importing the module loads neither NumPy nor SciPy: commands that compute nothing don't pay for them."""
     code = "import sys, evalkit.stats.interval; print(sorted({'numpy', 'scipy'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("n", "bound"), [(5, 0.451), (10, 0.259), (59, 0.0495), (299, 0.0100), (0, 1.0)])
+def test_bounds_after_no_failure(n: int, bound: float) -> None:
+    """The exact bound on the failure rate; without runs nothing is known."""
+    assert zero_failure_bound(n) == pytest.approx(bound, abs=5e-4)
+
+
+def test_the_success_run_rule() -> None:
+    """59 runs without a failure are the first to show 95% at a level of 95%, 299 to show 99%, 29 to show 90%."""
+    for n, share in ((59, 0.05), (299, 0.01), (29, 0.1)):
+        assert zero_failure_bound(n) <= share < zero_failure_bound(n - 1)

@@ -35,6 +35,14 @@ def two_sided(x1: int, n1: int, x2: int, n2: int) -> tuple[float, np.ndarray]:
     return float(p[x2 - least]), np.unique(p)
 
 
+def test_a_p_value_that_rounding_left_below_an_attainable_one_is_that_one() -> None:
+    """Another way to sum up a tail ends in another last digit."""
+    p, margins = fisher_of([(10, 10, 5, 10), (9, 10, 8, 10)])
+    below = p * (1 - 1e-14)
+    assert step_down(below, margins) == pytest.approx(step_down(p, margins))
+    assert discrete_bh(below, margins) == pytest.approx(discrete_bh(p, margins))
+
+
 def test_holm_gives_p_adjust() -> None:
     """The 15 p-values of Benjamini and Hochberg 1995, adjusted as R's p.adjust does, in any order."""
     rest = [0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.324, 0.4262, 0.5719, 0.6528, 0.759, 1]

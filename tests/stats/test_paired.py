@@ -24,6 +24,16 @@ def test_a_constant_factor_is_found_whatever_the_cases_cost() -> None:
     assert found.cases == 8
 
 
+def test_rounding_is_no_change() -> None:
+    """The same values in another order have means that differ in their last digits, and show nothing."""
+    a = [rng().uniform(0.1, 3, 7 + at) for at in range(12)]
+    b = [values[::-1] for values in a]
+    means = [np.log(left).mean() - np.log(right).mean() for left, right in zip(a, b, strict=True)]
+    assert any(means)
+    found = paired_change(a, b, rng())
+    assert (found.change, found.p) == (0.0, 1.0)
+
+
 def test_one_slow_run_does_not_decide() -> None:
     """A single run of a hundredfold cost moves the ratio of means, but shows no change."""
     a = [[1.0, 1.1, 0.9]] * 20

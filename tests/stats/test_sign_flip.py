@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import permutation_test
 
 from evalkit.errors import InputError
 from evalkit.stats.sign_flip import Alternative, sign_flip_p, sign_flip_p_whole
@@ -95,3 +96,19 @@ def test_other_numbers_are_refused() -> None:
             sign_flip_p_whole(values)
     with pytest.raises(InputError, match="finite"):
         sign_flip_p([float("inf")], np.random.default_rng(1))
+
+
+@given(st.lists(st.floats(-9, 9, allow_subnormal=False), min_size=2, max_size=9))
+@settings(max_examples=40, deadline=None)
+def test_few_measured_values_are_counted_exactly(differences: list[float]) -> None:
+    """All choices of signs, as SciPy's permutation test has them: the same whatever the draw."""
+    found = sign_flip_p(differences, np.random.default_rng(1))
+    expected = permutation_test(
+        (differences,), np.sum, permutation_type="samples", n_resamples=np.inf, vectorized=False
+    ).pvalue
+    assert found == pytest.approx(float(expected), abs=1e-12)
+
+
+def test_four_cases_that_all_point_one_way() -> None:
+    """2 of 16: it was 0.1284."""
+    assert sign_flip_p([0.1, 0.2, 0.3, 0.4], np.random.default_rng(20_251)) == 0.125

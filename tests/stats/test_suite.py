@@ -11,11 +11,10 @@ from scipy.special import chdtrc
 from evalkit.errors import InputError
 from evalkit.stats.hypergeometric import passes_pmf
 from evalkit.stats.interval import wilson
-from evalkit.stats.mean_rate import suite_rate
+from evalkit.stats.mean_rate import effective_runs, suite_rate
 from evalkit.stats.suite import (
     cluster_t_interval,
     cmh_p,
-    detectable_difference,
     differences,
     like_these_interval,
     this_suite_interval,
@@ -161,21 +160,6 @@ def test_cases_of_one_group_count_as_one() -> None:
     assert cluster_t_interval([]) == (-np.inf, np.inf)
 
 
-def test_a_detectable_difference_is_detected() -> None:
-    """Shifted by it, simulated suites are shown to differ in nearly 80 of 100; groups count as cases do."""
-    source = np.random.default_rng(3)
-    shown = []
-    for _ in range(400):
-        values = source.normal(0, 0.2, 30)
-        low, high = cluster_t_interval(values + detectable_difference(source.normal(0, 0.2, 30)))
-        shown.append(not low <= 0 <= high)
-    assert 0.7 <= np.mean(shown) <= 0.87
-    values = source.normal(0, 0.2, 30)
-    repeated = detectable_difference(np.repeat(values, 3), groups=np.repeat(np.arange(30), 3))
-    assert repeated == pytest.approx(detectable_difference(values))
-    assert detectable_difference([0.1]) == np.inf
-
-
 def test_suites_that_cannot_be_compared_are_refused() -> None:
     """No cases, a case without runs, more passes than runs, labels that don't fit: errors."""
     for arguments in (([], [], [], []), ([0], [0], [1], [1]), ([2], [1], [1], [1]), ([1, 1], [1, 1], [1], [1])):
@@ -203,3 +187,20 @@ def test_cases_that_all_differ_alike_promise_nothing_of_others() -> None:
     assert like_these_interval([0.3]) == (-1.0, 1.0)
     varied = [0.1, -0.1, 0.2, 0.0]
     assert like_these_interval(varied) == pytest.approx(cluster_t_interval(varied))
+
+
+def test_effective_runs_are_those_of_one_case_that_varies_as_the_mean_does() -> None:
+    """Two cases of ten runs, one sure and one even: 0.75 varies as 27 runs do. Never fewer than with equal rates."""
+    (mean, runs), _ = effective_runs([10, 5], [10, 10], [9, 9], [10, 10])
+    variance = 0.5 * 0.5 / 9 / 4
+    assert (mean, runs) == pytest.approx((0.75, 0.75 * 0.25 / variance))
+    assert effective_runs([5, 5], [10, 10], [9, 9], [10, 10])[0] == pytest.approx((0.5, 20.0))
+
+
+def test_effective_runs_of_estimated_rates_go_by_their_variances() -> None:
+    """One that is not known counts as that of the mean; as sure as all cases with the fewest runs is the least."""
+    known, unknown = {0: (0.5, 0.02)}, {0: (0.5, None)}
+    (_, runs), (_, without) = effective_runs([40, 10], [50, 10], [40, 10], [50, 10], estimated=(known, unknown))
+    assert runs == pytest.approx(0.75 * 0.25 / (0.02 / 4))
+    assert without == pytest.approx(20.0)
+    assert without > 0.75 * 0.25 / (0.75 * 0.25 / 4)

@@ -180,13 +180,13 @@ def test_a_run_is_asked_in_rounds(tmp_path: Path, executor: str) -> None:
     (root / "run").mkdir()
     (root / "run" / MANIFEST_NAME).write_text("{}", "utf-8")
     suite = Suite("test", "tests.suite.agents:once", 6)
-    with OpenRun(root / "run", suite, cases, executor=executor, workers=2, at_most=30) as opened:
+    with OpenRun(root / "run", suite, cases, executor=executor, workers=2, about=30) as opened:
         progress = opened.progress
         assert opened.up_to({case.id: 2 for case in cases})
         assert (progress.done, progress.total, progress.cases_done) == (10, 10, 5)
         assert opened.up_to({"order-0": 6, "order-1": 4})
         assert (progress.done, progress.total, progress.cases_done) == (16, 16, 2)
-        assert (progress.at_most, progress.cases, progress.rate) == (30, 5, 1.0)
+        assert (progress.about, progress.cases, progress.rate) == (30, 5, 1.0)
         assert opened.finish() == ""
     counts = Counter({case: len(several) for case, several in read_samples(root / "run").items()})
     assert counts == {"order-0": 6, "order-1": 4, "order-2": 2, "order-3": 2, "order-4": 2}

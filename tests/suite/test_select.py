@@ -9,7 +9,7 @@ import pytest
 from evalkit.case.store import write_case
 from evalkit.errors import IntegrityError
 from evalkit.suite.model import Selection
-from evalkit.suite.select import select_cases
+from evalkit.suite.select import list_cases, select_cases
 from tests.build import a_case
 
 IDS = [f"case-{number:03}" for number in range(150)]
@@ -41,3 +41,21 @@ def test_a_case_that_is_not_selected_is_refused_in_another_place_all_the_same(tm
     write_case(a_case(id="b"), tmp_path).write_bytes(path.read_bytes())
     with pytest.raises(IntegrityError, match="the file holds case a version 1"):
         select_cases(tmp_path, Selection(ids=("a",)))
+
+
+@pytest.mark.parametrize("place", ["b/v0001.parquet", "a/v0002.parquet"])
+def test_a_library_with_a_file_in_anothers_place_is_not_listed(tmp_path: Path, place: str) -> None:
+    """What counts as a case's newest version would hang on the name of a copy."""
+    path = write_case(a_case(id="a"), tmp_path)
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).write_bytes(path.read_bytes())
+    with pytest.raises(IntegrityError, match="the file holds case a version 1"):
+        list(list_cases(tmp_path))
+
+
+def test_a_version_has_one_name(tmp_path: Path) -> None:
+    """A file that spells its number otherwise is none of a case's versions."""
+    path = write_case(a_case(id="a"), tmp_path)
+    path.with_name("v00002.parquet").write_bytes(path.read_bytes())
+    path.with_name("v٠٠٠٢.parquet").write_bytes(path.read_bytes())
+    assert [case.path for case in list_cases(tmp_path)] == [str(path)]

@@ -145,7 +145,7 @@ def test_lost_samples_enter_nothing_and_are_shown() -> None:
     assert found.rate is not None
     assert (found.rate.a, found.rate.b) == (1.0, 1.0)
     assert (found.loss_b.missed, found.loss_b.errored, found.loss_b.samples) == (7, 3, 19)
-    assert "arm B lost 10 of 19 samples (7 missed, 3 errored): they enter nothing" in found.notes
+    assert any("arm B lost 10 of 19 samples (7 missed, 3 errored): they enter nothing" in note for note in found.notes)
     assert found.unequal_loss
     assert any("lost more than chance explains" in note for note in found.notes)
 
@@ -161,7 +161,7 @@ def test_a_case_without_results_in_an_arm_is_not_compared() -> None:
     """It is said why, and the others are."""
     found = compared(["pppp", "pppp"], ["mmmm", "pppf"])
     pair = found.pairs[0]
-    assert (pair.better, pair.reason, pair.difference) == ("not compared", "no sample of arm b came to a result", None)
+    assert (pair.better, pair.reason, pair.difference) == ("not compared", "no sample of arm B came to a result", None)
     assert found.rate is not None
     assert found.rate.cases == 1
     assert any(note.startswith("1 of 2 cases were not compared") for note in found.notes)
@@ -277,7 +277,7 @@ def test_the_primary_metric_decides_and_the_others_are_corrected() -> None:
     [
         ("cost", False, 0.01, "not both arms asked a live model"),
         ("latency", False, 0.01, "not both arms asked a live model"),
-        ("cost", True, 0.0, "arm a has none: its model has no price"),
+        ("cost", True, 0.0, "arm A has none: its model has no price"),
     ],
 )
 def test_what_means_nothing_is_not_compared(metric: str, live: bool, cost: float, reason: str) -> None:
@@ -341,6 +341,14 @@ def test_an_arm_that_lost_more_is_better_where_its_losses_can_t_be_why() -> None
     assert compared(["pppppppppp"] * 10, ["ppppffffmm"] * 10).better == "a"
 
 
+def test_what_was_lost_is_held_against_an_arm_in_a_test_of_both_sides() -> None:
+    """Of one case: 9 of 16 against 4 of 16 is p 0.04 one-sided, so that it shows nothing where it may go either way."""
+    found = compared(["pppp" + "f" * 12], ["p" * 9 + "m" * 7])
+    assert (found.unequal_loss, found.better, found.pairs[0].better) == (True, "neither shown", "neither shown")
+    assert found.pairs[0].p_adjusted is not None
+    assert found.pairs[0].p_adjusted < 0.05
+
+
 def test_cases_that_one_arm_lost_whole_count_against_it() -> None:
     """All its hard cases missed, and the rest of them is better: nothing is shown."""
     found = compared(["pppppppppp"] * 5 + ["ppppffffff"] * 5, ["mmmmmmmmmm"] * 5 + ["pppppppppp"] * 5)
@@ -375,3 +383,19 @@ def test_too_few_cases_for_a_metric_say_so() -> None:
         found = compare_arms(refs, old, replace(new, samples=more), primary="steps")
         assert ("5 cases can't show one, however large" in found.sentence) is few
         assert (found.better == "a") is not few
+
+
+def test_too_few_samples_are_not_said_to_show_nothing_at_all() -> None:
+    """Four against four would show all against none, now and then."""
+    found = compared(["p", "p", "p", "f"], ["f", "p", "p", "f"])
+    assert found.sentence.endswith("too few samples to show even the largest difference 4 times of 5")
+
+
+@pytest.mark.parametrize("cases", [4, 9])
+def test_metrics_that_so_few_cases_can_not_show_are_named(cases: int) -> None:
+    """Three times the steps have p = 0.125 over four cases, and an interval that leaves 0 out all the same."""
+    many, old, new = arms(["pp"] * cases, ["pp"] * cases)
+    dear = {name: [replace(one, substituted=9) for one in several] for name, several in new.samples.items()}
+    told = f"{cases} cases can't show a difference of steps, however large"
+    assert (told in compare_arms(many, old, replace(new, samples=dear)).notes) is (cases == 4)
+    assert told not in compare_arms(many, old, new).notes

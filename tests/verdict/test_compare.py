@@ -9,13 +9,14 @@ import pytest
 
 from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
-from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck
+from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck, Suite
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest, make_baseline
 from evalkit.verdict.compare import case_verdicts
+from evalkit.verdict.estimate import estimate_of, pooled
 from evalkit.verdict.in_batches import InBatches
-from evalkit.verdict.model import CaseVerdict
-from evalkit.verdict.plans import Plans
+from evalkit.verdict.model import CaseVerdict, Estimate
+from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.whole import Whole
 from tests.verdict.planned import plans_of
 
@@ -263,3 +264,60 @@ def test_another_policy_passes_no_case_that_lacks_samples() -> None:
     whole = {"c": samples(("passed", 20))}
     (one,) = case_verdicts([ref()], whole, judging, None, frozen=False, stopped="the budget is spent", sampled=sampled)
     assert one.verdict == "PASS"
+
+
+def test_equal_replays_are_as_good_as_many_though_a_third_was_lost() -> None:
+    """What is left shows all there is; samples that vary do not, and pass nothing then."""
+    policy = Policy("zero_failures", max_lost=0.25)
+    plans = make_plans(Suite("s", samples=4, policy=policy), [ref()], {})
+    for traces, word in ((("same", "same"), "PASS"), (("one", "other"), "INCONCLUSIVE")):
+        found = [Sample("c", 1, at, "passed", trace=trace) for at, trace in enumerate(traces)]
+        found.append(Sample("c", 1, 2, "errored", reason="no answer"))
+        (one,) = case_verdicts([ref()], {"c": found}, plans, None, frozen=True)
+        assert one.verdict == word
+
+
+@pytest.mark.parametrize(("traces", "word"), [("same", "PASS"), ("", "FAIL")])
+def test_failing_as_equal_replays_of_the_baseline_did_is_not_worse(traces: str, word: str) -> None:
+    """A baseline that failed by chance as often shows nothing of it."""
+    before = make_baseline(
+        BaselineInfo("run", "suite", "a", "r", "now"),
+        {"c": samples(("failed", 20), trace=traces)},
+        [ref()],
+        frozen=True,
+    )
+    found = verdict(samples(("failed", 2), trace="same"), Policy("not_worse", margin=0.2), before, frozen=True)
+    assert found.verdict == word
+
+
+def test_of_a_case_that_two_equal_replays_would_have_ended_the_first_two_tell() -> None:
+    """The third was taken only because those two were not equal; where equal ones end nothing, all tell."""
+    plan = make_plans(Suite("s"), [ref()], {})["c"]
+    passed = [True, False, True, True, True]
+    found = [
+        Sample("c", 1, at, "passed" if x else "failed", trace=trace)
+        for at, (x, trace) in enumerate(zip(passed, "abaab", strict=True))
+    ]
+    first = estimate_of(plan, found, passed, twice=True)
+    assert first is not None
+    assert (first.rate, first.passed, first.n) == (0.5, 1, 2)
+    assert estimate_of(plan, found, passed, twice=False) is None
+    different = [replace(sample, trace=str(sample.index)) for sample in found]
+    assert estimate_of(plan, different, passed, twice=True) is None
+
+
+def test_replays_that_vary_are_tested_against_equal_ones() -> None:
+    """Only where both sides are equal a change is a fact."""
+    info = BaselineInfo("run", "suite", "a", "r", "now")
+    before = make_baseline(info, {"c": samples(("passed", 20), trace="then")}, [ref()], frozen=True)
+    found = verdict(samples(("passed", 5), ("failed", 15)), base=before, frozen=True)
+    assert found.change == "regressed"
+    assert found.p_value is not None
+
+
+def test_pooled_estimates_vary_as_a_mean_does() -> None:
+    """Two runs of one variance: half of it; one that is not known makes that of the mean unknown."""
+    one, other = Estimate(0.5, 0.02, 2, 5), Estimate(0.9, 0.04, 4, 5)
+    assert pooled([(5, 10, one), (9, 10, other)]) == Estimate(0.7, 0.015, 6, 10)
+    assert pooled([(5, 10, one), (9, 10, replace(other, variance=None))]) == Estimate(0.7, None, 6, 10)
+    assert pooled([(5, 10, None), (9, 10, None)]) is None

@@ -24,6 +24,7 @@ def effect(difference: float, p_worse: float) -> SuiteEffect:
 def test_a_test_against_the_mean_shows_nothing() -> None:
     """Bad cases with more samples than the others weigh more in the test than in the mean."""
     assert effect_sentence(effect(0.008, 1e-7)).endswith(OPPOSED)
+    assert effect_sentence(effect(0.0, 0.05)).endswith(OPPOSED)
     assert OPPOSED not in effect_sentence(effect(-0.008, 1e-7))
     assert OPPOSED not in effect_sentence(effect(0.008, 0.9))
 

@@ -76,6 +76,12 @@ def test_a_locked_case_that_ran_in_another_version_blocks() -> None:
     assert found.outcome == "BLOCKED"
 
 
+def test_a_version_that_the_lock_is_wrong_about_is_told_once() -> None:
+    """What is wrong with the lock says it already."""
+    found = decide([replace(verdict("a", "PASS"), digest="other")], [line("a")], [("a", "is weaker")])
+    assert found.blocking == (("a", "gates.lock: is weaker"),)
+
+
 def test_a_lock_problem_blocks() -> None:
     """A case that vanished without being retired."""
     found = decide([verdict("a", "PASS")], [line("a")], [("b", "is gone")])

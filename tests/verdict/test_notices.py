@@ -39,6 +39,11 @@ def test_an_order_that_mattered_is_noticed() -> None:
     assert run_notices({"a": case("pppppppppp"), "b": case("ffffffffff", start=10, case_id="b")}) == ()
 
 
+def test_an_order_that_comes_about_by_chance_once_in_twenty_runs_is_no_sign() -> None:
+    """Five of five, then one of five: p 0.048."""
+    assert run_notices({"a": case("pppppffffp")}) == ()
+
+
 def test_the_order_is_that_of_the_run_not_of_the_index() -> None:
     """Samples were finished the other way round: the failures came first."""
     samples = case("pppppfffff")

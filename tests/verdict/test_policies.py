@@ -52,6 +52,18 @@ def test_the_further_samples_for_a_minimum_rate_are_enough(passed: int, n: int, 
     assert f"about {found.more_samples} more would" in found.reason
 
 
+@pytest.mark.parametrize(("passed", "word"), [(19, "PASS"), (17, "FAIL")])
+def test_the_further_samples_are_those_of_the_error_in_question(passed: int, word: str) -> None:
+    """A case that looks good is to be shown so with beta, one that looks bad with alpha."""
+    errors = {"alpha": 0.2, "beta": 0.001} if word == "PASS" else {"alpha": 0.001, "beta": 0.2}
+    more = min_rate(passed, 20, 0.9, **errors).more_samples
+    assert more is not None
+    total = 20 + more
+    likely = passed * total // 20 if word == "PASS" else total - (20 - passed) * total // 20
+    assert min_rate(likely, total, 0.9, **errors).word == word
+    assert more > 2 * (min_rate(passed, 20, 0.9, 0.2, 0.2).more_samples or 0)
+
+
 def test_a_rate_right_at_the_minimum_names_no_number() -> None:
     """No number of samples tells a rate that is the minimum itself."""
     assert min_rate(18, 20, 0.9).more_samples is None
@@ -62,9 +74,10 @@ def test_a_rate_right_at_the_minimum_names_no_number() -> None:
 @settings(max_examples=25)
 def test_acceptance_errs_with_at_most_alpha_and_beta(n: int, rates: tuple[float, float]) -> None:
     """Whatever the number of samples: the good rate fails with at most alpha, the bad one passes with at most beta."""
-    words = [acceptance(x, n, p_good=rates[0], p_bad=rates[1]).word for x in range(n + 1)]
-    assert chance(words, {"FAIL", "DEGRADED_WITHIN_MARGIN"}, rates[0]) <= 0.05 + 1e-9
-    assert chance(words, {"PASS", "DEGRADED_WITHIN_MARGIN"}, rates[1]) <= 0.05 + 1e-9
+    for alpha, beta in ((0.05, 0.05), (0.01, 0.3), (0.3, 0.01)):
+        words = [acceptance(x, n, p_good=rates[0], p_bad=rates[1], alpha=alpha, beta=beta).word for x in range(n + 1)]
+        assert chance(words, {"FAIL", "DEGRADED_WITHIN_MARGIN"}, rates[0]) <= alpha + 1e-9
+        assert chance(words, {"PASS", "DEGRADED_WITHIN_MARGIN"}, rates[1]) <= beta + 1e-9
 
 
 def test_acceptance_of_the_planned_number_always_tells() -> None:
@@ -93,7 +106,7 @@ def test_an_inconclusive_comparison_says_what_it_could_have_seen() -> None:
     small = not_worse(20, 20, 18, 20, 0.1)
     assert small.more_samples is None
     assert "the baseline is too small" in small.reason
-    assert "no drop at all" in not_worse(2, 2, 2, 2, 0.1).reason
+    assert "even the largest drop 4 times of 5" in not_worse(2, 2, 2, 2, 0.1).reason
 
 
 @pytest.mark.parametrize(("n", "rate"), [(20, 0.99), (61, 0.95), (200, 0.9)])
@@ -116,24 +129,25 @@ def test_an_adjusted_p_value_decides_failing() -> None:
 @settings(max_examples=8)
 def test_what_is_foreseen_comes_true(n: int) -> None:
     """UNDERPOWERED is said exactly where no outcome passes, or none fails."""
-    reached = {min_rate(x, n, 0.9).word for x in range(n + 1)}
-    assert (foresee_min_rate(n, 0.9) is None) is ("PASS" in reached)
+    for rate in (0.2, 0.5, 0.9):
+        reached = {min_rate(x, n, rate).word for x in range(n + 1)}
+        assert (foresee_min_rate(n, rate) == "") is ({"PASS", "FAIL"} <= reached)
     told = {acceptance(x, n, p_good=0.95, p_bad=0.8).word for x in range(n + 1)}
-    assert (foresee_acceptance(n, p_good=0.95, p_bad=0.8) is None) is ({"PASS", "FAIL"} <= told)
-    compared = {not_worse(30, 30, x, n, 0.3).word for x in range(n + 1)}
-    assert (foresee_not_worse(30, 30, n, 0.3) is None) is ({"PASS", "FAIL"} <= compared)
+    assert (foresee_acceptance(n, p_good=0.95, p_bad=0.8) == "") is ({"PASS", "FAIL"} <= told)
+    for alpha, beta in ((0.05, 0.1), (1e-4, 0.3)):
+        compared = {not_worse(30, 30, x, n, 0.3, alpha=alpha, beta=beta).word for x in range(n + 1)}
+        assert (foresee_not_worse(30, 30, n, 0.3, alpha=alpha, beta=beta) == "") is ({"PASS", "FAIL"} <= compared)
 
 
 def test_too_few_samples_are_named_beforehand() -> None:
     """10 samples can't show 90 %, 29 can; 10 can't tell 0.99 from 0.90."""
-    found = foresee_min_rate(10, 0.9)
-    assert found is not None
-    assert (found.word, found.more_samples) == ("UNDERPOWERED", 19)
-    assert found.reason == "10 samples that all pass do not show a rate of 90%; 29 are needed"
-    assert foresee_min_rate(29, 0.9) is None
-    few = foresee_not_worse(5, 5, 2, 0.1)
-    assert few is not None
-    assert few.word == "UNDERPOWERED"
+    assert foresee_min_rate(10, 0.9) == "10 samples that all pass do not show a rate of 90%; 29 are needed"
+    assert foresee_min_rate(29, 0.9) == ""
+    assert foresee_min_rate(5, 0.3) == "5 samples that all fail do not show a rate below 30%; 9 are needed"
+    assert foresee_acceptance(10) == "10 samples can't tell a pass rate of 99% from 90%; 61 are needed"
+    assert foresee_not_worse(2, 2, 2, 0.1) == "with 2 samples against 2 of 2, no drop can be shown"
+    small = "with 20 samples against 50 of 50, a drop of 10 points can't be ruled out; 65 are needed"
+    assert foresee_not_worse(50, 50, 20, 0.1) == small
 
 
 def test_policies_without_sense_are_refused() -> None:

@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalkit.stats.binomial import binomial_pmf
+from evalkit.stats.binomial import binomial_cdf, binomial_pmf
+from evalkit.stats.non_inferiority import non_inferiority_cuts
+from evalkit.stats.power import n_for_drop
+from evalkit.stats.two_sample import regression_cuts
 from evalkit.suite.model import Outcome, Policy, PolicyFor, Selection, Suite
 from evalkit.suite.seen import Seen
 from evalkit.suite.select import CaseRef
 from evalkit.verdict.plans import CasePlan, make_plans, policy_of
 from evalkit.verdict.schedule import standing, wanted
+from evalkit.verdict.screened import Screened
 
 POLICIES = [
     Policy(),
@@ -169,7 +173,11 @@ def test_what_the_next_look_can_but_say_is_said() -> None:
     assert plan.next_look([]) == 3
     assert plan.next_look([False] * 3) is None
     assert plan.ruling([False] * 3).word == "FAIL"
+    assert plan.ruling([False, False, True]).word == "FAIL"
+    assert plan.ruling([False, True, True]).word == "INCONCLUSIVE"
     assert plan.ruling([True] * 3).word == "INCONCLUSIVE"
+    almost = plan_of(Policy(), samples=34)  # 35 that all pass would: the last may fail
+    assert almost.ruling([True] * 34).word == "INCONCLUSIVE"
 
 
 def test_zero_failures_stops_at_the_first_batch_with_one() -> None:
@@ -192,6 +200,45 @@ def test_a_minimum_rate_stops_only_where_it_can_not_be_reached() -> None:
             n = look
         assert plan.ruling(outcomes[:n]).word == whole.ruling(outcomes).word
     assert plan.next_look([False] * 20) is None
+    assert "0 of 20 passed: even if the other 20 did, too few for 80%" in plan.ruling([False] * 20).reason
+
+
+@pytest.mark.parametrize("samples", [1, 3, 5, 6, 20, None])
+@pytest.mark.parametrize("outcome", ["passed", "failed"])
+def test_a_screened_suite_ends_with_any_number_of_samples(samples: int | None, outcome: Outcome) -> None:
+    """Five screen a case; with so few at most nothing is left to confirm it, and its policy's own plan holds."""
+    plan = make_plans(Suite("s", samples=samples, screening=True), [ref(state="proposed")], {"c": MEASURE})["c"]
+    seen, rounds = run_through({"c": plan}, lambda _: outcome)
+    few = samples is not None and samples <= 5
+    assert isinstance(plan, Screened) is not few
+    assert rounds[0] == {"c": min(5, samples or 5)}
+    if outcome == "failed":
+        assert len(seen["c"].outcomes) == (samples or 35)
+        assert plan.ruling([False] * (samples or 35)).word == ("INCONCLUSIVE" if samples == 1 else "FAIL")
+
+
+def test_a_minimum_rate_of_few_failures_may_be_missed() -> None:
+    """The samples that a low rate takes by itself can fail it too: a shared alpha makes that the dearer side."""
+    suite = Suite("s", policy=Policy("min_rate", min_rate=0.3))
+    alone = make_plans(suite, [ref()], {})["c"]
+    assert {alone.ruling([passes] * alone.most).word for passes in (True, False)} == {"PASS", "FAIL"}
+    shared = make_plans(suite, [ref(f"c{at}") for at in range(50)], {})["c0"]
+    assert (alone.most, shared.most) == (9, 20)
+    assert shared.ruling([False] * 20).word == "FAIL"
+
+
+@pytest.mark.parametrize("sequential", [True, False])
+def test_of_a_very_large_baseline_a_thousand_samples_are_taken(sequential: bool) -> None:
+    """The same ones in every run; other cases draw others."""
+    suite = Suite("s", policy=Policy("not_worse", margin=0.9), samples=5, sequential=sequential)
+    cases = [ref(name) for name in "abcd"]
+    plans = make_plans(suite, cases, dict.fromkeys("abcd", (19_000, 20_000)))
+    again = make_plans(suite, cases[:1], {"a": (19_000, 20_000)})["a"].ruling([True] * 5)
+    reasons = [plans[name].ruling([True] * 5).reason for name in "abcd"]
+    assert again.word == "PASS"
+    assert reasons[0] == again.reason
+    assert len(set(reasons)) > 1
+    assert all("of 1000: not worse" in reason for reason in reasons)
 
 
 def test_without_early_stopping_every_sample_is_taken() -> None:
@@ -244,6 +291,36 @@ def test_a_look_waits_for_the_samples_before_it() -> None:
     assert standing(seen["c"].outcomes).passed == ()
 
 
+def test_a_comparison_says_how_many_samples_it_needs() -> None:
+    """Those that show the margin, from a rate a little lower than seen; one fewer is too few."""
+    policy = Policy("not_worse", margin=0.3, beta=0.1)
+    needed = n_for_drop(39 / 42, 0.3, 0.05, 0.9, 40)
+    assert needed is not None
+    plan = plan_of(policy)
+    assert plan.fixed == needed
+    assert 1.3 * needed <= plan.most < 1.3 * needed + policy.batch
+    assert plan.underpowered == plan_of(policy, samples=needed).underpowered == ""
+    few = plan_of(policy, samples=needed - 1)
+    assert (few.most, few.fixed) == (needed - 1, needed - 1)
+    assert few.underpowered.endswith(f"too few to tell a drop of 30 points for sure; {needed} are needed")
+
+
+def test_a_number_of_samples_that_hangs_on_the_baseline_adds_little_error() -> None:
+    """Counted out over the baseline's counts too, at all rates; with a number of the suite's nothing is added."""
+    n1, margin, rates = 20, 0.3, np.linspace(0.03, 1, 98)
+    mass, worse = binomial_pmf(n1, rates), np.clip(rates - margin, 0, 1)
+    for samples, alpha, beta in ((None, 0.054, 0.1), (30, 0.05, 0.1)):
+        failed, passed = np.zeros(len(rates)), np.zeros(len(rates))
+        for x1 in range(n1 + 1):
+            suite = Suite("s", samples=samples, policy=Policy("not_worse", margin=margin, beta=0.1), sequential=False)
+            n2 = make_plans(suite, [ref()], {"c": (x1, n1)})["c"].most
+            failed += mass[:, x1] * binomial_cdf(n2, rates)[:, regression_cuts(n1, n2, 0.05)[x1]]
+            safe = x1 < non_inferiority_cuts(n1, n2, margin, 0.1)
+            passed += mass[:, x1] * (binomial_pmf(n2, worse) @ safe)
+        assert failed.max() <= alpha
+        assert passed[rates >= margin].max() <= beta
+
+
 def test_alpha_is_shared_over_the_permanent_cases_that_can_fail_by_chance() -> None:
     """Each of four gates gets a quarter; a case that is none keeps all of it, and zero failures takes no share."""
     cases = [*(ref(f"g{at}") for at in range(4)), ref("zero", tags=("strict",)), ref("free", "proposed")]
@@ -276,5 +353,7 @@ def test_fixed_comparisons_share_alpha_as_a_family() -> None:
     plans = make_plans(suite, cases, {case.id: MEASURE for case in cases})
     assert plans["b"].alpha == pytest.approx(0.05 * 3 / 4)
     assert plans["a"].alpha == pytest.approx(0.05 / 4)
+    assert plans["b"].table([True, False, True]) == (*MEASURE, 2, 3)
+    assert (plans["b"].table([]), plans["a"].table([True])) == (None, None)  # nothing, and nothing to compare it with
     sequential = make_plans(Suite("s", policy=Policy("not_worse", margin=0.3)), cases, {"b": MEASURE})
     assert sequential["b"].alpha == pytest.approx(0.05 / 4)

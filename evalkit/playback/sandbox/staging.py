@@ -25,7 +25,7 @@ def stage(project: Path, copy: Path, without: Iterable[Path] = ()) -> list[str]:
     neither file nor folder (links too), and `without`.
     """
     left: list[str] = []
-    others = {path.absolute() for path in without} | {copy.absolute()}
+    others = {Path(os.path.abspath(path)) for path in (*without, copy)}
     for folder, names, files in os.walk(project):
         here = Path(folder)
         target = copy / here.relative_to(project)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -20,6 +21,7 @@ from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 from evalkit.forks import end_if_forked
 from evalkit.playback.targets.reference import entrypoint
+from evalkit.project import project_root
 
 __all__ = ["PythonTarget", "load_function"]
 
@@ -95,14 +97,13 @@ async def _awaited(result: Any) -> Any:
 
 
 def load_function(reference: str) -> Callable[..., Any]:
-    """The function that ``module:function`` names, from the current folder or what is installed.
+    """The function that ``module:function`` names, from the current folder, its project's, or what is installed.
 
     Raises:
         ConfigError: it is of another form, the module can't be imported, or has no such function.
     """
     module_name, name = entrypoint(reference)
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.insert(0, os.getcwd())  # an installed command, unlike `python -m`, lacks the project's own folder
+    _with_own_folders()
     found: Any = _imported(module_name, f"target {reference}")
     try:
         for part in name.split("."):
@@ -134,7 +135,8 @@ def _imported(name: str, where: str) -> ModuleType:
         raise ConfigError(
             f"importing {name} failed: {type(error).__name__}: {error}",
             where,
-            "run evalkit in the agent's environment and folder",
+            "run evalkit in the agent's environment and folder; modules in another one, such as src/, are found where "
+            "they are installed (pip install -e .) or PYTHONPATH names it",
         ) from error
 
 
@@ -153,3 +155,11 @@ def _loaded(reference: str) -> tuple[Callable[..., Any], str]:
     if after == before:
         return found, ""
     return found, os.path.relpath(after, before) if after.startswith(os.path.join(before, "")) else after
+
+
+def _with_own_folders() -> None:
+    """Has modules looked for in the project's folder and the current one: an installed command lacks both."""
+    here = Path.cwd()
+    for folder in (project_root(here), here):
+        if folder is not None and str(folder) not in sys.path and (folder != here or "" not in sys.path):
+            sys.path.insert(0, str(folder))

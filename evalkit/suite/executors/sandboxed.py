@@ -25,6 +25,7 @@ from evalkit.playback.sandbox.model import Ended, Policy
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
+from evalkit.project import project_root
 from evalkit.suite.executors.protocol import Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.journal import decode_batch, encode_batch
@@ -96,7 +97,13 @@ def sandboxed(job: Job) -> Iterator[Rounds]:
     worker = Worker({key: value for key, value in job.suite.items() if key != LEDGER})  # no sandbox sees its file
     model = worker.live_model(None if ledger is None else Path(ledger))
     worker.warm()
-    site = _Site(worker, Path.cwd(), job.scratch / "project", bool(job.suite.get("unsafe_replay")), model)
+    site = _Site(
+        worker,
+        project_root(Path.cwd()) or Path.cwd(),
+        job.scratch / "project",
+        bool(job.suite.get("unsafe_replay")),
+        model,
+    )
     stage(site.project, site.staged, set(job.libraries))
     yield lambda work: _do(work, job, site)
 

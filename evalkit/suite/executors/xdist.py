@@ -128,7 +128,7 @@ class _Watch:
 
 
 def _has_ended(worker: int) -> bool:
-    """Whether a worker is gone. The system has it, with its places at a model, until somebody asks; nobody else does."""
+    """Whether a worker is gone. Until somebody asks the system still has it, with its places at a model."""
     if worker <= 0 or not hasattr(os, "WNOHANG"):
         return False
     try:

@@ -1,0 +1,49 @@
+"""What holds a release whatever the samples say, as far as a run alone tells it; and why cases may not be in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from evalkit.playback.model import UNSAFE
+from evalkit.suite.account import Account
+from evalkit.suite.model import Manifest, Sample, Selection
+from evalkit.suite.select import selection_words
+from evalkit.verdict.model import CaseVerdict
+
+__all__ = ["holds_of", "left_out_by"]
+
+
+def holds_of(
+    manifest: Manifest, verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
+) -> Iterator[tuple[str, str]]:
+    """What blocks: (case id or what it is about, sentence)."""
+    yield from _unsafe(manifest, verdicts)
+    yield from _skipped(verdicts, samples, account)
+
+
+def left_out_by(manifest: Manifest, select: Selection) -> str:
+    """Why cases may not be in the run; empty where it took every case."""
+    if expression := manifest.part.get("filter"):
+        return f"the run was limited to --filter {expression}"
+    if run_id := manifest.part.get("only_failing"):
+        return f"the run was limited to what failed in {run_id}"
+    named = selection_words(select)
+    return f"the suite selects {named}" if named else ""
+
+
+def _unsafe(manifest: Manifest, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:
+    """A run in which an agent could reach the machine says nothing that a release may hang on."""
+    permanent = sum(verdict.permanent for verdict in verdicts)
+    for layer in manifest.layers:
+        if layer.startswith(UNSAFE) and permanent:
+            cure = "run it where the layers hold, or without a sandbox"
+            yield "sandbox", f"{permanent} permanent cases ran in an {layer}; {cure}"
+
+
+def _skipped(
+    verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
+) -> Iterator[tuple[str, str]]:
+    """Permanent cases that the run names and holds no sample of, though nothing stopped it."""
+    for verdict in verdicts:
+        if verdict.permanent and not samples.get(verdict.case_id) and not account.stopped:
+            yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"
