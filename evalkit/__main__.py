@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from types import FunctionType
 
+from evalkit.cli.ended import keep_exit_code
 from evalkit.cli.hashes import fix_hashes
 from evalkit.cli.numpy_calmly import load_numpy
 
@@ -32,6 +33,7 @@ def main() -> None:
 
 
 def _replays() -> None:
+    keep_exit_code()
     load_numpy()
     _command()
 

@@ -9,6 +9,7 @@ from importlib import import_module
 
 import click
 
+from evalkit.cli.ended import end_with
 from evalkit.cli.given import refusing_empty
 from evalkit.cli.message import error_text
 from evalkit.cli.streams import ready_streams
@@ -128,4 +129,4 @@ def main() -> None:
             raise
         click.echo(f"error: {error_text(_unnameable(error))}", err=True)
         code = int(ExitCode.WRONG_INPUT)
-    sys.exit(code if isinstance(code, int) else 0)
+    end_with(code if isinstance(code, int) else 0)

@@ -76,6 +76,32 @@ def test_a_module_that_ends_evalkit_is_a_wrong_target(project: Project, code: st
     assert not (project.root / "r").exists()
 
 
+@pytest.mark.parametrize(
+    ("code", "came_to", "said"),
+    [
+        ("import os\nos._exit(0)\n", 2, "the agent ended this process, by os._exit(0)"),
+        ("def run(order):\n    import os\n    os._exit(0)\n", 2, "the agent ended this process, by os._exit(0)"),
+        ("import atexit, os\natexit.register(os._exit, 0)\nfrom tests.suite.agents import twice as run\n", 1, ""),
+        (
+            "import atexit, os\natexit.register(lambda: os._exit(0))\nfrom tests.suite.agents import once as run\n",
+            0,
+            "",
+        ),
+    ],
+)
+def test_an_agent_that_ends_the_process_leaves_no_exit_code(
+    project: Project, code: str, came_to: int, said: str
+) -> None:
+    """Not as it is imported, not in a replay in the command's own process, and not as the interpreter ends."""
+    project.promoted()
+    project.write("leaving.py", code)
+    line = ["run", project.suite("once"), "--target", "leaving:run", "--out", "r", "--executor", "serial"]
+    done = project.started(*line)
+    assert done.code == came_to, done.out + done.err
+    assert said in done.err
+    assert ("report.html" in done.out) is (came_to < 2)
+
+
 @pytest.mark.parametrize("executor", ["fork", "serial", "xdist"])
 def test_an_agent_works_from_the_folder_that_its_module_goes_to(project: Project, executor: str) -> None:
     """And evalkit stays where it is."""
