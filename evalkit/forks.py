@@ -1,4 +1,4 @@
-"""Forks of this process: whether they are safe, made without a warning, and ended where they come back."""
+"""Forks of this process: whether they are safe, made without a warning or a lost signal, ended where they come back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import getpid
+from types import FrameType
+from typing import Any, TypeAlias
 
-__all__ = ["can_fork", "die_with_parent", "end_if_forked", "forking"]
+__all__ = ["can_fork", "die_with_parent", "end_if_forked", "forking", "signals_held"]
 
+_Handler: TypeAlias = "Callable[[int, FrameType | None], Any]"
 _PR_SET_PDEATHSIG = 1
 
 
@@ -26,10 +29,55 @@ def can_fork() -> bool:
 
 @contextmanager
 def forking() -> Iterator[None]:
-    """Inside, a fork is not warned of: Python 3.12 counts the threads that NumPy's BLAS and Arrow keep."""
-    with warnings.catch_warnings():
+    """Inside, a fork is not warned of (Python 3.12 counts the threads of NumPy's BLAS and Arrow), and loses no signal.
+
+    Python calls what libraries have registered for forks, and drops what a signal's handler raises in there.
+    """
+    with signals_held(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Inside, ctrl-C and SIGTERM wait until the end, so that whoever ends a process knows of it; not in the process."""
+    if threading.current_thread() is not threading.main_thread():  # where Python handles no signals
+        yield
+        return
+    process = getpid()
+    came: list[int] = []
+    before = {one: handler for one in _ENDING if callable(handler := signal.getsignal(one))}
+    _HELD.append(before)
+    for one in before:
+        signal.signal(one, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        if getpid() == process:
+            _HELD.pop()
+            _handled(before)
+            for number in came:
+                before[signal.Signals(number)](number, None)
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+_HELD: list[dict[signal.Signals, _Handler]] = []
+"""The handlers of signals that wait, the outermost first."""
+
+
+def _handled(handlers: dict[signal.Signals, _Handler]) -> None:
+    for one, handler in handlers.items():
+        signal.signal(one, handler)
+
+
+def _in_fork() -> None:
+    if _HELD:
+        _handled(_HELD[0])
+        _HELD.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_fork)
 
 
 def die_with_parent(parent: int) -> None:

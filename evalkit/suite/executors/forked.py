@@ -25,7 +25,7 @@ from time import monotonic, sleep
 from types import FrameType
 
 from evalkit.errors import EvalkitError
-from evalkit.forks import can_fork, die_with_parent, forking
+from evalkit.forks import can_fork, die_with_parent, forking, signals_held
 from evalkit.playback.overdue import LOOK_S, Mark, Patience
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
@@ -89,8 +89,9 @@ def _do(work: Round, job: Job, worker: Worker, hands: list[_Hand]) -> None:
                 waiting.clear()
             while waiting and len(busy.get_map()) < job.workers:
                 if not free:
-                    hands.append(_Hand(worker))
-                    free.append(hands[-1])
+                    with signals_held():
+                        hands.append(_Hand(worker))
+                        free.append(hands[-1])
                 hand = free.pop()
                 if hand.give(waiting[0]):
                     waiting.popleft()

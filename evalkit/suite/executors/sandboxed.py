@@ -16,7 +16,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from evalkit.errors import ConfigError, EvalkitError, ReplayRefused
-from evalkit.forks import can_fork
+from evalkit.forks import can_fork, signals_held
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.kept import trace_digest
@@ -116,8 +116,9 @@ def _do(work: Round, job: Job, site: _Site) -> None:
                 waiting.clear()
                 continue
             while waiting and len(busy) < job.workers:
-                begun = _begin(site, waiting.popleft(), job.scratch)
-                busy[begun.running.pipe] = begun
+                with signals_held():
+                    begun = _begin(site, waiting.popleft(), job.scratch)
+                    busy[begun.running.pipe] = begun
             ready = [fd for fd in wait(list(busy), LOOK_S) if isinstance(fd, int)]
             for pipe in ready or [pipe for pipe, one in busy.items() if one.due() <= time.monotonic()]:
                 _finish(busy.pop(pipe), work, job)
