@@ -195,41 +195,27 @@ def _do(
     executor: str,
     on_progress: Callable[[Progress], None],
 ) -> Run:
-    with _resumable(folder):
-        return _done(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
-
-
-def _done(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    settings: Settings,
-    plans: Plans,
-    workers: int | None,
-    executor: str,
-    on_progress: Callable[[Progress], None],
-) -> Run:
     take_from_system()
     chosen, count = choose(suite, cases, samples_about(suite, plans), executor, workers)
-    _replay(
-        OpenRun(  # not kept here: what was held of the samples meanwhile is gone before they are judged
-            folder,
-            suite,
-            cases,
-            executor=chosen,
-            workers=count,
-            on_progress=on_progress,
-            sanitizing=sanitizing_json(settings),
-            world=manifest.world,
-            about=samples_about(suite, plans),
-            meanwhile=load_reporting,
-        ),
-        plans,
-        twice=runs_twice(suite),
-    )
-    give_back()  # tables that were written in between: some 20 MB
-    return _kept(finish(folder, manifest, suite, cases, settings, plans))
+    with _resumable(folder):
+        _replay(
+            OpenRun(  # not kept here: what was held of the samples meanwhile is gone before they are judged
+                folder,
+                suite,
+                cases,
+                executor=chosen,
+                workers=count,
+                on_progress=on_progress,
+                sanitizing=sanitizing_json(settings),
+                world=manifest.world,
+                about=samples_about(suite, plans),
+                meanwhile=load_reporting,
+            ),
+            plans,
+            twice=runs_twice(suite),
+        )
+        give_back()  # tables that were written in between: some 20 MB
+        return _kept(finish(folder, manifest, suite, cases, settings, plans))
 
 
 def _replay(opened: OpenRun, plans: Plans, *, twice: bool) -> None:
