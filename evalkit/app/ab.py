@@ -35,12 +35,14 @@ from evalkit.suite.disk import DiskFault
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
-from evalkit.suite.results import read_samples
+from evalkit.suite.reopen import go_on
+from evalkit.suite.results import is_whole, read_samples
 from evalkit.suite.select import CaseRef, select_cases
 from evalkit.suite.turns import Arm
 from evalkit.verdict.ab import Metric
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 from evalkit.verdict.estimate import first_looks
+from evalkit.verdict.notices import went_on
 from evalkit.verdict.plans import make_plans
 
 __all__ = ["ab_exit_code", "ab_of_runs", "ab_resume", "ab_suite"]
@@ -142,6 +144,10 @@ def ab_resume(
         plan = replace(plan, budget=plan.budget.with_limits(budget))
         with _resumable(folder):
             write_plan(folder, plan)
+    code = environment(settings.root)
+    for run in (folder / arm for arm in _ARMS):
+        if not is_whole(run):
+            go_on(run, code, at=now_utc(), actor=settings.actor)
     manifests = [read_manifest(folder / arm) for arm in _ARMS]
     known = [suite_from_json(manifest.suite, str(folder)) for manifest in manifests]
     suites = [replace(suite, budget=plan.budget, prices=settings.prices or suite.prices) for suite in known]
@@ -287,13 +293,15 @@ def _compared(
     folder: Path, plan: ABPlan, settings: Settings, suites: Sequence[Suite], cases: Sequence[CaseRef], stopped: str
 ) -> ABRun:
     """The verdict on what both arms came to; written down, as the arms' own reports are."""
+    remarks = [f"stopped before its end: {stopped}"] if stopped else []
     for arm, suite in zip(_ARMS, suites, strict=True):
-        finish(folder / arm, read_manifest(folder / arm), suite, cases, settings)
+        manifest = read_manifest(folder / arm)
+        remarks += [f"arm {arm.upper()}: {one}" for one in went_on(manifest.environment, manifest.continued)]
+        finish(folder / arm, manifest, suite, cases, settings)
     arms = [
         _arm(name, suite, read_samples(folder / arm))
         for arm, name, suite in zip(_ARMS, plan.names, suites, strict=True)
     ]
-    remarks = [f"stopped before its end: {stopped}"] if stopped else []
     if suites[0] == suites[1]:
         remarks.append("both arms are the same: whatever differs is chance, or a drift between their turns")
     verdict = compare_arms(cases, arms[0], arms[1], primary=plan.primary, alpha=plan.alpha, remarks=remarks)

@@ -12,10 +12,9 @@ from evalkit.app.settings import Settings
 from evalkit.playback.endpoint.budget import Budget, Spent
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
 from evalkit.suite.account import read_account
-from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.model import Suite
 from evalkit.suite.progress import Progress
-from evalkit.suite.results import SAMPLES_NAME, read_samples, write_results
+from evalkit.suite.results import is_whole, read_samples, write_results
 from evalkit.suite.run import OpenRun
 from evalkit.suite.seen import Seen, seen_json
 from evalkit.suite.select import CaseRef
@@ -53,8 +52,7 @@ class Work:
 
     def whole(self, arm: Arm) -> bool:
         """Whether an arm's run has come to its end."""
-        run = self.run_of(arm)
-        return (run / SAMPLES_NAME).exists() and not (run / JOURNAL_NAME).exists()
+        return is_whole(self.run_of(arm))
 
     def settled(self, case_id: str) -> bool:
         """Whether more replays of a case could tell nothing new: all are equal, in a world frozen in both arms."""

@@ -34,12 +34,11 @@ from evalkit.suite.begun import beginning, starting
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import give_back, take_from_system
-from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import go_on, raise_samples
-from evalkit.suite.results import SAMPLES_NAME
+from evalkit.suite.results import is_whole
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import CaseRef, select_cases
 from evalkit.verdict.night import night_of
@@ -151,7 +150,7 @@ def resume_suite(
     limits = suite.budget.with_limits(known).with_limits(budget)
     suite = replace(suite, budget=limits, prices=settings.prices or suite.prices)
     cases = cases_of(manifest, settings.cases, folder)
-    whole = (folder / SAMPLES_NAME).exists() and not (folder / JOURNAL_NAME).exists()
+    whole = is_whole(folder)
     if not whole:
         check_cost_budget(suite, cases)
     if whole:

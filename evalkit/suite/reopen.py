@@ -17,7 +17,7 @@ from evalkit.errors import InputError
 from evalkit.suite.disk import on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, replace_manifest
-from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, read_lines
+from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, is_whole, read_lines
 from evalkit.suite.writer import sole_writer
 
 __all__ = ["go_on", "raise_samples"]
@@ -27,7 +27,7 @@ _CODE = ("git_commit", "git_dirty", "git_patch", "packages")
 
 
 def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str) -> None:
-    """Has the manifest of a run that goes on say so where the code is another one than before.
+    """Has the manifest of an unfinished run that goes on say so where the code is another one than before.
 
     Args:
         environment: as a manifest has it, of now.
@@ -43,6 +43,7 @@ def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str)
     if code != {key: before.get(key) for key in _CODE}:
         said: Mapping[str, Json] = {"at": at, "actor": actor, **code}
         with sole_writer(folder):
+            _without_tables(folder)
             replace_manifest(folder, replace(manifest, continued=(*manifest.continued, said)))
 
 
@@ -63,12 +64,17 @@ def raise_samples(folder: Path, samples: int, *, at: str, actor: str) -> None:
         raise InputError(f"the run has {before} samples a case, wanted {samples}", str(folder), cure)
     said: Mapping[str, Json] = {"from": before, "to": samples, "at": at, "actor": actor}
     with sole_writer(folder):
-        if (folder / SAMPLES_NAME).exists() and not (folder / JOURNAL_NAME).exists():
+        if is_whole(folder):
             _journal_again(folder)
-        for name in (SAMPLES_NAME, ATTEMPTS_NAME):  # the run is not whole any more
-            (folder / name).unlink(missing_ok=True)
+        _without_tables(folder)
         suite = {**manifest.suite, "samples": samples}
         replace_manifest(folder, replace(manifest, suite=suite, raised=(*manifest.raised, said)))
+
+
+def _without_tables(folder: Path) -> None:
+    """The run is not whole any more: its journal holds all, and tables that are there are of the manifest before."""
+    for name in (SAMPLES_NAME, ATTEMPTS_NAME):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _journal_again(folder: Path) -> None:

@@ -39,6 +39,7 @@ __all__ = [
     "SAMPLES_NAME",
     "TRACES_NAME",
     "Tables",
+    "is_whole",
     "read_attempts",
     "read_lines",
     "read_samples",
@@ -222,6 +223,11 @@ class _Grouped:
             self._file.write_table(rows, row_group_size=_GROUP_ROWS + _SPREAD_ROWS)
             self._held.clear()
             self._rows = self._bytes = 0
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether a run has come to its end: not one that its budget stopped, whose journal goes on."""
+    return (folder / SAMPLES_NAME).exists() and not (folder / JOURNAL_NAME).exists()
 
 
 def read_lines(folder: Path) -> Iterator[bytes]:

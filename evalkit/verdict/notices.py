@@ -21,7 +21,7 @@ from evalkit.verdict.plans import CasePlan, Plans
 from evalkit.verdict.schedule import blocks
 from evalkit.verdict.verdicts import distinct
 
-__all__ = ["run_notices"]
+__all__ = ["run_notices", "went_on"]
 
 _ALPHA = 0.01
 """An order that doesn't matter is noticed in one run of a hundred."""
@@ -58,7 +58,7 @@ def run_notices(
     found = chain(
         _stale(verdicts),
         _raised(raised, verdicts),
-        _continued(began or {}, continued),
+        went_on(began or {}, continued),
         _tried_again(spoiled, samples),
         _order_mattered(samples, plans or {}, frozen=frozen),
         _models_changed(served),
@@ -90,7 +90,7 @@ def _raised(raised: Sequence[Mapping[str, Any]], verdicts: Sequence[CaseVerdict]
         )
 
 
-def _continued(began: Mapping[str, Any], continued: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def went_on(began: Mapping[str, Any], continued: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The samples of a run that was stopped, and went on with other code, are of two agents."""
     if not continued:
         return

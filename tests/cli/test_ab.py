@@ -165,6 +165,21 @@ def test_a_budget_holds_over_both_arms_and_is_raised_on_resume(project: Project,
     assert left_by(project)["stopped"] == ""
 
 
+def test_a_comparison_that_went_on_with_other_code_says_so(
+    project: Project, case_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its arms are of more than one agent each, as a run's samples are then."""
+    with serving(ScriptedModel(error_rate=0.0)) as url:
+        project.write("suites/p.toml", f'target = "{TARGET}"\n[model]\nbase_url = "{url}"\n')
+        wanted = ("suites/p.toml", "--a", "temperature=0", "--b", "temperature=1", "--samples", "3")
+        assert ab(project, *wanted, "--budget", "calls=9").code == 3
+        monkeypatch.setattr("evalkit.app.ab.environment", lambda _: {"git_commit": "f" * 40})
+        done = project.run("ab", "--resume", "r", "--budget", "calls=100", *SERIAL)
+    assert done.code == 0, done.err
+    assert "arm A: the run was stopped, and went on with other code (no commit, then commit ffffffffff" in done.out
+    assert "arm B: the run was stopped, and went on with other code" in done.out
+
+
 def test_a_budget_that_ends_before_the_second_arm_begins_is_told(project: Project, case_id: str) -> None:
     """Also then there is a verdict, which is that nothing could be compared, and a way on."""
     with serving(ScriptedModel(error_rate=0.0)) as url:

@@ -12,7 +12,7 @@ from evalkit.suite.disk import DiskFault
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, start_run
 from evalkit.suite.model import Manifest, Sample
-from evalkit.suite.reopen import raise_samples
+from evalkit.suite.reopen import go_on, raise_samples
 from evalkit.suite.results import SAMPLES_NAME, read_attempts, read_samples, read_traces
 from tests.suite.runs import library, run
 from tests.suite.test_run import timeless
@@ -43,6 +43,20 @@ def test_a_finished_run_takes_more_samples(tmp_path: Path, target: str) -> None:
     manifest = read_manifest(root / "run")
     assert manifest.suite["samples"] == 7
     assert manifest.raised == ({"from": 3, "to": 7, "at": WHEN, "actor": "ann"},)
+
+
+def test_a_stopped_run_that_goes_on_with_other_code_is_not_whole(tmp_path: Path) -> None:
+    """What its budget let it write is of the manifest before, and must not be taken for another run's."""
+    root = library(tmp_path, [1, 2])
+    before = run(root, "once")
+    tables = (root / "run" / SAMPLES_NAME).read_bytes()
+    raise_samples(root / "run", 9, at=WHEN, actor="")  # the journal is there again
+    (root / "run" / SAMPLES_NAME).write_bytes(tables)
+    go_on(root / "run", {"git_commit": "f" * 40}, at=WHEN, actor="ann")
+    with pytest.raises(InputError, match="not finished"):
+        read_samples(root / "run")
+    assert read_manifest(root / "run").continued[0]["git_commit"] == "f" * 40
+    assert run(root, "raises") == before  # nothing is left to do
 
 
 def test_attempts_stay_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
