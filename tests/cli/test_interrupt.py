@@ -34,6 +34,7 @@ def test_an_interrupted_run_goes_on(project: Project, executor: str) -> None:
         (("--executor", "xdist"), signal.SIGTERM, 1),
         (("--sandbox", "--unsafe-replay"), signal.SIGINT, 1),
         (("--executor", "fork"), signal.SIGINT, 3),
+        (("--sandbox", "--unsafe-replay"), signal.SIGINT, 3),
     ],
 )
 def test_a_run_that_is_told_to_end_tidies_up(
@@ -49,6 +50,6 @@ def test_a_run_that_is_told_to_end_tidies_up(
     stopped = project.interrupted(
         "r/journal.jsonl", *command, by=by, times=times, env={**os.environ, "TMPDIR": str(temporary)}
     )
-    assert "evalkit run --resume r" in stopped.err
+    assert (stopped.code, "evalkit run --resume r" in stopped.err) == (130, True), stopped.err
     assert list(temporary.iterdir()) == []
     assert project.run("run", "--resume", "r").code == 0
