@@ -12,10 +12,11 @@ from pathlib import Path
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.capture import environment as process
+from evalkit.capture.working_tree import patch_now
 
 __all__ = ["acting", "environment", "git", "now_utc"]
 
-_OWN = (":(top,exclude,glob)**/*.history.jsonl", ":(top,exclude,glob)**/*.baseline.parquet")
+_OWN = ("**/*.history.jsonl", "**/*.baseline.parquet")
 """Files that runs and blessings write, and that no agent reads: they make no tree another one than its commit."""
 _PACKAGES = ("openai", "pyarrow", "pydantic", "pytest-xdist", "time-machine")
 
@@ -28,9 +29,9 @@ def environment(root: Path) -> dict[str, Json]:
     found = process.environment(root)
     found["versions"] = {name: text for name in _PACKAGES if (text := _version(name))}
     if found["git_commit"]:
-        patch = git(root, "diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv", "--", ":/", *_OWN)
+        patch = patch_now(root, _OWN)
         found["git_dirty"] = bool(patch)
-        found["git_patch"] = hashlib.sha256(patch.encode()).hexdigest() if patch else ""
+        found["git_patch"] = hashlib.sha256(patch).hexdigest() if patch else ""
     return found
 
 

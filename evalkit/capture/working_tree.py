@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["dirty_patch"]
+__all__ = ["dirty_patch", "patch_now"]
 
 _TIMEOUT_S = 5.0
 _COMMAND = ("git", "-c", "core.fsmonitor=false", "diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv")
@@ -17,14 +18,25 @@ _COMMAND = ("git", "-c", "core.fsmonitor=false", "diff", "HEAD", "--binary", "--
 def dirty_patch(folder: Path) -> bytes | None:
     """The differences of tracked files from the commit, as git prints them; empty for none.
 
-    Asked once a process and folder: code that was loaded does not change with its file. None where git, a commit or the
-    repository is missing, or git takes longer than 5 s.
+    Asked once a process and folder: code that was loaded does not change with its file. None as for `patch_now`.
     """
+    return patch_now(folder)
+
+
+def patch_now(folder: Path, without: Sequence[str] = ()) -> bytes | None:
+    """The same at this moment; None where git, a commit or the repository is missing, or git takes longer than 5 s.
+
+    Args:
+        without: git's patterns of files that are left out, told from the top of the repository.
+    """
+    paths = ("--", ":/", *(f":(top,exclude,glob){pattern}" for pattern in without))
     own = ("EVALKIT_RECORD_", "GIT_EXTERNAL_DIFF")  # a filter of git's that is Python must not be recorded in its turn
     env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     env["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        done = subprocess.run(_COMMAND, cwd=folder, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            [*_COMMAND, *paths], cwd=folder, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
