@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["SETTINGS_NAME", "SHARED_NAME", "from_here", "from_root", "has_settings", "project_root"]
+__all__ = ["SETTINGS_NAME", "SHARED_NAME", "from_here", "from_root", "has_settings", "project_here", "project_root"]
 
 SETTINGS_NAME = "evalkit.toml"
 SHARED_NAME = "pyproject.toml"
@@ -23,6 +23,12 @@ def project_root(folder: Path) -> Path | None:
         if os.path.exists(one / ".git"):
             return None
     return None
+
+
+def project_here() -> Path:
+    """The folder of the project that the current one is in; the current one where there is no project."""
+    here = Path.cwd()
+    return project_root(here) or here
 
 
 def has_settings(folder: Path) -> bool:

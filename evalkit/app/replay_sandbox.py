@@ -21,7 +21,7 @@ from evalkit.playback.sandbox.model import Ended
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
-from evalkit.project import project_root
+from evalkit.project import project_here
 
 __all__ = ["replay_confined"]
 
@@ -52,7 +52,7 @@ def replay_confined(
     """
     if not can_fork():
         raise ConfigError("a sandbox needs Linux and a process without threads", "sandbox", "use the command line")
-    project = project_root(Path.cwd()) or Path.cwd()
+    project = project_here()
     folder = Path(tempfile.mkdtemp(prefix="evalkit-sandbox-"))
     relay: Relay | None = None
     try:

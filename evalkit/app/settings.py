@@ -22,7 +22,7 @@ from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.miss_rules import MissRule, rules_of_table
 from evalkit.playback.options import PLAIN_WORLD, ClockKind, WorldOptions, world_from_json
 from evalkit.playback.targets.reference import reference_text
-from evalkit.project import SETTINGS_NAME, SHARED_NAME, project_root
+from evalkit.project import SETTINGS_NAME, SHARED_NAME, project_here
 from evalkit.sanitize.policy import Action, Kind
 from evalkit.suite.sources import NO_SOURCES, Sources
 from evalkit.suite.sources_file import SourcesFile
@@ -316,8 +316,7 @@ def settings_here(environment: Mapping[str, str]) -> Settings:
     Raises:
         ConfigError: see `load_settings`.
     """
-    here = Path.cwd()
-    root = project_root(here) or here
+    here, root = Path.cwd(), project_here()
     return load_settings(Path() if root == here else Path(os.path.relpath(root, here)), environment)
 
 

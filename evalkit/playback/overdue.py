@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import mmap
 import os
+from ctypes import Structure, c_double, c_int64, sizeof
 from pathlib import Path
 from time import monotonic  # the system's own, whatever an agent puts in its place
 
-__all__ = ["LOOK_S", "Mark", "Patience"]
+__all__ = ["LOOK_S", "Mark", "Patience", "shared_mark"]
 
 LOOK_S = 1.0
 """Seconds between two looks at a mark."""
@@ -19,15 +20,9 @@ LOOK_S = 1.0
 _GRACE_S = 5.0
 """Seconds that an agent may take to end by itself, once it was told to."""
 
-_UNTIL, _PLACE, _PROCESS, _WORK = range(4)
-_BYTES = 4 * 8
 
-
-class Mark:
-    """Where a process stands with its replays, in memory that another one sees.
-
-    Args:
-        path: a file for it, which is made where it is not there; None for memory that forks share.
+class Mark(Structure):
+    """Where a process stands with its replays, in memory that another one sees; see `shared_mark`.
 
     Attributes:
         until: when the replay under way should be over, by the system's monotonic clock; 0 where none is, or while it
@@ -36,58 +31,23 @@ class Mark:
         process, work: whose mark it is, and the number of the item; 0 where nobody asks.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
-        if path is None:
-            memory = mmap.mmap(-1, _BYTES)
-        else:
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.truncate(file, _BYTES)
-                memory = mmap.mmap(file, _BYTES)
-            finally:
-                os.close(file)
-        self._numbers = memoryview(memory).cast("d")
-
-    @property
-    def until(self) -> float:
-        """See the class."""
-        return self._numbers[_UNTIL]
-
-    @until.setter
-    def until(self, value: float) -> None:
-        self._numbers[_UNTIL] = value
-
-    @property
-    def place(self) -> int:
-        """See the class."""
-        return _number(self._numbers[_PLACE])
-
-    @place.setter
-    def place(self, value: int) -> None:
-        self._numbers[_PLACE] = value
-
-    @property
-    def process(self) -> int:
-        """See the class."""
-        return _number(self._numbers[_PROCESS])
-
-    @process.setter
-    def process(self, value: int) -> None:
-        self._numbers[_PROCESS] = value
-
-    @property
-    def work(self) -> int:
-        """See the class."""
-        return _number(self._numbers[_WORK])
-
-    @work.setter
-    def work(self, value: int) -> None:
-        self._numbers[_WORK] = value
+    until: float
+    place: int
+    process: int
+    work: int
+    _fields_ = (("until", c_double), ("place", c_int64), ("process", c_int64), ("work", c_int64))
 
 
-def _number(value: float) -> int:
-    """A whole number, whatever a hostile process wrote."""
-    return int(value) if 0 <= value < 2**53 else -1
+def shared_mark(path: Path | None = None) -> Mark:
+    """A mark in memory that forks share, or that of a file, which is made where it is not there."""
+    if path is None:
+        return Mark.from_buffer(mmap.mmap(-1, sizeof(Mark)))
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.truncate(file, sizeof(Mark))
+        return Mark.from_buffer(mmap.mmap(file, sizeof(Mark)))
+    finally:
+        os.close(file)
 
 
 class Patience:

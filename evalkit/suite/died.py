@@ -30,6 +30,9 @@ class Lost:
 
     def late(self, item: Item, place: int) -> None:
         """The worker was ended in an item's replay of that place, which did not end by itself: the agent failed."""
+        if place not in range(item.size):  # none that an honest process would write
+            self.died(item, "it did not end in time")
+            return
         self._tell([encode_batch([self._failed(item, place)], [])])
         self._items.append((item, ""))
 

@@ -26,7 +26,7 @@ from types import FrameType
 
 from evalkit.errors import EvalkitError
 from evalkit.forks import can_fork, die_with_parent, forking, signals_held
-from evalkit.playback.overdue import LOOK_S, Mark, Patience
+from evalkit.playback.overdue import LOOK_S, Mark, Patience, shared_mark
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.freed import keep_freed
@@ -148,12 +148,13 @@ class _Hand:
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         self.alive = True
-        self._patience = Patience(Mark())
+        self._patience = Patience(shared_mark())
         given = worker, self._patience.mark, theirs, self.pipe, os.getpid()
         self._process = context.Process(target=_work, args=given, daemon=True)
         with forking():
             self._process.start()
-        self._pid = self._process.pid or 0
+        assert self._process.pid is not None
+        self._pid = self._process.pid
         theirs.close()
 
     def give(self, item: Item) -> bool:

@@ -20,12 +20,12 @@ from evalkit.forks import can_fork, signals_held
 from evalkit.playback.endpoint.calls import LiveModel
 from evalkit.playback.endpoint.relayed import RelayedCaller
 from evalkit.playback.kept import trace_digest
-from evalkit.playback.overdue import LOOK_S, Mark, Patience
+from evalkit.playback.overdue import LOOK_S, Patience, shared_mark
 from evalkit.playback.sandbox.model import Ended, Policy
 from evalkit.playback.sandbox.relay import Relay, start_relay
 from evalkit.playback.sandbox.run import Running, default_policy, start_sandboxed
 from evalkit.playback.sandbox.staging import enter_copy, stage
-from evalkit.project import project_root
+from evalkit.project import project_here
 from evalkit.suite.executors.protocol import Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from, error_text
 from evalkit.suite.journal import decode_batch, encode_batch
@@ -97,13 +97,7 @@ def sandboxed(job: Job) -> Iterator[Rounds]:
     worker = Worker({key: value for key, value in job.suite.items() if key != LEDGER})  # no sandbox sees its file
     model = worker.live_model(None if ledger is None else Path(ledger))
     worker.warm()
-    site = _Site(
-        worker,
-        project_root(Path.cwd()) or Path.cwd(),
-        job.scratch / "project",
-        bool(job.suite.get("unsafe_replay")),
-        model,
-    )
+    site = _Site(worker, project_here(), job.scratch / "project", bool(job.suite.get("unsafe_replay")), model)
     stage(site.project, site.staged, set(job.libraries))
     yield lambda work: _do(work, job, site)
 
@@ -137,7 +131,7 @@ def _begin(site: _Site, item: Item, scratch: Path) -> _Busy:
     policy: Policy = replace(base, readable=(*base.readable, *(Path(one.path).absolute() for one in item.portions)))
     at_home = replace(item, portions=tuple(replace(one, path=str(Path(one.path).absolute())) for one in item.portions))
 
-    mark = Mark()
+    mark = shared_mark()
     relay = None if model is None else start_relay(model)
     base_url = "" if worker.base_url is None else worker.base_url
 
@@ -159,12 +153,8 @@ def _begin(site: _Site, item: Item, scratch: Path) -> _Busy:
 
 def _give_up(one: _Busy, work: Round) -> None:
     """Ends a replay that goes on though its time is over."""
-    place = one.patience.mark.place
     one.end_now()
-    if place in range(one.item.size):
-        work.late(one.item, place)
-    else:  # no place that an honest process would write
-        work.died(one.item, "it did not end in time")
+    work.late(one.item, one.patience.mark.place)
 
 
 def _finish(one: _Busy, work: Round, job: Job) -> None:

@@ -18,7 +18,7 @@ import orjson
 import pytest
 
 from evalkit.errors import EvalkitError
-from evalkit.playback.overdue import LOOK_S, Mark, Patience
+from evalkit.playback.overdue import LOOK_S, Mark, Patience, shared_mark
 from evalkit.suite.executors.protocol import Job, Round, Rounds
 from evalkit.suite.executors.raised import error_from
 from evalkit.suite.executors.xdist_worker import BATCH, MARK_SUFFIX, PLAN_NAME, RAISED, item_name
@@ -113,12 +113,12 @@ class _Watch:
         while not self._over.wait(LOOK_S):
             for path in self._folder.glob(f"*{MARK_SUFFIX}"):
                 if path not in waiting:
-                    waiting[path] = Patience(Mark(path))
+                    waiting[path] = Patience(shared_mark(path))
                 mark = waiting[path].mark
                 if _has_ended(mark.process):
                     del waiting[path]
                     path.unlink()
-                elif waiting[path].is_over():
+                elif mark.process > 0 and waiting[path].is_over():  # of no process 0 would mean our own group
                     self._end(mark)
 
     def _end(self, mark: Mark) -> None:

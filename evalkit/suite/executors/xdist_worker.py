@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from evalkit.errors import EvalkitError
-from evalkit.playback.overdue import Mark
+from evalkit.playback.overdue import Mark, shared_mark
 from evalkit.suite.executors.raised import error_text
 from evalkit.suite.plan import Item, Portion
 from evalkit.suite.work import Worker
@@ -40,7 +40,7 @@ class _Plan(pytest.File):
         worker = Worker(body["suite"])
         mark = None
         if hasattr(self.config, "workerinput"):  # a worker, and not who hands the work out
-            mark = Mark(self.path.with_name(f"{os.getpid()}{MARK_SUFFIX}"))
+            mark = shared_mark(self.path.with_name(f"{os.getpid()}{MARK_SUFFIX}"))
             mark.process = os.getpid()
         for item in body["items"]:
             yield _WorkItem.from_parent(
