@@ -145,10 +145,10 @@ def ab_resume(
         with _resumable(folder):
             write_plan(folder, plan)
     code = environment(settings.root)
-    for run in (folder / arm for arm in _ARMS):
-        if not is_whole(run):
-            go_on(run, code, at=now_utc(), actor=settings.actor)
-    manifests = [read_manifest(folder / arm) for arm in _ARMS]
+    manifests = [
+        read_manifest(run) if is_whole(run) else go_on(run, code, at=now_utc(), actor=settings.actor)
+        for run in (folder / arm for arm in _ARMS)
+    ]
     known = [suite_from_json(manifest.suite, str(folder)) for manifest in manifests]
     suites = [replace(suite, budget=plan.budget, prices=settings.prices or suite.prices) for suite in known]
     cases = cases_of(manifests[0], settings.cases, folder)

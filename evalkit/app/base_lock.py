@@ -46,8 +46,12 @@ def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
     base, locked = tree.base, _lock_at(tree, cases)
     if not locked:
         return Compared((), f"no case is locked in {base}: nothing was compared with it")
-    newer = _newer(locked, cases)
-    problems = [*problems_with(locked, cases), *_weaker(newer, cases), *_unrecorded(locked, cases)]
+    weaker: list[tuple[str, str]] = []
+    looser: list[str] = []
+    for one in _newer(locked, cases):
+        weaker += _weaker(one, cases)
+        looser += _looser(one, base)
+    problems = [*problems_with(locked, cases), *weaker, *_unrecorded(locked, cases)]
     known = {line.case_id for line in locked}
     later = known - {line.case_id for line in _lock_at(tree.left(), cases)}
     return Compared(
@@ -56,7 +60,7 @@ def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
             for case_id, sentence in problems
             if case_id in known
         ),
-        looser=tuple(_looser(newer, cases, base)),
+        looser=tuple(looser),
     )
 
 
@@ -70,56 +74,61 @@ def _behind(base: str) -> str:
     return f", which locked it after this branch had left it: merge {base}"
 
 
-def _newer(locked: list[LockLine], cases: Path) -> list[tuple[LockLine, CaseRef]]:
-    """The permanent cases that have later versions than those locked."""
+@dataclass(frozen=True, slots=True)
+class _Newer:
+    """A permanent case with a later version than the one locked; `before` is None where that is gone."""
+
+    line: LockLine
+    before: Case | None
+    digest: str
+    after: Case
+
+
+def _newer(locked: list[LockLine], cases: Path) -> Iterator[_Newer]:
     versions = {line.case_id: line for line in locked}
-    permanent = ((versions.get(case.id), case) for case in list_cases(cases) if case.state == "permanent")
-    return [(line, now) for line, now in permanent if line is not None and now.version > line.version]
+    for now in list_cases(cases):
+        line = versions.get(now.id)
+        if line is None or now.state != "permanent" or now.version <= line.version:
+            continue
+        path = dict(case_versions(cases / line.case_id)).get(line.version)
+        before, digest = (None, "") if path is None else read_with_digest(path)
+        yield _Newer(line, before, digest, read_case(now.path))
 
 
-def _weaker(newer: list[tuple[LockLine, CaseRef]], cases: Path) -> Iterator[tuple[str, str]]:
-    """Permanent cases that have new versions, in which a check that gated gates no more.
+def _weaker(one: _Newer, cases: Path) -> Iterator[tuple[str, str]]:
+    """That a new version of a permanent case no longer gates on something.
 
     That is right after a retirement, which has a reason of its own, for another incident (`ingest --into`), and where a
     subject was forgotten, whose versions are gone.
     """
-    for line, now in newer:
-        path = dict(case_versions(cases / line.case_id)).get(line.version)
-        if path is None:
-            if not _forgotten(line, cases):
-                yield line.case_id, f"its locked version {line.version} is missing"
-            continue
-        before, digest = read_with_digest(path)
-        if digest != line.digest:
-            yield line.case_id, f"version {line.version} is not the file that was locked"
-            continue
-        after = read_case(now.path)
-        lost = lost_gates(before, after)
-        if lost and _is_edited(before, after):
-            yield line.case_id, f"no longer gates on {', '.join(lost)}, and was not retired for it"
+    line = one.line
+    if one.before is None:
+        if not _forgotten(line, cases):
+            yield line.case_id, f"its locked version {line.version} is missing"
+    elif one.digest != line.digest:
+        yield line.case_id, f"version {line.version} is not the file that was locked"
+    elif (lost := lost_gates(one.before, one.after)) and _is_edited(one.before, one.after):
+        yield line.case_id, f"no longer gates on {', '.join(lost)}, and was not retired for it"
 
 
-def _looser(newer: list[tuple[LockLine, CaseRef]], cases: Path, base: str) -> Iterator[str]:
-    """Permanent cases that leave out more of the arguments of calls, so that other calls are as good as the recorded.
+def _looser(one: _Newer, base: str) -> Iterator[str]:
+    """That a new version leaves out more of the arguments of calls, so that others are as good as the recorded.
 
     An id that is new in every run is left out rightly, and an amount is not: a person must see which it is.
     """
-    for line, now in newer:
-        path = dict(case_versions(cases / line.case_id)).get(line.version)
-        if path is None:
-            continue
-        before, after = read_case(path), read_case(now.path)
-        more = [
-            f"{tool}={place}"
-            for tool, places in after.volatile.items()
-            for place in places
-            if place not in before.volatile.get(tool, ())
-        ]
-        if more and _is_edited(before, after):
-            yield (
-                f"case {line.case_id} compares less than in {base}: of calls it leaves out {', '.join(more)} "
-                f"(evalkit history {line.case_id} says who and why)"
-            )
+    if one.before is None:
+        return
+    more = [
+        f"{tool}={place}"
+        for tool, places in one.after.volatile.items()
+        for place in places
+        if place not in one.before.volatile.get(tool, ())
+    ]
+    if more and _is_edited(one.before, one.after):
+        yield (
+            f"case {one.line.case_id} compares less than in {base}: of calls it leaves out {', '.join(more)} "
+            f"(evalkit history {one.line.case_id} says who and why)"
+        )
 
 
 def _is_edited(before: Case, after: Case) -> bool:

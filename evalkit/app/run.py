@@ -150,14 +150,11 @@ def resume_suite(
     limits = suite.budget.with_limits(known).with_limits(budget)
     suite = replace(suite, budget=limits, prices=settings.prices or suite.prices)
     cases = cases_of(manifest, settings.cases, folder)
-    whole = is_whole(folder)
-    if not whole:
-        check_cost_budget(suite, cases)
-    if whole:
+    if is_whole(folder):
         with _resumable(folder):
             return finish(folder, manifest, suite, cases, settings)
-    go_on(folder, environment(settings.root), at=now_utc(), actor=actor or settings.actor)
-    manifest = read_manifest(folder)
+    check_cost_budget(suite, cases)
+    manifest = go_on(folder, environment(settings.root), at=now_utc(), actor=actor or settings.actor)
     plans = make_plans(suite, cases, manifest.measures)
     return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
 

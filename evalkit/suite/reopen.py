@@ -17,6 +17,7 @@ from evalkit.errors import InputError
 from evalkit.suite.disk import on_disk, to_disk
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, replace_manifest
+from evalkit.suite.model import Manifest
 from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, is_whole, read_lines
 from evalkit.suite.writer import sole_writer
 
@@ -26,12 +27,15 @@ _CODE = ("git_commit", "git_dirty", "git_patch", "packages")
 """What of an environment says which code is tried."""
 
 
-def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str) -> None:
+def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str) -> Manifest:
     """Has the manifest of an unfinished run that goes on say so where the code is another one than before.
 
     Args:
         environment: as a manifest has it, of now.
         at: when, ISO 8601 UTC.
+
+    Returns:
+        The manifest as it is then.
 
     Raises:
         InputError: there is no run, or another process is writing it.
@@ -40,11 +44,14 @@ def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str)
     manifest = read_manifest(folder)
     before = manifest.continued[-1] if manifest.continued else manifest.environment
     code = {key: environment.get(key) for key in _CODE}
-    if code != {key: before.get(key) for key in _CODE}:
-        said: Mapping[str, Json] = {"at": at, "actor": actor, **code}
-        with sole_writer(folder):
-            _without_tables(folder)
-            replace_manifest(folder, replace(manifest, continued=(*manifest.continued, said)))
+    if code == {key: before.get(key) for key in _CODE}:
+        return manifest
+    said: Mapping[str, Json] = {"at": at, "actor": actor, **code}
+    manifest = replace(manifest, continued=(*manifest.continued, said))
+    with sole_writer(folder):
+        _without_tables(folder)
+        replace_manifest(folder, manifest)
+    return manifest
 
 
 def raise_samples(folder: Path, samples: int, *, at: str, actor: str) -> None:
