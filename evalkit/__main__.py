@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable
 from types import FunctionType
 
-from evalkit.cli.ended import keep_exit_code
+from evalkit.cli.ended import end_with, keep_exit_code
 from evalkit.cli.hashes import fix_hashes
 from evalkit.cli.numpy_calmly import load_numpy
+from evalkit.errors import ExitCode
 
 __all__ = ["main", "with_room_for_frames"]
 
@@ -27,7 +28,7 @@ def main() -> None:
         with_room_for_frames(_replays if replays else _command)
     except KeyboardInterrupt:  # while the command is loaded; later it sees to that itself
         sys.stderr.write("interrupted\n")
-        sys.exit(130)
+        end_with(int(ExitCode.INTERRUPTED))
     finally:
         gc.freeze()  # the interpreter looks for garbage three times as it ends: 0.1 s, and then all memory goes anyway
 

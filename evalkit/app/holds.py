@@ -9,6 +9,7 @@ from evalkit.suite.account import Account
 from evalkit.suite.model import Manifest, Sample, Selection
 from evalkit.suite.select import selection_words
 from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.verdicts import distinct
 
 __all__ = ["holds_of", "left_out_by"]
 
@@ -33,17 +34,17 @@ def left_out_by(manifest: Manifest, select: Selection) -> str:
 
 def _unsafe(manifest: Manifest, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:
     """A run in which an agent could reach the machine says nothing that a release may hang on."""
-    permanent = sum(verdict.permanent for verdict in verdicts)
-    for layer in manifest.layers:
-        if layer.startswith(UNSAFE) and permanent:
-            cure = "run it where the layers hold, or without a sandbox"
-            yield "sandbox", f"{permanent} permanent cases ran in an {layer}; {cure}"
+    unsafe = [layer for layer in manifest.layers if layer.startswith(UNSAFE)]
+    permanent = sum(count for verdict, count in distinct(verdicts) if verdict.permanent) if unsafe else 0
+    for layer in unsafe if permanent else ():
+        cure = "run it where the layers hold, or without a sandbox"
+        yield "sandbox", f"{permanent} permanent cases ran in an {layer}; {cure}"
 
 
 def _skipped(
     verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
 ) -> Iterator[tuple[str, str]]:
     """Permanent cases that the run names and holds no sample of, though nothing stopped it."""
-    for verdict in verdicts:
-        if verdict.permanent and not samples.get(verdict.case_id) and not account.stopped:
+    for verdict in () if account.stopped else verdicts:
+        if verdict.permanent and not samples.get(verdict.case_id):
             yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"

@@ -145,7 +145,7 @@ def judged(
     """
     if plans is None:
         plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
-    baseline = baseline or _another_run(suite_baseline(suite), manifest)
+    baseline = baseline or _compared_with(suite, manifest)
     stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
     verdicts = case_verdicts(
         cases,
@@ -163,8 +163,9 @@ def judged(
     return with_staleness(verdicts, stale)
 
 
-def _another_run(baseline: Baseline | None, manifest: Manifest) -> Baseline | None:
-    """The baseline, where it is not the run itself, which may have become it: as good as itself is every run."""
+def _compared_with(suite: Suite, manifest: Manifest) -> Baseline | None:
+    """The suite's baseline, where it is not the run itself, which may have become it: each is as good as itself."""
+    baseline = suite_baseline(suite)
     if baseline is None or manifest.run_id in (baseline.info.run_id, *baseline.info.runs):
         return None
     return baseline
@@ -215,7 +216,7 @@ def _background(manifest: Manifest, suite: Suite, cases: Mapping[str, Case], set
     """What the report sees the run against: earlier nights, the baseline, and what its cases cover."""
     from evalkit.report.model import Background
 
-    baseline = _another_run(suite_baseline(suite), manifest)
+    baseline = _compared_with(suite, manifest)
     few = len(cases) <= _MOST_COVERED
     return Background(
         nights=_nights(manifest),
