@@ -194,8 +194,32 @@ def test_tokens_that_nobody_tells_are_estimated(server: ScriptedServer, ledger: 
     spent: Any
     spent, limits = ledger.told()
     assert (spent["estimated"], spent["unpriced"]) == (1, 1)
-    assert int(str(spent["output_tokens"])) > 50
+    assert spent["output_tokens"] > 0
     assert "cost unknown" in spent_text(spent, limits)
+
+
+def test_an_estimate_goes_by_the_text_and_says_so(server: ScriptedServer, ledger: Ledger) -> None:
+    """Not by a stream's events, which are fifty times the text: a budget would be spent at once."""
+    words = [{"content": "word "}] * 200
+    server.will(stream_reply(*words))
+    ask(server.url, ledger, stream=True)
+    spent: Any
+    spent, limits = ledger.told()
+    assert 250 <= spent["output_tokens"] < 300
+    assert "about " in spent_text(spent, limits)
+    assert "1 answer estimated" in spent_text(spent, limits)
+
+
+def test_an_answer_that_broke_off_is_paid_for(server: ScriptedServer, ledger: Ledger) -> None:
+    """The provider counts what it sent; each try of the call does."""
+    words = [{"content": "word "}] * 200
+    server.will(stream_reply(*words, cut=True, done=False, finish=None), stream_reply(*words))
+    ask(server.url, ledger, stream=True, tries=2)
+    spent: Any
+    spent, _ = ledger.told()
+    assert (spent["calls"], spent["retries"], spent["estimated"], len(server.requests)) == (1, 1, 2, 2)
+    assert 500 <= spent["output_tokens"] < 600
+    assert spent["cost_usd"] > 500 * 10.0 / 1e6
 
 
 @pytest.mark.parametrize(
@@ -220,6 +244,21 @@ def test_a_budget_is_never_asked_beyond(server: ScriptedServer, tmp_path: Path, 
     assert more.stopped() == ""
     ask(server.url, more)
     assert more.told()[0]["calls"] == 3
+
+
+@pytest.mark.parametrize(("limits", "asked"), [(Budget(calls=1), 2), (Budget(tokens=19), 1), (Budget(seconds=0.2), 1)])
+def test_a_further_try_is_no_further_call_but_costs_like_one(
+    server: ScriptedServer, tmp_path: Path, limits: Budget, asked: int
+) -> None:
+    """A limit of calls lets a call end that it let begin; tokens, dollars and time are spent by each try."""
+    server.will(stream_reply({"content": "word " * 200}, cut=True, done=False, finish=None))
+    ledger = Ledger.opened(tmp_path / "b", limits, 8)
+    if limits.seconds:
+        server.will(Reply(500, {"retry-after": "0.3"}))
+        server.take()
+    with pytest.raises(EndpointHalt) as halted:
+        ask(server.url, ledger, stream=True, tries=2)
+    assert (halted.value.kind, len(server.requests)) == ("outage" if asked == 2 else "budget", asked)
 
 
 def test_time_is_limited_too(tmp_path: Path) -> None:
@@ -359,6 +398,13 @@ def test_the_pace_falls_at_once_and_rises_slowly() -> None:
     assert pace.limit == 8.0
 
 
+def test_no_endpoint_makes_a_run_wait_for_hours() -> None:
+    """One that wants to be left alone for a day is asked again in a minute, as a single call would be."""
+    pace = Pace(8.0, 8)
+    pace.refused(began=1.0, now=2.0, wait_s=86_400.0)
+    assert pace.pause_until == 62.0
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -417,6 +463,9 @@ def test_a_budget_by_flag() -> None:
         ("calls=0", "above 0"),
         ("cost=x", "above 0"),
         ("tokens=nan", "above 0"),
+        ("calls=0.5", "no whole number above 0"),
+        ("calls=5,calls=7", "calls is given twice"),
+        ("cost=5,cost_usd=7", "cost_usd is given twice"),
     ):
         with pytest.raises(ConfigError, match=said):
             parse_budget(text)

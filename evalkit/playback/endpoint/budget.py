@@ -54,7 +54,8 @@ class Spent:
         cached_tokens, reasoning_tokens: parts of the input and the output.
         cost_usd: of the calls that have a price.
         unpriced: calls without one.
-        estimated: calls whose tokens the endpoint did not tell; they count as a token every four bytes.
+        estimated: answers whose tokens the endpoint did not tell, or that broke off; they count as a token every four
+            characters.
         seconds: of work.
     """
 
@@ -89,7 +90,7 @@ def parse_budget(text: str) -> Budget:
     """The budget that a flag declares.
 
     Raises:
-        ConfigError: an unknown key, or no number above 0.
+        ConfigError: an unknown key, one that is given twice, or no number above 0, whole for calls and tokens.
     """
     found: dict[str, float] = {}
     for part in text.split(","):
@@ -101,9 +102,13 @@ def parse_budget(text: str) -> Budget:
             value = float(raw)
         except ValueError:
             value = math.nan
-        if not (math.isfinite(value) and value > 0):
-            raise ConfigError(f"{key} is no number above 0: {raw!r}", f"budget {text!r}", _FORM)
-        found[key] = value if key in ("cost_usd", "seconds") else int(value)
+        counted = key in ("calls", "tokens")
+        if not (math.isfinite(value) and value > 0 and (not counted or value.is_integer())):
+            whole = "whole " if counted else ""
+            raise ConfigError(f"{key} is no {whole}number above 0: {raw!r}", f"budget {text!r}", _FORM)
+        if key in found:
+            raise ConfigError(f"{key} is given twice", f"budget {text!r}", _FORM)
+        found[key] = int(value) if counted else value
     return Budget(**found)  # type: ignore[arg-type]  # numbers of the fields' own types
 
 
@@ -136,14 +141,18 @@ def spent_text(spent: Mapping[str, Json], limits: Mapping[str, Json]) -> str:
     if not now.calls and not limits:
         return ""
     calls = "1 model call" if now.calls == 1 else f"{now.calls:,} model calls"
-    parts = [calls, f"{now.tokens:,} tokens", dollars(now.cost_usd)]
-    if now.cached_tokens:
-        parts[1] += f" ({now.cached_tokens:,} cached)"
+    about = "about " if now.estimated else ""
+    parts = [calls, f"{about}{now.tokens:,} tokens", f"{about if now.cost_usd else ''}{dollars(now.cost_usd)}"]
+    told = [f"{now.cached_tokens:,} cached"] if now.cached_tokens else []
+    if now.estimated:
+        told.append(f"{now.estimated:,} {'answer' if now.estimated == 1 else 'answers'} estimated")
+    if told:
+        parts[1] += f" ({', '.join(told)})"
     if now.unpriced:
         parts[2] = (
             "cost unknown" if now.unpriced == now.calls else f"{parts[2]} and {now.unpriced:,} calls without a price"
         )
     if now.retries:
         parts.append(f"{now.retries:,} retries")
-    told = ", ".join(f"{name} {value}" for name, value in limits.items())
-    return ", ".join(parts) + (f"; budget: {told}" if told else "")
+    most = ", ".join(f"{name} {value}" for name, value in limits.items())
+    return ", ".join(parts) + (f"; budget: {most}" if most else "")

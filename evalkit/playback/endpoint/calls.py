@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from evalkit.capture.caller import ModelRequest, ModelResponse
@@ -30,7 +30,7 @@ __all__ = ["LiveModel", "check_headers"]
 _TRY_AGAIN = frozenset({408, 409, 425, 429})
 _TOO_MUCH = frozenset({429, 503, 529})
 _KEY_REFUSED = frozenset({401, 402, 403, 407})
-_BYTES_A_TOKEN = 4
+_CHARACTERS_A_TOKEN = 4
 _OF_ONE_CONNECTION = frozenset(
     "connection keep-alive transfer-encoding content-length content-encoding trailer upgrade te set-cookie "
     "proxy-authenticate".split()
@@ -116,8 +116,8 @@ class LiveModel:
             try:
                 met = self._once(request, headers)
             finally:
-                answer = self._told(wire, asked, met)
-                priced = self._leave(entry, met, answer, asked)
+                answer = _told(wire, asked, met)
+                priced = self._leave(entry, met, answer, wire, asked)
             if met.status in _KEY_REFUSED:
                 raise EndpointHalt("outage", f"the model endpoint refused the key: {_said(met, answer)}")
             if not met.may_try_again:
@@ -164,25 +164,17 @@ class LiveModel:
             return _Met(status, found, tuple(pieces), f"it redirects to {found.get('location', 'nowhere')[:200]}")
         return _Met(status, found, tuple(pieces))
 
-    def _told(self, wire: Wire, asked: WireRequest, met: _Met) -> WireAnswer | None:
-        if met.status is None or met.broken:
-            return None
-        headers = met.headers or {}
-        if asked.stream and met.status < 400 and not headers.get("content-type", "").startswith("application/json"):
-            return wire.answer_from_stream(met.pieces, headers)
-        return wire.answer(met.status, headers, b"".join(met.pieces))
-
-    def _leave(self, entry: Entry, met: _Met, answer: WireAnswer | None, asked: WireRequest) -> float | None:
+    def _leave(
+        self, entry: Entry, met: _Met, answer: WireAnswer | None, wire: Wire, asked: WireRequest
+    ) -> float | None:
         """Puts the try on the account; gives its cost, where it was answered and has a price."""
         wait = (retry_after_s(met.headers or {}) or 0.0) if met.status in _TOO_MUCH else None
-        if answer is None or met.may_try_again or met.status is None or met.status >= 400:
+        if met.status is None or met.status >= 300:
             self._ledger.leave(entry, wait_s=wait)
             return None
-        usage = None if answer.usage is None else Usage(**asdict(answer.usage))
-        estimated = usage is None or (usage.input_tokens is None and usage.output_tokens is None)
-        if estimated or usage is None:
-            usage = _estimated(asked, met)
-        price = price_of(answer.model, self._prices) or price_of(asked.model, self._prices)
+        came = _told(wire, asked, replace(met, broken="")) if answer is None else answer
+        usage, estimated = _used(asked, met, came)
+        price = price_of(None if came is None else came.model, self._prices) or price_of(asked.model, self._prices)
         cost = None if price is None else cost_of(usage, price)
         self._ledger.leave(entry, usage, cost_usd=cost, estimated=estimated)
         return cost
@@ -233,11 +225,31 @@ def check_headers(endpoint: Endpoint, environment: Collection[str]) -> None:
                 )
 
 
-def _estimated(asked: WireRequest, met: _Met) -> Usage:
-    """A token every four bytes, where the endpoint tells none: a budget must not be had for nothing."""
-    sent = len(repr(asked.asked))
-    got = sum(map(len, met.pieces))
-    return Usage(math.ceil(sent / _BYTES_A_TOKEN), math.ceil(got / _BYTES_A_TOKEN))
+def _told(wire: Wire, asked: WireRequest, met: _Met) -> WireAnswer | None:
+    if met.status is None or met.broken:
+        return None
+    headers = met.headers or {}
+    if asked.stream and met.status < 400 and not headers.get("content-type", "").startswith("application/json"):
+        return wire.answer_from_stream(met.pieces, headers)
+    return wire.answer(met.status, headers, b"".join(met.pieces))
+
+
+def _used(asked: WireRequest, met: _Met, came: WireAnswer | None) -> tuple[Usage, bool]:
+    """What an answer used, and whether that is an estimate: a budget must not be had for nothing.
+
+    A token every four characters, where the endpoint tells none; an answer that broke off is paid for, too. What a
+    stream's events hold around the text does not count: it is fifty times the text.
+
+    Args:
+        came: what can be read of it.
+    """
+    told = Usage() if came is None or came.usage is None else Usage(**asdict(came.usage))
+    if not met.broken and (told.input_tokens is not None or told.output_tokens is not None):
+        return told, False
+    readable = came is not None and came.output is not None
+    got = len(repr(came.output)) if came is not None and readable else sum(map(len, met.pieces))
+    sent, said = (math.ceil(size / _CHARACTERS_A_TOKEN) for size in (len(repr(asked.asked)), got))
+    return replace(told, input_tokens=told.input_tokens or sent, output_tokens=max(told.output_tokens or 0, said)), True
 
 
 def _said(met: _Met, answer: WireAnswer | None) -> str:

@@ -85,7 +85,7 @@ class Ledger:
         """Takes a place among the calls at once, waiting for one.
 
         Args:
-            again: whether it is another try of a call that counted already.
+            again: whether it is another try of a call that counted already, which a limit of calls does not stop.
             given_up: whether nobody waits for the call any more.
 
         Raises:
@@ -96,11 +96,10 @@ class Ledger:
                 raise EndpointHalt("outage", "the call was given up")
             now = time.monotonic()
             with self._book() as book:
-                if not again:
-                    stopped = book.stopped or _reached(book)
-                    if stopped:
-                        book.stopped = stopped
-                        raise EndpointHalt("budget", stopped)
+                stopped = _reached(book, but="calls") if again else book.stopped or _reached(book)
+                if stopped:
+                    book.stopped = book.stopped or stopped
+                    raise EndpointHalt("budget", stopped)
                 busy = [each for each in book.busy if _alive(each[1])]
                 book.busy = busy
                 if now >= book.pace.pause_until and len(busy) < int(book.pace.limit):
@@ -187,8 +186,9 @@ class Ledger:
             os.close(file)
 
 
-def _reached(book: _Book) -> str:
-    limits = Budget(**book.limits)  # type: ignore[arg-type]  # what `json` made
+def _reached(book: _Book, but: str = "") -> str:
+    """Which limit is reached, in words; empty for none, or none but the one of that name."""
+    limits = Budget(**{name: value for name, value in book.limits.items() if name != but})  # type: ignore[arg-type]  # what `json` made
     if book.until is not None and time.monotonic() >= book.until:
         return f"budget reached: {limits.seconds:,.0f} seconds"
     return book.spent.reached(limits)

@@ -42,12 +42,12 @@ class Pace:
 
         Args:
             began: when the refused call began; one from before the last cut tells nothing new.
-            wait_s: how long it wants to be left alone.
+            wait_s: how long it wants to be left alone; no longer than `LONGEST_WAIT_S` is waited, as by `delay_s`.
         """
         if began >= self.cut_at:
             self.limit = max(self.limit / 2, 1.0)
             self.cut_at = now
-        self.pause_until = max(self.pause_until, now + max(wait_s, _SHORTEST_PAUSE_S))
+        self.pause_until = max(self.pause_until, now + min(max(wait_s, _SHORTEST_PAUSE_S), LONGEST_WAIT_S))
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
