@@ -9,6 +9,7 @@ from evalkit.errors import ConfigError, InputError
 from evalkit.report.data import verdicts_from_json
 from evalkit.suite.filter import parse_filter
 from evalkit.suite.manifest import read_manifest
+from evalkit.suite.results import SAMPLES_NAME
 from evalkit.suite.select import CaseRefs
 
 __all__ = ["narrowed"]
@@ -46,10 +47,9 @@ def narrowed(cases: CaseRefs, filter_text: str, only_failing: Path | None) -> tu
 
 def _failing(run: Path) -> set[str]:
     path = run / "verdicts.json"
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        read_manifest(run)
-        raise InputError("the run is not finished", str(run), f"evalkit run --resume {run}") from None
+    read_manifest(run)
+    if not (path.exists() and (run / SAMPLES_NAME).exists()):  # verdicts may be of what it was before it went on
+        raise InputError("the run is not finished", str(run), f"evalkit run --resume {run}")
+    text = path.read_bytes()
     verdicts, _ = verdicts_from_json(text, str(path))
     return {verdict.case_id for verdict in verdicts if verdict.effect != "passes"}

@@ -28,7 +28,9 @@ _CODE = ("git_commit", "git_dirty", "git_patch", "packages")
 
 
 def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str) -> Manifest:
-    """Has the manifest of an unfinished run that goes on say so where the code is another one than before.
+    """Has an unfinished run go on: what it came to when its budget stopped it is no result from now on.
+
+    Its manifest says so where the code is another one than before.
 
     Args:
         environment: as a manifest has it, of now.
@@ -44,13 +46,14 @@ def go_on(folder: Path, environment: Mapping[str, Json], *, at: str, actor: str)
     manifest = read_manifest(folder)
     before = manifest.continued[-1] if manifest.continued else manifest.environment
     code = {key: environment.get(key) for key in _CODE}
-    if code == {key: before.get(key) for key in _CODE}:
-        return manifest
-    said: Mapping[str, Json] = {"at": at, "actor": actor, **code}
-    manifest = replace(manifest, continued=(*manifest.continued, said))
+    changed = code != {key: before.get(key) for key in _CODE}
+    if changed:
+        said: Mapping[str, Json] = {"at": at, "actor": actor, **code}
+        manifest = replace(manifest, continued=(*manifest.continued, said))
     with sole_writer(folder):
         _without_tables(folder)
-        replace_manifest(folder, manifest)
+        if changed:
+            replace_manifest(folder, manifest)
     return manifest
 
 

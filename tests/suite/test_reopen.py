@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.canonical import Json
 from evalkit.errors import InputError
 from evalkit.suite.disk import DiskFault
 from evalkit.suite.journal import JOURNAL_NAME
@@ -45,17 +46,18 @@ def test_a_finished_run_takes_more_samples(tmp_path: Path, target: str) -> None:
     assert manifest.raised == ({"from": 3, "to": 7, "at": WHEN, "actor": "ann"},)
 
 
-def test_a_stopped_run_that_goes_on_with_other_code_is_not_whole(tmp_path: Path) -> None:
-    """What its budget let it write is of the manifest before, and must not be taken for another run's."""
+@pytest.mark.parametrize("code", [{"git_commit": "f" * 40}, {}])
+def test_a_stopped_run_that_goes_on_is_not_whole(tmp_path: Path, code: Mapping[str, Json]) -> None:
+    """What its budget let it write is of what it was before, be the code another or not."""
     root = library(tmp_path, [1, 2])
     before = run(root, "once")
     tables = (root / "run" / SAMPLES_NAME).read_bytes()
     raise_samples(root / "run", 9, at=WHEN, actor="")  # the journal is there again
     (root / "run" / SAMPLES_NAME).write_bytes(tables)
-    go_on(root / "run", {"git_commit": "f" * 40}, at=WHEN, actor="ann")
+    go_on(root / "run", code, at=WHEN, actor="ann")
     with pytest.raises(InputError, match="not finished"):
         read_samples(root / "run")
-    assert read_manifest(root / "run").continued[0]["git_commit"] == "f" * 40
+    assert [each["git_commit"] for each in read_manifest(root / "run").continued] == [*code.values()]
     assert run(root, "raises") == before  # nothing is left to do
 
 
