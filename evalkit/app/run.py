@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalkit.app.ab_plan import ARMS_NAME
 from evalkit.app.environment import environment, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
@@ -138,9 +139,10 @@ def resume_suite(
         actor: who asks for them, or goes on.
 
     Raises:
-        InputError: there is no run, or a case of it changed since.
+        InputError: there is no run, it is an arm of an A/B run, or a case of it changed since.
         ConfigError: a cost budget is set, and a model has no price.
     """
+    _check_alone(folder)
     if samples is not None:
         _check_raised(read_manifest(folder), samples, settings, folder)  # refused before anything changes
         raise_samples(folder, samples, at=now_utc(), actor=actor or settings.actor)
@@ -239,6 +241,13 @@ def _kept(run: Run) -> Run:
     return replace(run, manifest=unkept, notices=(*run.notices, fault)) if fault else run
 
 
+def _check_alone(folder: Path) -> None:
+    """Refuses one arm of an A/B run: on its own it would take no turns, and may come to more samples than the other."""
+    whole = folder.absolute().parent
+    if (whole / ARMS_NAME).exists():
+        raise InputError("it is an arm of an A/B run", str(folder), f"evalkit ab --resume {whole}")
+
+
 def _check_raised(manifest: Manifest, samples: int, settings: Settings, folder: Path) -> None:
     """Refuses a number below what a policy plans by itself: it would take samples away."""
     suite, cases = suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder)
@@ -253,5 +262,6 @@ def _check_raised(manifest: Manifest, samples: int, settings: Settings, folder: 
 
 def _take_samples(run: OpenRun, plans: Plans, *, twice: bool) -> None:
     """Look by look, what the undecided cases need; until all are decided, or the budget is spent."""
-    while (lacking := wanted(plans, run.seen, frozen=twice)) and run.up_to(lacking):
-        pass
+    goes_on = run.again()
+    while goes_on and (lacking := wanted(plans, run.seen, frozen=twice)):
+        goes_on = run.up_to(lacking)

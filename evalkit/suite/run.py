@@ -117,10 +117,19 @@ class OpenRun:
         self._wanted = joined(self._wanted, wanted)
         items = plan_items(self._cases, wanted, self._workers, self.seen)
         self.progress.total = self.progress.done + sum(item.size for item in items)
-        self.progress.cases_done = self._done_of(wanted)
+        self.progress.cases_done = self._done_of(self.seen)
         self._do_all(items)
         self._again(wanted)
         self._whole = self._whole and self.progress.done == self.progress.total
+        return self._whole
+
+    def again(self) -> bool:
+        """Replays once more what infrastructure had spoiled when the run was stopped; gives back what `up_to` does.
+
+        A case whose samples are lost is given up, so that nothing more is asked for of it: not before that was tried.
+        """
+        self.progress.total = self.progress.done
+        self._again({case_id: len(case.outcomes) for case_id, case in self.seen.items() if case.errored})
         return self._whole
 
     def finish(self) -> str:
@@ -194,8 +203,7 @@ class OpenRun:
         return sum(self._has_all(case_id) for case_id in cases)
 
     def _has_all(self, case_id: str) -> bool:
-        wanted = self._wanted.get(case_id)
-        return wanted is not None and self.seen.count(case_id) >= wanted
+        return self.seen.count(case_id) >= self._wanted.get(case_id, 1)  # of one that is decided nothing more is wanted
 
     def _clock(self) -> None:
         """Tells the account how long it was worked."""

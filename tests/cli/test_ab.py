@@ -370,3 +370,11 @@ def test_an_arms_body_is_told_by_the_arms_name(project: Project) -> None:
     """The option that is at fault is the one that was given."""
     done = ab(project, suite(project), "--b", "extra_body=nothing")
     assert (done.code, "--b extra_body=" in done.err, "--extra-body" in done.err) == (2, True, False)
+
+
+def test_an_arm_does_not_go_on_alone(project: Project) -> None:
+    """It would take no turns with the other one, and might come to more samples."""
+    assert ab(project, suite(project), "--b", f"target={AGENTS}:never_alike").code == 0
+    refused = project.run("run", "--resume", "r/a", "--raise-samples", "9")
+    assert (refused.code, "evalkit ab --resume" in refused.err) == (2, True)
+    assert {len(several) for several in indices(project, "a").values()} == {4}
