@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -106,11 +106,12 @@ class Project:
         by: signal.Signals = signal.SIGINT,
         times: int = 1,
         env: Mapping[str, str] = os.environ,
+        after: Callable[[], bool] = lambda: True,
     ) -> Outcome:
-        """A command in a process of its own that gets Ctrl-C as soon as a journal holds something."""
+        """A command in a process of its own that gets Ctrl-C as soon as a journal holds something, and `after`."""
         child = self._loaded.begin("evalkit", *arguments, cwd=self.root, env=env)
         path = self.root / journal
-        while not path.exists() or not path.stat().st_size:
+        while not path.exists() or not path.stat().st_size or not after():
             assert child.goes_on, child.end()
             time.sleep(0.02)
         for _ in range(times):

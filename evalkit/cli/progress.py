@@ -26,7 +26,8 @@ class ProgressLine:
         self._began = time.monotonic()
         self._last = float("-inf")
         self._first: int | None = None
-        self._shown = ""
+        self._shown = self._line = ""
+        self._whole = 0
         self._drawn = False
 
     def __enter__(self) -> ProgressLine:
@@ -35,21 +36,32 @@ class ProgressLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._draw()
         if self._drawn:
             sys.stderr.write("\n")
 
     def show(self, progress: Progress) -> None:
-        """Draws, if enough time has passed since the last drawing or all that was asked for is there."""
+        """Draws, if enough time has passed since the last drawing or all that was asked for has just come.
+
+        What is replayed again after that is drawn from time to time, and at the end.
+        """
         now = time.monotonic()
         if self._first is None:
             self._first = progress.done
+        self._line = progress_text(progress, now - self._began, progress.done - self._first)
         wait = _REDRAW_EVERY_S if self._live else _PLAIN_EVERY_S
-        if now - self._last < wait and progress.done < progress.total:
-            return
-        line = progress_text(progress, now - self._began, progress.done - self._first)
+        just_whole = progress.done >= progress.total > self._whole
+        if now - self._last >= wait or just_whole:
+            self._last = now
+            self._draw()
+        if just_whole:
+            self._whole = progress.total
+
+    def _draw(self) -> None:
+        line = self._line
         if line == self._shown:
             return
-        self._last, self._shown = now, line
+        self._shown = line
         if self._live:
             width = shutil.get_terminal_size().columns
             sys.stderr.write(f"\r\x1b[2K{line[: width - 1]}")

@@ -48,7 +48,7 @@ def savings(verdicts: Sequence[CaseVerdict]) -> dict[str, int]:
     found = dict.fromkeys(("samples", "samples_fixed", "model_calls", "model_calls_saved"), 0)
     for verdict, cases in distinct(verdicts):
         found["samples"] += cases * verdict.samples
-        found["samples_fixed"] += cases * verdict.samples_fixed
+        found["samples_fixed"] += cases * (verdict.samples + verdict.samples_saved)
         found["model_calls"] += cases * verdict.model_calls
         found["model_calls_saved"] += cases * verdict.calls_saved
     return found

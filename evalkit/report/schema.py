@@ -24,9 +24,9 @@ _RATED = {
 }
 _SAVINGS = {
     "samples": "all that were taken",
-    "samples_fixed": "what would have been taken without stopping early",
+    "samples_fixed": "what would have been taken without stopping early; of a case that is not decided, what was taken",
     "model_calls": "live model calls that were made",
-    "model_calls_saved": "live model calls that stopping early saved, about",
+    "model_calls_saved": "live model calls that stopping early saved, about; below 0 where it took more",
 }
 
 
@@ -46,7 +46,11 @@ def verdicts_schema() -> dict[str, Any]:
             "description": "the suite against its baseline; null without one",
         },
         "savings": object_of(
-            {name: {**_COUNT, "description": text} for name, text in _SAVINGS.items()}, "what stopping early saved"
+            {
+                name: {**({"type": "integer"} if name == "model_calls_saved" else _COUNT), "description": text}
+                for name, text in _SAVINGS.items()
+            },
+            "what stopping early saved",
         ),
         "notices": {
             "type": "array",

@@ -189,8 +189,12 @@ class CaseVerdict:
 
     @property
     def samples_saved(self) -> int:
-        """Samples fewer than without early stopping; negative where lost ones had to be replaced."""
-        return self.samples_fixed - self.samples
+        """Samples fewer than without early stopping; negative where it took more, or lost ones had to be replaced.
+
+        Nothing was saved where a case was given up, or its run was stopped, before it was decided.
+        """
+        decided = self.screened or self.verdict != "INCONCLUSIVE"
+        return self.samples_fixed - self.samples if decided else min(0, self.samples_fixed - self.samples)
 
     @property
     def calls_saved(self) -> int:

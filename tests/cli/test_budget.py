@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +63,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_larger_one(project: Projec
         assert "INCONCLUSIVE" in stopped.out
         first = read_samples(folder).get("twice", ())
         assert len(first) <= 2
+        assert "saved" not in stopped.out + stopped.err, "what was not done for want of money is not saved"
         page = (folder / "report.html").read_text("utf-8")
         assert "budget reached: 11 of 11 model calls" in page
         gated = project.run("gate", str(folder))
@@ -252,3 +254,51 @@ def test_a_worker_that_dies_while_it_asks_gives_its_place_back(
     assert done.code == 0, done.out + done.err
     samples = read_samples(project.root / "reports" / "b")[case_id]
     assert [(sample.index, sample.outcome) for sample in samples] == [(index, "passed") for index in range(5)]
+
+
+ONE_CALL = (
+    "from openai import OpenAI\ndef run(message):\n"
+    "    OpenAI().chat.completions.create(model='refund-1', messages=[{'role': 'user', 'content': 'x'}])\n"
+)
+
+
+def test_what_an_outage_spoiled_is_replayed_again_by_the_continuation(
+    project: Project, case_id: str, server: ScriptedServer
+) -> None:
+    """Where the budget ended before that: a case all of whose samples are lost would else be given up untried."""
+    project.write("one_call.py", ONE_CALL)
+    down = json_reply({"error": {"message": "down"}}, status=500)
+    server.will(down, down, down, json_reply(completion("Done.")))
+    path = suite(project, server.url, samples=3)
+    text = (project.root / path).read_text("utf-8").replace("[model]", "[model]\ntries = 1")
+    project.write(path, text.replace(TARGET, "one_call:run"))
+    stopped = run(project, path, "--out", "reports/b", "--budget", "calls=3")
+    assert (stopped.code, "3 errored of 3" in stopped.out) == (3, True), stopped.out + stopped.err
+    run(project, "--resume", "reports/b", "--budget", "calls=100")
+    samples = read_samples(Path("reports/b"))["twice"]
+    assert [(one.index, one.attempt, one.outcome == "errored") for one in samples] == [
+        (0, 2, False), (1, 2, False), (2, 2, False),
+    ]  # fmt: skip
+
+
+def test_a_stopped_run_that_goes_on_and_is_killed_is_not_finished(
+    project: Project, case_id: str, server: ScriptedServer
+) -> None:
+    """What it came to before is no result any more: no gate, no baseline and no other run goes by it."""
+    project.write("one_call.py", ONE_CALL)
+    fine = json_reply(completion("Done."))
+    server.will(Reply(fine.status, fine.headers, fine.body, delay_s=0.2))
+    path = suite(project, server.url, "sequential = false", samples=20)
+    project.write(path, (project.root / path).read_text("utf-8").replace(TARGET, "one_call:run"))
+    assert run(project, path, "--out", "reports/b", "--budget", "calls=2", "--actor", "ann").code == 3
+    assert project.run("gate", "reports/b").code != 2
+    begun = project.interrupted(
+        "reports/b/journal.jsonl", "run", "--resume", "reports/b", "--budget", "calls=100", "-n", "1",
+        by=signal.SIGKILL, after=lambda: not (project.root / "reports/b/samples.parquet").exists(),
+    )  # fmt: skip
+    assert begun.code == -signal.SIGKILL, begun.out + begun.err
+    for asked in (["gate", "reports/b"], ["baseline", "set", "reports/b", "--reason", "x"]):
+        refused = project.run(*asked)
+        assert (refused.code, "the run is not finished" in refused.err) == (2, True)
+    refused = project.run("run", path, "--only-failing", "reports/b")
+    assert (refused.code, "the run is not finished" in refused.err) == (2, True)

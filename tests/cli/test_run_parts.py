@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from evalkit.cli.progress import ProgressLine, progress_text
+from evalkit.suite.manifest import start_run, suite_json
+from evalkit.suite.model import Manifest, Selection, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import read_samples
+from evalkit.suite.run import OpenRun
+from evalkit.suite.select import select_cases
 from tests.project import Project
 from tests.suite.runs import library
 
@@ -128,6 +132,38 @@ def test_a_run_in_ci_logs_plain_lines(capsys: pytest.CaptureFixture[str], monkey
     assert "\x1b" not in said
     assert said.splitlines()[-1].startswith("[########################] 5 of 5")
     assert len(said.splitlines()) == 2  # the first, and the last: not each
+
+
+def test_what_is_replayed_again_is_no_line_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand samples that an outage spoiled would be a thousand lines; where they stand at the end is told."""
+    monkeypatch.setenv("CI", "true")
+    with ProgressLine() as line:
+        for errored in range(5, -1, -1):
+            line.show(Progress(total=5, passed=5 - errored, errored=errored, retried=5 - errored))
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2
+    assert "5 passed (100%), 0 failed  0 missed, 0 errored (5 replayed again)" in said[-1]
+
+
+def test_cases_that_are_decided_are_done_as_long_as_the_run_goes_on(tmp_path: Path) -> None:
+    """Later looks ask for samples of the others alone."""
+    stands: list[tuple[int, int]] = []
+    library(tmp_path, [1, 2, 3])
+    suite = Suite("test", "tests.suite.agents:never_alike", 4)
+    cases = select_cases(tmp_path / "cases", Selection())
+    start_run(tmp_path / "run", Manifest("r", suite_json(suite), (), "now"))
+
+    def told(progress: Progress) -> None:
+        stands.append((progress.cases_done, progress.done))
+
+    for wanted in ({"order-1": 2, "order-2": 2, "order-3": 2}, {"order-3": 4}):
+        with OpenRun(tmp_path / "run", suite, cases, executor="serial", workers=1, on_progress=told) as opened:
+            opened.up_to(wanted)
+            assert opened.up_to({"order-3": wanted["order-3"] + 1})
+    assert stands[-1] == (3, 9)
+    assert min(done for done, _ in stands[len(stands) // 2 :]) >= 2
 
 
 @pytest.mark.parametrize("place", ["order-2/v0001.parquet", "copy/v0001.parquet", "order-1/v0002.parquet"])
