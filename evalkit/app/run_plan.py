@@ -21,6 +21,8 @@ from evalkit.suite.texts import beside, shared
 from evalkit.verdict.baseline import Baseline, read_baseline
 from evalkit.verdict.compare import baseline_rows
 from evalkit.verdict.plans import Measure, Plans
+from evalkit.verdict.schedule import TWICE
+from evalkit.verdict.screened import SCREENING, Screened
 from evalkit.verdict.staleness import stale_cases
 
 __all__ = [
@@ -88,8 +90,12 @@ def runs_twice(suite: Suite) -> bool:
 
 
 def samples_about(suite: Suite, plans: Plans) -> int:
-    """About how many samples a run takes: without early stopping, and two a case where equal replays are enough."""
-    return sum(2 if runs_twice(suite) else plan.fixed for plan in plans.values())
+    """About how many samples a run takes: without early stopping, but two a case where equal replays are enough, and
+    those of the screening where a case is screened: few are suspected.
+    """
+    if runs_twice(suite):
+        return TWICE * len(plans)
+    return sum(SCREENING if isinstance(plan, Screened) else plan.fixed for plan in plans.values())
 
 
 def check_cost_budget(suite: Suite, cases: Sequence[CaseRef]) -> None:

@@ -27,7 +27,6 @@ class ProgressLine:
         self._last = float("-inf")
         self._first: int | None = None
         self._shown = self._line = ""
-        self._whole = 0
         self._drawn = False
 
     def __enter__(self) -> ProgressLine:
@@ -41,21 +40,18 @@ class ProgressLine:
             sys.stderr.write("\n")
 
     def show(self, progress: Progress) -> None:
-        """Draws, if enough time has passed since the last drawing or all that was asked for has just come.
+        """Draws, if enough time has passed since the last drawing; at the end in any case.
 
-        What is replayed again after that is drawn from time to time, and at the end.
+        A bar on a terminal is drawn at once where all that was asked for is there.
         """
         now = time.monotonic()
         if self._first is None:
             self._first = progress.done
         self._line = progress_text(progress, now - self._began, progress.done - self._first)
         wait = _REDRAW_EVERY_S if self._live else _PLAIN_EVERY_S
-        just_whole = progress.done >= progress.total > self._whole
-        if now - self._last >= wait or just_whole:
+        if now - self._last >= wait or (self._live and progress.done >= progress.total):
             self._last = now
             self._draw()
-        if just_whole:
-            self._whole = progress.total
 
     def _draw(self) -> None:
         line = self._line

@@ -67,7 +67,7 @@ def _ways(n: int, x: int, first: int, next_look: Callable[[Sequence[bool]], int 
             for more in range(max(0, end - look - (n - x - (look - passes))), min(end - look, x - passes) + 1):
                 orders = comb(end - look, more)
                 there = at.setdefault(end, {})
-                known = there.get(passes + more, (_order(order, more, end - look - more), (0, 0, 0)))
+                known = there.get(passes + more) or (_order(order, more, end - look - more), (0, 0, 0))
                 a, b, c = (old + orders * new for old, new in zip(known[1], ways, strict=True))
                 there[passes + more] = known[0], (a, b, c)
         if not at:

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from evalkit.app.run_plan import samples_about
 from evalkit.cli.progress import ProgressLine, progress_text
 from evalkit.suite.manifest import start_run, suite_json
-from evalkit.suite.model import Manifest, Selection, Suite
+from evalkit.suite.model import Manifest, Policy, Selection, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import read_samples
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import select_cases
+from evalkit.verdict.in_batches import InBatches
+from evalkit.verdict.screened import Screened
 from tests.project import Project
 from tests.suite.runs import library
 
@@ -121,6 +124,15 @@ def test_a_run_of_unknown_length_promises_nothing() -> None:
     assert "left" not in progress_text(progress, elapsed_s=0.0, fresh=0)
 
 
+def test_a_screened_run_is_as_long_as_its_screening() -> None:
+    """Few cases are suspected: what their policy would take of each would promise twelve times the time."""
+    policy = Policy()
+    plans = {f"case-{at}": Screened(policy, 0.05, f"case-{at}", (60, 60), None, 61) for at in range(10)}
+    suite = Suite("s", mode="live-model")
+    assert samples_about(suite, {**plans, "gate": InBatches(policy, 0.05)}) == 10 * 5 + 61
+    assert samples_about(Suite("s"), plans) == 10 * 2
+
+
 def test_a_run_in_ci_logs_plain_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """No escape codes, and the last line always."""
     monkeypatch.setenv("CI", "true")
@@ -134,12 +146,14 @@ def test_a_run_in_ci_logs_plain_lines(capsys: pytest.CaptureFixture[str], monkey
     assert len(said.splitlines()) == 2  # the first, and the last: not each
 
 
-def test_what_is_replayed_again_is_no_line_each(
+def test_looks_and_what_is_replayed_again_are_no_line_each(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thousand samples that an outage spoiled would be a thousand lines; where they stand at the end is told."""
     monkeypatch.setenv("CI", "true")
     with ProgressLine() as line:
+        for done in range(1, 5):
+            line.show(Progress(total=done, passed=done, about=5))
         for errored in range(5, -1, -1):
             line.show(Progress(total=5, passed=5 - errored, errored=errored, retried=5 - errored))
     said = capsys.readouterr().err.splitlines()

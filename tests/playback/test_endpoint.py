@@ -398,6 +398,16 @@ def test_the_pace_falls_at_once_and_rises_slowly() -> None:
     assert pace.limit == 8.0
 
 
+def test_waiting_ends_with_the_runs_time(server: ScriptedServer, tmp_path: Path) -> None:
+    """However long the endpoint wants to be left alone."""
+    server.will(json_reply({"error": {"message": "x"}}, status=429, retry_after="50"))
+    ledger = Ledger.opened(tmp_path / "b", Budget(seconds=0.5), 8)
+    began = time.monotonic()
+    with pytest.raises(EndpointHalt, match="budget reached: 0 seconds"):
+        ask(server.url, ledger)
+    assert time.monotonic() - began < 40
+
+
 def test_no_endpoint_makes_a_run_wait_for_hours() -> None:
     """One that wants to be left alone for a day is asked again in a minute, as a single call would be."""
     pace = Pace(8.0, 8)

@@ -125,7 +125,7 @@ class LiveModel:
                     met.status or 502, self._masked_headers(met.headers or {}), self._masked(met.pieces), tried, priced
                 )
             if tried < self._endpoint.tries and not _is_over_quota(answer):
-                self._stopped.wait(delay_s(tried, met.headers or {}, self._draw))
+                self._stopped.wait(min(delay_s(tried, met.headers or {}, self._draw), self._ledger.left_s()))
             else:
                 break
         tries = f" (tried {tried} times)" if tried > 1 else ""

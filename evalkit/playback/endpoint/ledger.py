@@ -7,6 +7,7 @@ is read and written around each model call and before each replay, in some 0.1 m
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import threading
@@ -154,6 +155,11 @@ class Ledger:
         with self._book() as book:
             book.stopped = book.stopped or _reached(book)
             return book.stopped
+
+    def left_s(self) -> float:
+        """Seconds until the time is up; infinite without a limit."""
+        with self._book() as book:
+            return math.inf if book.until is None else max(0.0, book.until - time.monotonic())
 
     def worked(self, seconds: float) -> None:
         """Adds time of work."""
