@@ -94,7 +94,7 @@ def samples_about(suite: Suite, plans: Plans) -> int:
     those of the screening where a case is screened: few are suspected.
     """
     if runs_twice(suite):
-        return TWICE * len(plans)
+        return min(TWICE, suite.samples or TWICE) * len(plans)
     return sum(SCREENING if isinstance(plan, Screened) else plan.fixed for plan in plans.values())
 
 

@@ -110,7 +110,9 @@ def _code(environment: Mapping[str, Any]) -> str:
 
 def _tried_again(spoiled: Sequence[Sample], samples: Mapping[str, Sequence[Sample]]) -> Iterator[str]:
     """What infrastructure spoiled is replayed until it comes to a result: a choice, if the agent had a part in it."""
-    again = Counter(case_id for case_id, _ in {(sample.case_id, sample.index) for sample in spoiled})
+    tried = {(sample.case_id, sample.index) for sample in spoiled}
+    told = {case_id: _with_result(samples.get(case_id, ())) for case_id, _ in tried}
+    again = Counter(case_id for case_id, index in tried if index in told[case_id])
     if again:
         most, count = max(again.items(), key=itemgetter(1))
         (reason, _), *_ = Counter(sample.reason for sample in spoiled if sample.case_id == most).most_common(1)
@@ -119,6 +121,12 @@ def _tried_again(spoiled: Sequence[Sample], samples: Mapping[str, Sequence[Sampl
             f"them of case {most} ({count} of {len(samples.get(most, ()))}; before: {reason}): if what the agent did "
             "had a part in that, its rate is too good"
         )
+
+
+def _with_result(samples: Sequence[Sample]) -> set[int]:
+    """The indices of those that enter a rate."""
+    pairs = zip(column(samples, "index"), column(samples, "outcome"), strict=True)
+    return {index for index, outcome in pairs if outcome in ("passed", "failed")}
 
 
 def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, frozen: bool) -> Iterator[str]:

@@ -131,6 +131,7 @@ def test_a_screened_run_is_as_long_as_its_screening() -> None:
     suite = Suite("s", mode="live-model")
     assert samples_about(suite, {**plans, "gate": InBatches(policy, 0.05)}) == 10 * 5 + 61
     assert samples_about(Suite("s"), plans) == 10 * 2
+    assert samples_about(Suite("s", samples=1), plans) == 10
 
 
 def test_a_run_in_ci_logs_plain_lines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,7 @@ def test_nobody_at_home_is_an_outage(ledger: Ledger) -> None:
     """A connection that is refused, too."""
     with pytest.raises(EndpointHalt, match="ConnectError"):
         ask("http://127.0.0.1:9/v1", ledger, tries=1)
+    assert ledger.told()[0]["input_tokens"] == 0
 
 
 def test_an_answer_that_takes_too_long_is_an_outage(server: ScriptedServer, ledger: Ledger) -> None:
@@ -96,6 +97,10 @@ def test_an_answer_that_takes_too_long_is_an_outage(server: ScriptedServer, ledg
     server.will(Reply(200, {}, b"{}", delay_s=0.5))
     with pytest.raises(EndpointHalt, match="ReadTimeout"):
         ask(server.url, ledger, tries=1, timeout_s=0.1)
+    spent: Any
+    spent, _ = ledger.told()
+    assert (spent["estimated"], spent["output_tokens"]) == (1, 0)
+    assert spent["input_tokens"] > 0, "it was at work on what was asked"
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -131,6 +131,13 @@ def test_samples_that_were_tried_again_are_told() -> None:
     )
 
 
+def test_samples_that_no_attempt_measured_flatter_nothing() -> None:
+    """What is errored to the end enters no rate, and is told as lost."""
+    last = [replace(one, outcome="errored", reason="down", attempt=2) for one in case("ppp")]
+    spoiled = [replace(one, attempt=1) for one in last]
+    assert run_notices({"a": [*last, *case("p" * 10)[3:]]}, spoiled=spoiled) == ()
+
+
 def test_samples_that_were_raised_after_a_look_are_told() -> None:
     """Going on until it is told doubles a policy's errors; where none may fail there is nothing to go on for."""
     raised = ({"from": 20, "to": 40, "at": "now", "actor": "me"},)

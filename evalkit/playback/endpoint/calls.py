@@ -47,12 +47,14 @@ class _Met:
     Attributes:
         status: None where nothing came.
         broken: an answer that did not come to its end, or none at all, in words.
+        waited: whether the endpoint had the whole request, and was at work on it until nobody waited any more.
     """
 
     status: int | None = None
     headers: Mapping[str, str] | None = None
     pieces: tuple[bytes, ...] = ()
     broken: str = ""
+    waited: bool = False
 
     @property
     def may_try_again(self) -> bool:
@@ -159,7 +161,8 @@ class LiveModel:
                 found = {name.lower(): value for name, value in response.headers.items()}
                 pieces += response.iter_bytes()
         except (library.HTTPError, library.StreamError) as error:
-            return _Met(status, found, tuple(pieces), f"{type(error).__name__}: {error}")
+            waited = isinstance(error, library.ReadTimeout)
+            return _Met(status, found, tuple(pieces), f"{type(error).__name__}: {error}", waited)
         if 300 <= status < 400:
             return _Met(status, found, tuple(pieces), f"it redirects to {found.get('location', 'nowhere')[:200]}")
         return _Met(status, found, tuple(pieces))
@@ -169,7 +172,7 @@ class LiveModel:
     ) -> float | None:
         """Puts the try on the account; gives its cost, where it was answered and has a price."""
         wait = (retry_after_s(met.headers or {}) or 0.0) if met.status in _TOO_MUCH else None
-        if met.status is None or met.status >= 300:
+        if (met.status is None and not met.waited) or (met.status or 0) >= 300:
             self._ledger.leave(entry, wait_s=wait)
             return None
         came = _told(wire, asked, replace(met, broken="")) if answer is None else answer
@@ -237,8 +240,8 @@ def _told(wire: Wire, asked: WireRequest, met: _Met) -> WireAnswer | None:
 def _used(asked: WireRequest, met: _Met, came: WireAnswer | None) -> tuple[Usage, bool]:
     """What an answer used, and whether that is an estimate: a budget must not be had for nothing.
 
-    A token every four characters, where the endpoint tells none; an answer that broke off is paid for, too. What a
-    stream's events hold around the text does not count: it is fifty times the text.
+    A token every four characters, where the endpoint tells none. An answer that broke off is paid for, too, and what
+    was asked where the endpoint took too long. A stream's events don't count: they are fifty times the text they hold.
 
     Args:
         came: what can be read of it.
