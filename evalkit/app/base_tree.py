@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.environment import git
+from evalkit.app.base_ref import base_ref
 from evalkit.app.settings import cases_named, project_table
+from evalkit.capture.git import ask_git
+from evalkit.case.pointer import named_by_pointer
 from evalkit.errors import InputError
 
 __all__ = ["BaseTree", "base_tree"]
@@ -19,18 +22,10 @@ def base_tree(root: Path, base: str) -> BaseTree:
     """The files of the commit that a reference names.
 
     Raises:
-        InputError: git knows no such reference.
+        InputError: git knows no such reference, or it is the name of two things.
     """
-    found = None if base.startswith("-") else git(root, "rev-parse", "--verify", f"{base}^{{commit}}")
-    if found is None:
-        shallow = git(root, "rev-parse", "--is-shallow-repository")
-        cure = "git fetch origin, and pass --against origin/main"
-        if shallow is None:
-            cure = "this is no git repository, or there is no git: run it where both are"
-        elif shallow == "true":
-            cure = f"this is a shallow clone: git fetch origin {base.removeprefix('origin/')} (in CI, fetch-depth: 0)"
-        raise InputError(f"git knows no {base!r}", str(root), cure)
-    return BaseTree(root, found, base)
+    found = base_ref(root, base)
+    return BaseTree(root, found.commit, found.name)
 
 
 class BaseTree:
@@ -42,13 +37,15 @@ class BaseTree:
     """
 
     def __init__(self, root: Path, commit: str, base: str) -> None:
-        self._root, self._commit, self.base = root, commit, base
-        self._top = Path(git(root, "rev-parse", "--show-toplevel") or str(root)).resolve()
+        self._root, self.commit, self.base = root, commit, base
+        self._top = Path(ask_git(root, "rev-parse", "--show-toplevel").text or str(root)).resolve()
 
-    def left(self) -> BaseTree:
-        """The files of the commit in which the current branch left this one; of this one where that can't be told."""
-        fork = git(self._root, "merge-base", self._commit, "HEAD")
-        return self if fork in (None, self._commit) else BaseTree(self._root, fork, self.base)
+    def left(self) -> BaseTree | None:
+        """The files of the commit in which the current branch left this one; None where that can't be told."""
+        fork = ask_git(self._root, "merge-base", self.commit, "HEAD").text
+        if not fork:
+            return None
+        return self if fork == self.commit else BaseTree(self._root, fork, self.base)
 
     def find(self, name: str, cases: Path) -> str:
         """The path of the file `name` in the folder of cases; empty where the commit has none.
@@ -80,28 +77,36 @@ class BaseTree:
             return []
         return [place for place in self._files if not inside or _holds(inside, place)]
 
-    def text(self, place: str) -> str:
+    def has(self, place: str) -> bool:
+        """Whether the commit has a file."""
+        return place in self._files
+
+    def content(self, place: str) -> bytes:
         """The content of a file.
 
         Raises:
             InputError: git can't read it.
         """
-        found = git(self._root, "cat-file", "blob", f"{self._commit}:{place}")
-        if found is None:
-            cure = "git fetch origin (the object is missing here)"
-            raise InputError(f"git can't read {place} of {self.base}", str(self._root), cure)
-        return found
+        found = ask_git(self._root, "cat-file", "blob", f"{self.commit}:{place}")
+        if found.out is None:
+            cure = "git fetch origin (the object may be missing here)"
+            raise InputError(f"git can't read {place} of {self.base}: {found.fault}", str(self._root), cure)
+        return found.out
+
+    def text(self, place: str) -> str:
+        """The content of a file of text; raises as `content` does."""
+        return self.content(place).decode("utf-8", "replace")
 
     def holds_as(self, path: Path) -> bool | None:
-        """Whether the commit has a file as it is here; None where it has none in that place."""
+        """Whether the commit has a file as it is here, byte by byte; None where it has none in that place."""
         try:
             place = self._inside(path)
         except InputError:
             return None
         if place not in self._files:
             return None
-        then = git(self._root, "rev-parse", "--verify", f"{self._commit}:{place}")
-        return then is not None and then == git(self._root, "hash-object", "--", str(path.resolve()))
+        then, now = self.content(place), path.read_bytes()
+        return then == now or named_by_pointer(then) == hashlib.sha256(now).hexdigest()
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -121,11 +126,11 @@ class BaseTree:
     @cached_property
     def _files(self) -> dict[str, bool]:
         """Every file, and whether it is a submodule."""
-        listed = git(self._root, "ls-tree", "-r", "--full-tree", "-z", self._commit)
-        if listed is None:
-            cure = f"git fetch origin, then git ls-tree {self.base}"
-            raise InputError(f"git can't list the files of {self.base}", str(self._root), cure)
-        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+        listed = ask_git(self._root, "ls-tree", "-r", "--full-tree", "-z", self.commit)
+        if listed.out is None:
+            cure = f"git fetch origin, then git ls-tree {self.commit}"
+            raise InputError(f"git can't list the files of {self.base}: {listed.fault}", str(self._root), cure)
+        entries = (os.fsdecode(entry).partition("\t") for entry in listed.out.split(b"\0") if entry)
         return {path: told.split(" ")[1] == "commit" for told, _, path in entries}
 
     def _may_be_meant(self, place: str) -> bool:
