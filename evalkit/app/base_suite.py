@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from evalkit.app.base_tree import BaseTree
 from evalkit.app.gate_policy import policy_changes
@@ -19,7 +20,7 @@ from evalkit.playback.targets.reference import reference_text
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Suite
-from evalkit.verdict.baseline import read_baseline
+from evalkit.verdict.baseline import read_baseline_info
 from evalkit.verdict.night import ASKED_OF_MODEL
 
 __all__ = ["changed_suite"]
@@ -58,6 +59,9 @@ def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Ite
     otherwise = [*_differences(_told_apart(now), _told_apart(before))]
     if otherwise:
         yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
+    there = _address(body, tree.settings)
+    if there and now.live and now.model is not None and now.model.base_url != there:
+        yield f"suite {name} asks the model at {_place(now.model.base_url)}, where {base} asks that at {_place(there)}"
     yield from _another_baseline(now, tree)
 
 
@@ -82,6 +86,20 @@ def _endpoint(body: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, An
     return {"model": {"base_url": "http://unknown.invalid", **known, **own}}
 
 
+def _address(body: Mapping[str, Any], table: Mapping[str, Any]) -> str:
+    """Where the base's suite asks its model, as it or the base's settings say it; empty where neither does."""
+    for told in (body.get("model"), table.get("model")):
+        if isinstance(told, Mapping) and isinstance(told.get("base_url"), str):
+            return str(told["base_url"])
+    return ""
+
+
+def _place(url: str) -> str:
+    """An address to be shown: without who asks."""
+    parts = urlsplit(url)
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def _with_settings(suite: Suite, table: Mapping[str, Any]) -> Suite:
     """The suite with what the base's own settings add, as `app.run_plan.read_suite` does it.
 
@@ -104,7 +122,7 @@ def _another_baseline(suite: Suite, tree: BaseTree) -> Iterator[str]:
     same = tree.holds_as(path)
     if same:
         return
-    info = read_baseline(path).info
+    info = read_baseline_info(path)
     told = f"run {info.run_id}, set by {info.actor} at {info.set_at}: {info.reason}"
     what = "a baseline that is not" if same is None else "another baseline than"
     yield f"suite {suite.name} must not be worse than {what} in {tree.base} ({told})"
