@@ -21,6 +21,7 @@ from evalkit.case.tombstone import Tombstone, read_tombstones
 from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.policy import Kind
 from evalkit.suite.select import list_cases
+from evalkit.trace.model import Step
 
 __all__ = ["Later", "later_versions", "otherwise", "weaker"]
 
@@ -127,7 +128,7 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
         yield f"{name} answers what it holds no answer for otherwise than in {base}: {tools} {who}"
     if lost := sorted({*before.tags} - {*after.tags}):
         yield f"{name} has fewer tags than in {base}: {', '.join(lost)}; a suite may hold it to another policy {who}"
-    if before.trace.trace.steps != after.trace.trace.steps:
+    if _as_named_now(before, after)[1] != after.trace.trace.steps:
         yield f"{name} replays another recording of its incident than in {base} {who}"
 
 
@@ -149,7 +150,7 @@ def _lost(one: Later) -> list[str]:
     if one.before is None:
         return []
     if one.forgotten is None:
-        return lost_gates(_in_surrogates_of(one.after, one.before), one.after)
+        return lost_gates(_as_named_now(one.before, one.after)[0], one.after)
     then, now = (Counter(check.type for check in case.gating) for case in (one.before, one.after))
     return [f"{count} {kind}" for kind, count in sorted((then - now).items())]
 
@@ -159,8 +160,8 @@ def _fewer(one: Later) -> str:
     return f"; it no longer gates on {', '.join(lost)}" if lost else ""
 
 
-def _in_surrogates_of(now: Case, then: Case) -> Case:
-    """The earlier version's checks in what stands for the same values now, where surrogates were parted since."""
+def _as_named_now(then: Case, now: Case) -> tuple[Case, tuple[Step, ...]]:
+    """The earlier version and its steps, by the surrogates of now: some may have been parted since."""
     known = {(kind, tag): one for kind, tags in now.trace.record.surrogates.items() for one, tag in tags.items()}
     moves = {
         (cast("Kind", kind), one): known[kind, tag]
@@ -168,10 +169,12 @@ def _in_surrogates_of(now: Case, then: Case) -> Case:
         for one, tag in tags.items()
         if known.get((kind, tag), one) != one
     }
+    whole = then.trace.trace
     if not moves:
-        return then
-    exchange = Exchange(moves)
-    return replace(then, checks=tuple(replace(one, params=exchange.value(dict(one.params))) for one in then.checks))
+        return then, whole.steps
+    by = Exchange(moves)
+    checks = tuple(replace(one, params=by.value(dict(one.params))) for one in then.checks)
+    return replace(then, checks=checks), by.trace(whole).steps
 
 
 def _left_out(before: Case, after: Case) -> Iterator[str]:

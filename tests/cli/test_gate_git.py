@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 from dataclasses import replace
 
 import pytest
 
+from evalkit.app.base_lock import compare_with_base
+from evalkit.app.base_tree import base_tree
 from evalkit.app.locks import refresh_lock
 from evalkit.case.model import LifeEvent
 from evalkit.case.store import read_case, read_with_digest, write_case
@@ -17,7 +20,9 @@ from evalkit.case.view import write_view
 from evalkit.trace.file import encode_trace
 from tests.build import a_trace, tool_step
 from tests.cli.test_gate import committed, gated, git, ran, removed
+from tests.cli.test_surrogates import about
 from tests.project import Project, healthy
+from tests.sanitize.colliding import PAIRS
 
 __all__ = ["gated"]
 
@@ -368,3 +373,35 @@ def test_a_baseline_of_another_suite_in_a_suites_place_is_told(gated: Project) -
     done = gated.run("run", "suites/lax.toml", "--out", "reports/b", "--json")
     assert "the baseline is one of suite release, not of lax" in done.out + done.err
     assert any("the baseline is one of suite release, not of lax" in note for note in told(gated, "reports/b"))
+
+
+def test_parted_surrogates_take_no_gate_away(project: Project) -> None:
+    """`check --part-surrogates` names the same value otherwise in a case's checks: they demand what they did."""
+    cases, aside = project.root / "cases", project.root / "aside"
+    for case_id, value, order in zip(("left", "right"), PAIRS["user_id"][0], (7, 8), strict=True):
+        broken = about("user_id", value, order)
+        project.write("i.trace", broken)
+        project.write("h.trace", replace(broken, steps=broken.steps[:2], id="h"))
+        effect = {"name": "refund", "arguments": {"order": order, "user_id": value}}
+        project.write("expect.json", {"effects": [effect]})
+        options = ("--id", case_id, "--new", "--passing", "h.trace", "--expect", "expect.json")
+        for command in (
+            ("ingest", "i.trace", *options),
+            ("review", case_id, "--accept-all", "--reason", "x"),
+            ("promote", case_id, "--reason", "x"),
+        ):
+            done = project.run(*command)
+            assert done.code == 0, done.err
+        if case_id == "left":
+            shutil.move(cases, aside)
+    shutil.copytree(aside, cases, dirs_exist_ok=True)
+    shutil.rmtree(aside)
+    refresh_lock(cases)
+    project.suite("once")
+    committed(project)
+    done = project.run("check", "--part-surrogates")
+    assert (done.code, "wrote cases/right/v0004.parquet" in done.out) == (0, True)
+    before, after = (read_case(cases / "right" / f"v000{number}.parquet").gating for number in (3, 4))
+    assert {one.id for one in before} != {one.id for one in after}
+    compared = compare_with_base(cases, base_tree(project.root, "main"))
+    assert (compared.problems, compared.told) == ((), ())
