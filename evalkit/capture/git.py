@@ -37,12 +37,16 @@ class Told:
         return None if self.out is None else os.fsdecode(self.out).strip()
 
 
-def ask_git(folder: Path, *arguments: str, timeout_s: float = 30.0) -> Told:
-    """What git says in a folder; what has no answer is told, and nothing is raised."""
+def ask_git(folder: Path, *arguments: str, given: bytes = b"", timeout_s: float = 30.0) -> Told:
+    """What git says in a folder; what has no answer is told, and nothing is raised.
+
+    Args:
+        given: its standard input.
+    """
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=folder, env=git_environment(folder), capture_output=True, timeout=timeout_s,
-            check=False,
+            ["git", *arguments], cwd=folder, env=git_environment(folder), input=given, capture_output=True,
+            timeout=timeout_s, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return Told(None, f"git took longer than {timeout_s:g} s")
