@@ -189,7 +189,7 @@ def _files(patterns: Sequence[str], root: Path) -> Iterator[Path]:
 
 def _prompt(path: Path) -> str:
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the prompt can't be read: {error}", str(path), "give a file of UTF-8 text") from None
     if not text.strip():
@@ -200,7 +200,7 @@ def _prompt(path: Path) -> str:
 def _definitions(path: Path) -> list[Any]:
     """The definitions in a file: a list, or an object that holds it under ``tools`` (or ``result.tools``)."""
     try:
-        body = json.loads(path.read_text("utf-8"))
+        body = json.loads(path.read_text("utf-8-sig"))
     except (ValueError, OSError) as error:
         raise ConfigError(f"not JSON: {error}", str(path), "give the tools as a JSON list") from None
     if isinstance(body, dict) and isinstance(body.get("result"), dict):

@@ -16,6 +16,9 @@ _REMOTE = "refs/remotes/"
 _KINDS = {"refs/tags/": "tag", "refs/heads/": "branch", _REMOTE: "remote branch"}
 _OF_A_REFERENCE = re.compile(r"[\^~:]|@\{")
 """What begins a step from a reference to another commit, as in ``main~1``."""
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_SHALLOW, _IN_CI = "this is a shallow clone:", "in CI, fetch-depth: 0"
 _OF_OTHERS = re.compile(r"dubious ownership in repository at '(.+)'")
 
 
@@ -70,8 +73,14 @@ def _way_in(fault: str) -> str:
 
 
 def _fetched(reference: str, *, shallow: bool) -> str:
+    """What brings it here: a command to paste, so that a strange name is not said again."""
+    if not _PLAIN.fullmatch(reference):
+        step = _OF_A_REFERENCE.search(reference) is not None
+        return f"{_SHALLOW} git fetch --unshallow ({_IN_CI})" if step and shallow else "pass --against origin/main"
+    if _COMMIT.fullmatch(reference):
+        return f"git fetch origin {reference}"
     remote, slash, branch = reference.removeprefix(_REMOTE).partition("/")
     if not slash or not branch:
         remote, branch = "origin", reference
     told = f"git fetch {remote} {branch}:{_REMOTE}{remote}/{branch}, and pass --against {remote}/{branch}"
-    return f"this is a shallow clone: {told} (in CI, fetch-depth: 0)" if shallow else told
+    return f"{_SHALLOW} {told} ({_IN_CI})" if shallow else told

@@ -1,4 +1,4 @@
-"""Whether the project's settings still say what a gate goes by: what agents are told, and the frozen world's choices.
+"""Whether the project's settings still say what a gate goes by: folders, what agents are told, the frozen world.
 
 It is told, as what a suite says otherwise than the base's (`app.base_suite`).
 """
@@ -25,6 +25,10 @@ def changed_settings(manifest: Manifest, settings: Settings, table: Mapping[str,
     Args:
         table: what the base's settings say, see `app.settings.project_table`.
     """
+    for name, folder in (("cases", settings.cases), ("suites", settings.suites)):
+        there = table.get(name, name)
+        if folder != settings.root / str(there):
+            yield f"the {name} are those in {folder}, where {base} has them in {there}"
     then, now = _sources(table.get("affected")), settings.affected
     for name, before, today in (("prompt", then.prompt, now.prompt), ("tools", then.tools, now.tools)):
         if before and before != today:

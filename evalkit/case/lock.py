@@ -116,5 +116,6 @@ def lock_problems(
             problems.append((line.case_id, f"what is locked as version {line.version} is version {found.version}"))
         elif found is not None and found.version == line.version and found.digest != line.digest:
             problems.append((line.case_id, f"version {line.version} is not the file that was locked"))
-    problems += [(case_id, "is permanent, but not in the gate lock") for case_id in now if case_id not in known]
+    unlocked = "is permanent, but not in the gate lock: evalkit check --write-lock adds it"
+    problems += [(case_id, unlocked) for case_id in now if case_id not in known]
     return sorted(problems)

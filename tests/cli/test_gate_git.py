@@ -120,6 +120,15 @@ def test_a_repository_that_git_refuses_is_told_with_the_cure(gated: Project, mon
     assert "git could not tell whether the run tried changes that were not committed" in gated.run("gate", folder).out
 
 
+@pytest.mark.parametrize("reference", ["$(touch started)", "main;touch started", "ma\nin", "main --exec=x", ":/x"])
+def test_a_strange_reference_is_in_no_command_to_paste(gated: Project, reference: str) -> None:
+    """Whoever names a branch does not write the cure."""
+    committed(gated)
+    done = gated.run("gate", ran(gated), "--against", reference)
+    cure = done.err.rpartition("cure: ")[2].strip()
+    assert (done.code, cure) == (2, "pass --against origin/main")
+
+
 def test_a_missing_git_is_told(gated: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """And not that the reference is."""
     committed(gated)
@@ -327,6 +336,15 @@ def test_forgetting_a_subject_takes_no_gate_away(gated: Project, fewer: bool) ->
 
 
 # What the settings say
+
+
+def test_a_library_that_the_environment_names_is_told(gated: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base has it too, with fewer cases: it was compared with itself."""
+    shutil.copytree(gated.root / "cases" / "another", gated.root / "decoy" / "another")
+    refresh_lock(gated.root / "decoy")
+    committed(gated, "decoy")
+    monkeypatch.setenv("EVALKIT_CASES", "decoy")
+    assert any("the cases are those in decoy, where main has them in cases" in note for note in told(gated, ran(gated)))
 
 
 @pytest.mark.parametrize("now", ["", '[affected]\nprompt = ["agent/prompt.txt", "agent/old.txt"]\n'])
