@@ -38,7 +38,8 @@ def changed_settings(manifest: Manifest, settings: Settings, table: Mapping[str,
     chosen = {**PLAIN_WORLD.json(), **(world if isinstance(world, Mapping) else {})}
     for key, here in manifest.world.items():
         if here != chosen.get(key):
-            yield f"the run's [world] {key} is {here}, where {base} has {chosen.get(key)}"
+            told = f"{key} {_said(here)} instead of {_said(chosen.get(key))}"
+            yield f"the run's [world] is another one than in {base}: {told}"
 
 
 def _sources(table: object) -> Sources:
@@ -46,6 +47,10 @@ def _sources(table: object) -> Sources:
         return SourcesFile.model_validate(table).sources() if table else NO_SOURCES
     except ValidationError:
         return NO_SOURCES
+
+
+def _said(value: object) -> str:
+    return _listed([*map(str, value)]) if isinstance(value, list | tuple) else "unsaid" if value is None else str(value)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -67,7 +67,8 @@ def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Ite
 
 def _suite_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | None:
     """The base's suite of that name, as its file has it; None where it has no such suite."""
-    places = [PurePosixPath(place) for place in tree.below(suites) if place.endswith(".toml")]
+    named = str(tree.settings.get("suites", "suites"))
+    places = [PurePosixPath(place) for place in tree.below(named, suites) if place.endswith(".toml")]
     for place in sorted(places, key=lambda one: one.stem != name):  # most are called as their files
         try:
             body = tomllib.loads(tree.text(str(place)))

@@ -335,6 +335,30 @@ def test_forgetting_a_subject_takes_no_gate_away(gated: Project, fewer: bool) ->
     assert (done.code, lost in done.out) == (int(fewer), fewer)
 
 
+@pytest.mark.parametrize("linked", ["cases", "suites"])
+def test_a_link_that_leads_elsewhere_now_hides_nothing(gated: Project, linked: str) -> None:
+    """The base's own link counts for what the base has, also where it has what the link leads to now."""
+    folder = ran(gated)
+    shutil.rmtree(gated.root / folder)
+    first, second = (gated.root / f"{linked}{number}" for number in (1, 2))
+    (gated.root / linked).rename(first)
+    shutil.copytree(first, second)
+    (gated.root / linked).symlink_to(first.name)
+    if linked == "cases":
+        shutil.rmtree(second / "another")
+        refresh_lock(second)
+    else:
+        suite = second / "release.toml"
+        suite.write_text(suite.read_text("utf-8").replace("samples = 3", "samples = 2"), "utf-8")
+    committed(gated, f"{linked}1", f"{linked}2")
+    (gated.root / linked).unlink()
+    (gated.root / linked).symlink_to(second.name)
+    gated.run("run", "suites/release.toml", "--out", folder)
+    done = gated.run("gate", folder, "--against", "main")
+    said = f"{GONE} (main)" if linked == "cases" else "is another one than in main: samples 2 instead of 3"
+    assert (done.code, said in done.out) == (int(linked == "cases"), True), done.out
+
+
 # What the settings say
 
 
@@ -365,7 +389,7 @@ def test_another_frozen_world_is_told(gated: Project) -> None:
     committed(gated)
     gated.write("evalkit.toml", '[world]\nkeep_env = ["HOME"]\n')
     (note,) = [note for note in told(gated, ran(gated)) if "world" in note]
-    assert note == "the run's [world] keep_env is ['HOME'], where main has None"
+    assert note == "the run's [world] is another one than in main: keep_env HOME instead of unsaid"
 
 
 def test_another_address_of_the_model_is_told(gated: Project) -> None:
