@@ -28,7 +28,7 @@ __all__ = ["Later", "later_versions", "otherwise", "weaker"]
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A case, permanent or retired, with a later version than the one that the base locks.
+    """A case that is retired, or permanent with a later version than the one that the base locks.
 
     Attributes:
         before: the locked version, from here or from the base; None where neither has it.
@@ -70,7 +70,7 @@ def later_versions(locked: Iterable[LockLine], cases: Path, tree: BaseTree, fold
     lines = {line.case_id: line for line in locked}
     for now in list_cases(cases):
         line = lines.get(now.id)
-        if line is None or now.version <= line.version or now.state not in ("permanent", "retired"):
+        if line is None or not (now.state == "retired" or (now.state == "permanent" and now.version > line.version)):
             continue
         path = dict(case_versions(cases / line.case_id)).get(line.version)
         before: Case | None = None
@@ -123,6 +123,8 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
     who = f"(evalkit history {one.line.case_id} says who and why)"
     if more := [*_left_out(before, after)]:
         yield f"{name} compares less than in {base}: of calls it leaves out {', '.join(more)} {who}"
+    if before.approved != after.approved:
+        yield f"{name} was agreed to as it is under another prompt, other tools or effects since {base} {who}"
     if before.on_miss != after.on_miss:
         tools = ", ".join(sorted(name for name in {*before.on_miss, *after.on_miss} if _another(one, name)))
         yield f"{name} answers what it holds no answer for otherwise than in {base}: {tools} {who}"

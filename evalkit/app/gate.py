@@ -81,11 +81,12 @@ def gate_run(
     compared = compare_with_base(settings.cases, tree) if tree else Compared(())
     problems += compared.problems
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
+    held = holding(permanent, suite.affected.with_more(settings.affected), settings)
     holds = [
         *holds_of(manifest, verdicts, samples, account),
         *_unretired(retired),
         *_gone(gone),
-        *holding(permanent, suite.affected.with_more(settings.affected), settings),
+        *held.holds,
     ]
     left_out = left_out_by(manifest, suite.select)
     decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
@@ -106,6 +107,7 @@ def gate_run(
             *_another_try(manifest),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
             *_told(retired),
+            *_untold(held.unknown),
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
             *notices_of(folder, manifest, suite, cases, samples, verdicts, plans),
         ),
@@ -193,6 +195,12 @@ def _told(retired: Mapping[str, LifeEvent | None]) -> Iterator[str]:
     for case_id, event in retired.items():
         if event is not None:
             yield f"{case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}"
+
+
+def _untold(unknown: Sequence[str]) -> Iterator[str]:
+    if unknown:
+        others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        yield f"{unknown[0]}{others}: recorded without a system prompt, so that whether today's is another can't be told"
 
 
 def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:

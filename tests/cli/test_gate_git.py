@@ -257,6 +257,21 @@ def test_a_case_retired_on_the_branch_is_told(gated: Project) -> None:
     assert note.endswith(": the order system went")
 
 
+@pytest.mark.parametrize("later", [False, True])
+def test_a_case_retired_here_and_changed_in_the_base_blocks(gated: Project, later: bool) -> None:
+    """Whoever retired it did not see what is locked there: another version of that number, or a later one."""
+    committed(gated)
+    git(gated, "switch", "main")
+    for _ in range(1 + later):
+        assert gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x").code == 0
+    kept(gated)
+    git(gated, "switch", "mine")
+    gated.run("retire", "another", "--reason", "y", "--actor", "bob")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    why = "its locked version 5 is missing" if later else "version 4 is not the file that was locked"
+    assert (done.code, f"another: gates.lock: is retired, but {why} (main" in done.out) == (1, True), done.out
+
+
 def test_a_case_promoted_anew_tells_what_it_no_longer_gates_on(gated: Project) -> None:
     """After a retirement that is allowed: whoever lets it pass must see it."""
     lost = stricter(gated, "another", 8)
