@@ -200,7 +200,7 @@ def _told(retired: Mapping[str, LifeEvent | None]) -> Iterator[str]:
 def _untold(unknown: Sequence[str]) -> Iterator[str]:
     if unknown:
         others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        yield f"{unknown[0]}{others}: recorded without a system prompt, so that whether today's is another can't be told"
+        yield f"{unknown[0]}{others}: recorded without a system prompt: whether today's is another can't be told"
 
 
 def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:
