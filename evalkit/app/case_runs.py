@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
-from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about
+from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about, with_settings
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
@@ -208,13 +208,8 @@ class _Found:
 
 def suite_of_cases(settings: Settings, overrides: Mapping[str, Any]) -> Suite:
     """The suite of cases that are named one by one: each on its own target, from its recording."""
-    return Suite(
-        name="cases",
-        target=overrides.get("target") or settings.target,
-        samples=overrides.get("samples"),
-        on_miss=settings.on_miss,
-        prices=settings.prices,
-    )
+    suite = Suite(name="cases", target=overrides.get("target") or "", samples=overrides.get("samples"))
+    return with_settings(suite, settings)
 
 
 def is_case_file(path: Path) -> bool:

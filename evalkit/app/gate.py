@@ -11,7 +11,8 @@ from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.base_suite import changed_suite
 from evalkit.app.base_tree import base_tree
-from evalkit.app.gate_policy import policy_changes, with_policy
+from evalkit.app.differences import policy_changes
+from evalkit.app.gate_policy import with_policy
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
