@@ -51,7 +51,7 @@ def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
     for one in _newer(locked, cases):
         weaker += _weaker(one, cases)
         looser += _looser(one, base)
-    problems = [*problems_with(locked, cases), *weaker, *_unrecorded(locked, cases)]
+    problems = [*problems_with(locked, list_cases(cases)), *weaker, *_unrecorded(locked, cases)]
     known = {line.case_id for line in locked}
     later = known - {line.case_id for line in _lock_at(tree.left(), cases)}
     return Compared(
