@@ -14,6 +14,7 @@ from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.errors import ConfigError, UsageError
+from evalkit.figures import counted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices
 from evalkit.playback.endpoint.model import Endpoint
 from evalkit.playback.endpoint.prices import Price
@@ -211,7 +212,7 @@ def dry_lines(plan: Plan) -> Iterator[str]:
             f"{live['recorded_calls']} calls in the recording, {len(request.get('messages', ()))} messages in the first"
         )
     for name, count in body["fixtures"].items():
-        yield f"  would answer {name} from {count} recorded {'answer' if count == 1 else 'answers'}"
+        yield f"  would answer {name} from {counted(count, 'recorded answer')}"
     for name, value in ready.overrides.json().items():
         yield f"  would change {name}: {str(value)[:80]!r}"
     for fault in ready.faults:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalkit.figures import figures
+from evalkit.figures import counted, figures
 from evalkit.percent import percent
 from evalkit.report.ab_rows import CaseRow, MetricRow, case_row, metric_rows
 from evalkit.report.packed import STATIC_DETAILS, entry
 from evalkit.report.page import render_page
-from evalkit.report.text import cost_text, counted, cut
+from evalkit.report.text import cost_text, cut
 from evalkit.report.trajectory import Trajectory
 from evalkit.verdict.ab import ABVerdict, Better, CasePair, MetricChange
 from evalkit.verdict.ab_words import metric_name

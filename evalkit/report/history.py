@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.text import cost_text, counted, cut, interval_text, p_text
+from evalkit.report.text import cost_text, cut, interval_text, p_text
 from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.trend import Rate, Shift, Trend, news, trend_of

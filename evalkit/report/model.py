@@ -13,12 +13,13 @@ from typing import Any, TypeAlias
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.distil.coverage import Coverage
+from evalkit.figures import counted
 from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_traces
 from evalkit.report.history import History, build_history
 from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, is_loud
 from evalkit.report.rows import Rows, Told
-from evalkit.report.text import cost_text, counted, cut, json_text
+from evalkit.report.text import cost_text, cut, json_text
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from evalkit.canonical import Json
+from evalkit.figures import counted
 from evalkit.percent import percent
 from evalkit.report.detail import Detail
 from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interval
 from evalkit.report.reproduce import reproduce
-from evalkit.report.text import baseline_text, cost_text, counted, cut, interval_text, p_text, rate_text
+from evalkit.report.text import baseline_text, cost_text, cut, interval_text, p_text, rate_text
 from evalkit.report.trend import Trend, draw_trend
 from evalkit.suite.model import Sample
 from evalkit.suite.samples import column

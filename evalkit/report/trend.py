@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.text import counted
 from evalkit.verdict.history import Night
 
 __all__ = ["NO_TREND", "TREND_HEIGHT", "TREND_WIDTH", "Trend", "draw_trend"]
