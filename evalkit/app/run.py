@@ -165,8 +165,8 @@ def report_run(folder: Path, settings: Settings) -> Run:
     Raises:
         InputError: there is no run, it is not finished, or a case of it is gone.
     """
-    manifest, suite, cases, _ = load_run(folder, settings)
-    return finish(folder, manifest, suite, cases, settings)
+    run = load_run(folder, settings)
+    return finish(folder, run.manifest, run.suite, run.cases, settings)
 
 
 def exit_code(run: Run) -> ExitCode:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
-from evalkit.app.run_model import Run
+from evalkit.app.run_model import Run, Taken
 from evalkit.app.run_plan import runs_twice, suite_baseline
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
@@ -171,15 +171,15 @@ def _compared_with(suite: Suite, manifest: Manifest) -> Baseline | None:
     return baseline
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, CaseRefs, Mapping[str, Sequence[Sample]]]:
-    """A finished run's parts.
+def load_run(folder: Path, settings: Settings) -> Taken:
+    """What a finished run took.
 
     Raises:
         InputError: there is none, it is not finished, or a case of it is gone.
     """
-    manifest = read_manifest(folder)
-    samples = read_samples(folder)
-    return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
+    manifest, samples = read_manifest(folder), read_samples(folder)
+    suite = suite_from_json(manifest.suite, str(folder))
+    return Taken(folder, manifest, suite, cases_of(manifest, settings.cases, folder), samples)
 
 
 def cases_of(manifest: Manifest, root: Path, folder: Path) -> CaseRefs:
