@@ -145,7 +145,7 @@ class Settings:
     affected: Sources = NO_SOURCES
     urls: tuple[HttpPlace, ...] = ()
     mcp: tuple[McpPlace, ...] = ()
-    source: str = field(default=_DEFAULTS)
+    source: str = _DEFAULTS
 
     def effect_of(self, tool: str) -> Effect | None:
         """The configured effect of a tool, if any."""
