@@ -7,8 +7,6 @@ reports/<id>/ab.json, summary.md   the verdict
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +18,7 @@ from evalkit.app.ab_checks import check_primary, check_targets
 from evalkit.app.ab_model import ABRun
 from evalkit.app.ab_plan import ARMS_NAME, ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
-from evalkit.app.environment import environment, now_utc
+from evalkit.app.environment import environment, fresh_run_id, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
 from evalkit.app.run_plan import check_cost_budget, layers_of, measures_of, read_suite, runs_twice
 from evalkit.app.settings import Settings
@@ -92,7 +90,7 @@ def ab_suite(
     check_targets(suites, cases)
     began = now_utc()
     facts = [(suite, layers_of(suite, cases), measures_of(suite, cases, began)) for suite in suites]
-    name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-ab-{suites[0].name}-{secrets.token_hex(2)}"
+    name = fresh_run_id(f"ab-{suites[0].name}")
     folder = folder or settings.reports / name
     if folder.exists():
         begun = (folder / ARMS_NAME).exists()
@@ -105,7 +103,7 @@ def ab_suite(
             manifest = Manifest(
                 run_id=f"{name}-{arm}",
                 suite=suite_json(suite),
-                cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
+                cases=cases.named,
                 started_at=began,
                 actor=actor or settings.actor,
                 reason=reason,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.environment import environment, now_utc
+from evalkit.app.environment import environment, fresh_run_id, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
 from evalkit.app.nights import chosen_history, keep_night
@@ -95,7 +93,7 @@ def run_suite(
     plans = make_plans(suite, cases, measures)
     underpowered = {case_id: said for case_id, plan in plans.items() if (said := plan.underpowered)}
     manifest = Manifest(
-        run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
+        run_id=fresh_run_id(suite.name),
         suite=suite_json(suite),
         cases=cases.named,
         started_at=started_at,
