@@ -27,6 +27,7 @@ from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.disk import DiskFault
@@ -35,7 +36,7 @@ from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import go_on
 from evalkit.suite.results import is_whole, read_samples
-from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.select import select_cases
 from evalkit.suite.turns import Arm
 from evalkit.verdict.ab import Metric
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms

@@ -23,6 +23,7 @@ from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
 from evalkit.suite.account import Account
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose
 from evalkit.suite.died import Lost
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
@@ -31,7 +32,6 @@ from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, Portion, plan_items, plans_again
 from evalkit.suite.seen import Seen, seen_json
-from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD, Worker
 from evalkit.trace.diff import compare
 from evalkit.trace.model import Trace

@@ -20,7 +20,8 @@ from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import step_parts
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.select import list_cases
 
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from evalkit.case.lock import LockLine, lock_problems, read_lock, write_lock
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.select import list_cases
 
 __all__ = ["current_lock_problems", "problems_with", "refresh_lock"]
 

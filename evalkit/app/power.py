@@ -20,8 +20,9 @@ from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.stats.power import detectable_drop, n_for_drop
 from evalkit.stats.sprt import sprt_plan
 from evalkit.stats.stopping import characteristics
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Suite
-from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.select import select_cases
 from evalkit.verdict.plans import Plans, make_plans
 
 __all__ = ["PowerPlan", "PowerQuestion", "SuitePlan", "foresee_suite", "plan_power", "power_json", "power_lines"]

@@ -28,7 +28,7 @@ from evalkit.playback.replay import PreparedCase, prepare
 from evalkit.playback.targets.loop import first_request
 from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf
-from evalkit.suite.select import reference as case_reference
+from evalkit.suite.case_ref import reference as case_reference
 from evalkit.trace.model import Step
 
 __all__ = ["Plan", "check_together", "dry_json", "dry_lines", "endpoint_of", "plan_replay"]

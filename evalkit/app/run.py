@@ -29,6 +29,7 @@ from evalkit.errors import ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import give_back, take_from_system
@@ -38,7 +39,7 @@ from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import go_on, raise_samples
 from evalkit.suite.results import is_whole
 from evalkit.suite.run import OpenRun
-from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.select import select_cases
 from evalkit.verdict.night import night_of
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted

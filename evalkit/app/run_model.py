@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalkit.suite.account import NOTHING_SPENT, Account
-from evalkit.suite.case_ref import CaseRefs
+from evalkit.suite.case_ref import CaseRef, CaseRefs
 from evalkit.suite.model import Manifest, Sample, Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
 from evalkit.verdict.plans import Plans, make_plans
 

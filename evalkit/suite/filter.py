@@ -11,7 +11,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from evalkit.errors import ConfigError
-from evalkit.suite.select import CaseRef
+from evalkit.suite.case_ref import CaseRef
 
 __all__ = ["FILTER", "parse_filter"]
 
