@@ -13,7 +13,7 @@ from evalkit.report.packed import STATIC_DETAILS, entry
 from evalkit.report.page import render_page
 from evalkit.report.text import cost_text, cut
 from evalkit.report.trajectory import Trajectory
-from evalkit.verdict.ab import ABVerdict, Better, CasePair, MetricChange
+from evalkit.verdict.ab import ABVerdict, Better, CasePair, MetricChange, RateChange
 from evalkit.verdict.ab_words import metric_name
 
 __all__ = ["render_ab_html"]
@@ -204,18 +204,17 @@ def _sentence(part: str) -> str:
 def _metrics(found: ABVerdict) -> Iterator[MetricLine]:
     """The metrics' rows, each with a picture on a scale of its own: what matters is whether it meets no change."""
     pictures: dict[str, tuple[str, str]] = {}
+    changes: list[tuple[str, RateChange | MetricChange, float | None]] = [
+        (metric_name(change.metric), change, change.change) for change in found.metrics
+    ]
     if found.rate is not None:
-        rate = found.rate
-        suite, like = (rate.low, rate.difference, rate.high), (rate.low_like, rate.difference, rate.high_like)
-        pictures["pass rate, this suite"] = _scaled(*suite, beside=like)
-        pictures["pass rate, cases like these"] = _scaled(*like, beside=suite)
-    by_name = {metric_name(change.metric): change for change in found.metrics}
+        changes.append(("pass rate", found.rate, found.rate.difference))
+    for name, change, middle in changes:
+        suite, like = (change.low, middle, change.high), (change.low_like, middle, change.high_like)
+        pictures[f"{name}, this suite"] = _scaled(*suite, beside=like)
+        pictures[f"{name}, cases like these"] = _scaled(*like, beside=suite)
     for row in metric_rows(found):
-        change: MetricChange | None = by_name.get(row.name)
-        bar, point = pictures.get(row.name) or ("", "")
-        if change is not None:
-            bar, point = _scaled(change.low, change.change, change.high)
-        yield MetricLine(row, bar, point)
+        yield MetricLine(row, *pictures.get(row.name, ("", "")))
 
 
 def _uncompared(found: ABVerdict) -> Iterator[str]:

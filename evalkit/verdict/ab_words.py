@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evalkit.figures import counted, figures, signed_figures
+from evalkit.figures import figures, signed_figures
 from evalkit.percent import points, points_between, signed_points
 from evalkit.verdict.ab import ABVerdict, Metric, MetricChange, RateChange
 
-__all__ = ["change_text", "metric_name", "notes", "sentence"]
+__all__ = ["change_between", "change_text", "metric_name", "notes", "sentence"]
 
 _FEW_CASES = 50
 
@@ -65,14 +65,13 @@ def notes(found: ABVerdict) -> Iterator[str]:
 
 
 def _hopeless(found: ABVerdict) -> Iterator[str]:
-    """The metrics beside the primary one that so few cases can't show to differ: of few signs no choice is rare."""
+    """The metrics beside the primary one that so few samples can't show to differ: of few deals no choice is rare."""
     changes = [one for one in found.metrics if one.metric != found.primary and one.p is not None]
-    if not changes or 2.0 ** (1 - changes[0].cases) * len(changes) <= found.alpha:
-        return
-    names = [metric_name(one.metric) for one in changes if one.p != 1]
+    few = [one for one in changes if one.least_p is not None and one.least_p * len(changes) > found.alpha]
+    names = [metric_name(one.metric) for one in few if one.p != 1]
     if names:
         several = " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-        yield f"{counted(changes[0].cases, 'case')} can't show a difference of {several}, however large"
+        yield f"so few samples can't show a difference of {several}, however large"
 
 
 def metric_name(metric: Metric) -> str:
@@ -85,9 +84,12 @@ def change_text(change: MetricChange) -> str:
     if change.change is None:
         return "not compared"
     told = f"{signed_figures(_percent(change.change), 3)} %"
-    if change.low is None or change.high is None:
-        return told
-    return f"{told}, {figures(_percent(change.low), 3)} to {figures(_percent(change.high), 3)}"
+    return told if change.low is None or change.high is None else f"{told}, {change_between(change.low, change.high)}"
+
+
+def change_between(low: float, high: float) -> str:
+    """An interval of relative changes: ``3 to 13``, in percent."""
+    return f"{figures(_percent(low), 3)} to {figures(_percent(high), 3)}"
 
 
 def _p_text(p: float) -> str:
@@ -142,8 +144,8 @@ def _primary_sentence(found: ABVerdict) -> str:
     assert change.p is not None
     told = f"{change_text(change)} ({_p_text(change.p)})"
     if change.better == "neither shown":
-        hopeless = 2.0 ** (1 - change.cases) > found.alpha  # of so few signs none are rare enough
-        few = f"; {counted(change.cases, 'case')} can't show one, however large" if hopeless else ""
+        hopeless = change.least_p is not None and change.least_p > found.alpha
+        few = "; so few samples can't show one, however large" if hopeless else ""
         return f"no difference of {name} shown: B {told}{few}"
     return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
 

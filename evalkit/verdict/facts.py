@@ -22,7 +22,7 @@ class Facts:
     Attributes:
         version: the case's.
         checks: see `check.model.checks_digest`.
-        replayed: see `suite.select.CaseRef`.
+        replayed: see `suite.case_ref.CaseRef`.
         models, fingerprints, prompts, toolsets: of all its samples, sorted; see `suite.model.Served`.
         deterministic: its replays were equal, in a frozen world: one outcome, however many there are.
     """
