@@ -194,7 +194,7 @@ class Row:
     @property
     def lost(self) -> int:
         """Samples that did not pass."""
-        return self.verdict.failed + self.verdict.missed + self.verdict.errored
+        return self.verdict.samples - self.verdict.passed
 
     @property
     def search_text(self) -> str:
@@ -206,8 +206,7 @@ class Row:
 
 def is_loud(verdict: CaseVerdict) -> bool:
     """Whether a case is worth being told in full."""
-    lost = verdict.failed + verdict.missed + verdict.errored
-    return verdict.verdict != "PASS" or verdict.change == "regressed" or lost > 0
+    return verdict.verdict != "PASS" or verdict.change == "regressed" or verdict.passed < verdict.samples
 
 
 def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:
