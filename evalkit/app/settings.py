@@ -32,7 +32,6 @@ from evalkit.vault.model import RetentionClass
 from evalkit.vault.retention import parse_days
 
 __all__ = [
-    "SETTINGS_NAME",
     "EvidenceSettings",
     "PolicyRule",
     "Settings",
