@@ -19,7 +19,7 @@ from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Suite
 from evalkit.verdict.baseline import read_baseline
-from evalkit.verdict.night import ASKED_OF_MODEL
+from evalkit.verdict.night import measured_part
 
 __all__ = ["changed_suite"]
 
@@ -55,7 +55,7 @@ def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Ite
         yield f"suite {name} decides otherwise than in {base}: {', '.join(policy_changes(now.policy, before.policy))}"
     if now.policies != before.policies:
         yield f"suite {name} has other policies for some of its cases than in {base}"
-    otherwise = [*differences(_told_apart(now), _told_apart(before))]
+    otherwise = [*differences(*(measured_part(suite_json(one), _APART) for one in (now, before)))]
     if otherwise:
         yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
     yield from _another_baseline(now, tree)
@@ -100,10 +100,3 @@ def _another_baseline(suite: Suite, tree: BaseTree) -> Iterator[str]:
     told = f"run {info.run_id}, set by {info.actor} at {info.set_at}: {info.reason}"
     what = "a baseline that is not" if same is None else "another baseline than"
     yield f"suite {suite.name} must not be worse than {what} in {tree.base} ({told})"
-
-
-def _told_apart(suite: Suite) -> dict[str, Any]:
-    found = {key: value for key, value in suite_json(suite).items() if key not in _APART}
-    if "model" in found:
-        found["model"] = {key: found["model"].get(key) for key in ASKED_OF_MODEL}
-    return found
