@@ -14,6 +14,7 @@ from evalkit.app.base_tree import BaseTree
 from evalkit.app.locks import problems_with
 from evalkit.case.lock import LOCK_NAME, LockLine, parse_lock
 from evalkit.errors import InputError, IntegrityError
+from evalkit.suite.select import list_cases
 
 __all__ = ["Compared", "compare_with_base"]
 
@@ -44,7 +45,7 @@ def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
     locked = _lock_at(tree, place)
     if not locked:
         return Compared((), (f"no case is locked in {base}: nothing was compared with it",))
-    problems, told = problems_with(locked, cases), list[str]()
+    problems, told = problems_with(locked, list_cases(cases)), list[str]()
     for one in later_versions(locked, cases, tree, place.removesuffix(LOCK_NAME)):
         problems += [(one.line.case_id, sentence) for sentence in weaker(one)]
         told += otherwise(one, base)

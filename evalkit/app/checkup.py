@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evalkit.app.locks import current_lock_problems
+from evalkit.app.locks import problems_with
 from evalkit.app.parting import clash_words, clashing
 from evalkit.capture.git import ask_git
 from evalkit.case.header import header_json
-from evalkit.case.lock import LOCK_NAME
+from evalkit.case.lock import LOCK_NAME, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import iter_cases, read_with_digest, unfinished
 from evalkit.case.tombstone import TOMBSTONE_NAME, gone_versions, read_tombstones
@@ -23,6 +23,7 @@ from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import step_parts
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.select import list_cases
 
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
@@ -93,11 +94,11 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
             if policy is not None and detector is not None:
                 problems += _personal(newest, policy, detector, versions[-1][1])
     problems += [Problem("unfinished", str(path), _UNFINISHED) for path in unfinished(cases)]
-    if _can_be_listed(cases):
-        problems += _lock(cases)
-        problems += _ignored(cases)
-        problems += _surrogates(cases)
-    return checked, problems
+    try:
+        listed = [*list_cases(cases)]
+    except (InputError, IntegrityError):  # what can't be listed is among the problems already
+        return checked, problems
+    return checked, [*problems, *_lock(cases, listed), *_ignored(cases, listed), *_surrogates(listed)]
 
 
 def write_stale_views(cases: Path) -> list[Path]:
@@ -155,17 +156,17 @@ def _personal(case: Case, policy: Policy, detector: Detector, path: Path) -> lis
     return [Problem("personal", str(path), f"the present rules find values in it ({found}): {cure}")]
 
 
-def _lock(cases: Path) -> list[Problem]:
+def _lock(cases: Path, listed: list[CaseRef]) -> list[Problem]:
     try:
-        lock = str(cases / LOCK_NAME)
-        return [Problem("integrity", lock, f"{who} {what}") for who, what in current_lock_problems(cases)]
+        found = problems_with(read_lock(cases), listed)
+        return [Problem("integrity", str(cases / LOCK_NAME), f"{who} {what}") for who, what in found]
     except IntegrityError as error:
         return [Problem("integrity", error.where, f"{error.what}: {error.cure}")]
 
 
-def _ignored(cases: Path) -> Iterator[Problem]:
+def _ignored(cases: Path, listed: list[CaseRef]) -> Iterator[Problem]:
     """Files of permanent cases that git would leave out, though it keeps the lock: elsewhere there is no such case."""
-    paths = [case.path for case in list_cases(cases) if case.state == "permanent"]
+    paths = [case.path for case in listed if case.state == "permanent"]
     asked = [cases / LOCK_NAME, *map(Path, paths)]
     given = b"\0".join(os.fsencode(path.absolute()) for path in asked)
     told = ask_git(cases, "check-ignore", "--stdin", "-z", given=given)
@@ -174,10 +175,10 @@ def _ignored(cases: Path) -> Iterator[Problem]:
         yield from (Problem("ignored", path, _IGNORED) for path in paths if str(Path(path).absolute()) in found)
 
 
-def _surrogates(cases: Path) -> list[Problem]:
+def _surrogates(cases: list[CaseRef]) -> list[Problem]:
     """Where cases disagree about a surrogate, as after a merge of two branches."""
-    every = {case.id: case for case in list_cases(cases)}
-    return [Problem("surrogate", every[clash.second].path, clash_words(clash)) for clash in clashing([*every.values()])]
+    paths = {case.id: case.path for case in cases}
+    return [Problem("surrogate", paths[clash.second], clash_words(clash)) for clash in clashing(cases)]
 
 
 def _view(case: Case, cases: Path) -> list[Problem]:
@@ -185,13 +186,3 @@ def _view(case: Case, cases: Path) -> list[Problem]:
     if path.exists() and path.read_bytes().replace(b"\r\n", b"\n") == render_view(case).encode():  # as git may have it
         return []
     return [Problem("view", str(path), f"does not show version {case.version}; evalkit check --write-views mends it")]
-
-
-def _can_be_listed(cases: Path) -> bool:
-    """Whether the newest versions can be read and stand in their places; where not, a problem says so already."""
-    try:
-        for _ in list_cases(cases):
-            pass
-    except (InputError, IntegrityError):
-        return False
-    return True
