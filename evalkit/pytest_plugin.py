@@ -26,8 +26,8 @@ import pytest
 if TYPE_CHECKING:
     from evalkit.app.case_runs import CaseRun, CaseRunner
     from evalkit.app.settings import Settings
+    from evalkit.suite.case_ref import CaseRef
     from evalkit.suite.model import Suite
-    from evalkit.suite.select import CaseRef
 
 __all__ = ["CaseFile", "CaseItem", "SuiteFile"]
 
@@ -111,7 +111,7 @@ class CaseFile(_Cases):
         """The item, unless the case is retired."""
         from evalkit.app.case_runs import suite_of_cases
         from evalkit.errors import EvalkitError
-        from evalkit.suite.select import reference
+        from evalkit.suite.case_ref import reference
 
         try:
             case = reference(self.path)
