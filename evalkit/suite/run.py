@@ -114,10 +114,11 @@ class OpenRun:
             EvalkitError: what a worker raised on purpose, or a disk that is full.
             KeyboardInterrupt: stopped; the journal holds what was done.
         """
+        done = self._done_of(wanted)
         self._wanted = joined(self._wanted, wanted)
+        self.progress.cases_done += self._done_of(wanted) - done
         items = plan_items(self._cases, wanted, self._workers, self.seen)
         self.progress.total = self.progress.done + sum(item.size for item in items)
-        self.progress.cases_done = self._done_of(self.seen)
         self._do_all(items)
         self._again(wanted)
         self._whole = self._whole and self.progress.done == self.progress.total
