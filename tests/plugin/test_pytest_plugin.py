@@ -141,6 +141,7 @@ from _pytest.runner import runtestprotocol
 def pytest_runtest_protocol(item, nextitem):  # what pytest-rerunfailures does
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
     if any(report.failed for report in reports):
+        item._initrequest()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
