@@ -27,8 +27,8 @@ import pytest
 if TYPE_CHECKING:
     from evalkit.app.case_runs import CaseRun, CaseRunner
     from evalkit.app.settings import Settings
+    from evalkit.suite.case_ref import CaseRef
     from evalkit.suite.model import Suite
-    from evalkit.suite.select import CaseRef
 
 __all__ = ["CaseFile", "CaseItem", "SuiteFile"]
 

@@ -23,8 +23,8 @@ import numpy as np
 from corpora import asked_corpora
 from scipy.stats import binomtest, permutation_test, ttest_1samp
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Sample
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import ABVerdict
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 

@@ -29,7 +29,7 @@ from evalkit.suite.sources import Sources
 from evalkit.trace.asked import schemas_of, system_prompt, tool_schemas
 from evalkit.trace.model import Effect, Step
 
-__all__ = ["Affected", "affected_cases", "holding", "reapprove_case", "today_of"]
+__all__ = ["Affected", "affected_cases", "holding", "reapprove_case"]
 
 _CURE = "re-record it (evalkit ingest --into {0}), or evalkit reapprove {0} --reason WHY"
 
@@ -49,7 +49,7 @@ class Affected:
     unknown: str = ""
 
 
-def today_of(sources: Sources, settings: Settings) -> Today:
+def _today_of(sources: Sources, settings: Settings) -> Today:
     """What the files say, with the settings' word on effects before the tools' own annotations.
 
     Raises:
@@ -88,7 +88,7 @@ def affected_cases(
             settings.source,
             "pass --prompt, --tools or --target, or add [affected] prompt = ... to evalkit.toml",
         )
-    today = today_of(sources, settings)
+    today = _today_of(sources, settings)
     chosen = [case for case in list_cases(settings.cases) if case.state != "retired" and _is_meant(case.id, cases)]
     if cases and not chosen:
         raise ConfigError(f"no case is meant by {', '.join(cases)}", str(settings.cases), "evalkit list")
@@ -108,7 +108,7 @@ def reapprove_case(
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     if case.state == "retired":
         raise InputError("the case is retired", f"case {case.id}", f"evalkit review {case.id} takes it up again")
-    today = today_of(sources, settings)
+    today = _today_of(sources, settings)
     if target:
         today, unknown = _seen(case, today, target, settings)
         if unknown:
@@ -127,7 +127,7 @@ def holding(case_ids: Iterable[str], sources: Sources, settings: Settings) -> It
     """The cases of these that today's prompt and tools touch: (case id, why and the cure); none where no file says."""
     if not sources:
         return
-    today = today_of(sources, settings)
+    today = _today_of(sources, settings)
     wanted = set(case_ids)
     for case in list_cases(settings.cases):
         if case.id in wanted and case.state != "retired":

@@ -16,7 +16,8 @@ from evalkit.case.lock import LOCK_NAME, LockLine, parse_lock
 from evalkit.case.model import Case, lost_gates
 from evalkit.case.store import case_versions, read_case, read_with_digest
 from evalkit.case.tombstone import gone_versions, read_tombstones
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.select import list_cases
 
 __all__ = ["Compared", "compare_with_base"]
 
@@ -51,7 +52,7 @@ def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
     for one in _newer(locked, cases):
         weaker += _weaker(one, cases)
         looser += _looser(one, base)
-    problems = [*problems_with(locked, cases), *weaker, *_unrecorded(locked, cases)]
+    problems = [*problems_with(locked, list_cases(cases)), *weaker, *_unrecorded(locked, cases)]
     known = {line.case_id for line in locked}
     later = known - {line.case_id for line in _lock_at(tree.left(), cases)}
     return Compared(

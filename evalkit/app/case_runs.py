@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
-from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about
+from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about, with_settings
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
@@ -24,6 +24,7 @@ from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
 from evalkit.report.text import cut
 from evalkit.suite.account import Account
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose
 from evalkit.suite.died import Lost
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
@@ -32,7 +33,6 @@ from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, Portion, plan_items, plans_again
 from evalkit.suite.seen import Seen, seen_json
-from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD, Worker
 from evalkit.trace.diff import compare
 from evalkit.trace.model import Trace
@@ -217,13 +217,8 @@ class _Found:
 
 def suite_of_cases(settings: Settings, overrides: Mapping[str, Any]) -> Suite:
     """The suite of cases that are named one by one: each on its own target, from its recording."""
-    return Suite(
-        name="cases",
-        target=overrides.get("target") or settings.target,
-        samples=overrides.get("samples"),
-        on_miss=settings.on_miss,
-        prices=settings.prices,
-    )
+    suite = Suite(name="cases", target=overrides.get("target") or "", samples=overrides.get("samples"))
+    return with_settings(suite, settings)
 
 
 def is_case_file(path: Path, library: Path) -> bool:

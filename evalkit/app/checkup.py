@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evalkit.app.locks import current_lock_problems
+from evalkit.app.locks import problems_with
 from evalkit.app.parting import clash_words, clashing
 from evalkit.case.header import header_json
-from evalkit.case.lock import LOCK_NAME
+from evalkit.case.lock import LOCK_NAME, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import iter_cases, read_with_digest, unfinished
 from evalkit.case.tombstone import TOMBSTONE_NAME, gone_versions, read_tombstones
@@ -20,6 +20,7 @@ from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import step_parts
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.select import list_cases
 
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
@@ -88,11 +89,13 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
             if policy is not None and detector is not None:
                 problems += _personal(newest, policy, detector, versions[-1][1])
     problems += [Problem("unfinished", str(path), _UNFINISHED) for path in unfinished(cases)]
-    if _can_be_listed(cases):
-        lock = str(cases / LOCK_NAME)
-        problems += [Problem("integrity", lock, f"{who} {what}") for who, what in current_lock_problems(cases)]
-        problems += _surrogates(cases)
-    return checked, problems
+    try:
+        listed = [*list_cases(cases)]
+    except (InputError, IntegrityError):  # what can't be listed is among the problems already
+        return checked, problems
+    lock = str(cases / LOCK_NAME)
+    problems += [Problem("integrity", lock, f"{who} {what}") for who, what in problems_with(read_lock(cases), listed)]
+    return checked, problems + _surrogates(listed)
 
 
 def write_stale_views(cases: Path) -> list[Path]:
@@ -150,10 +153,10 @@ def _personal(case: Case, policy: Policy, detector: Detector, path: Path) -> lis
     return [Problem("personal", str(path), f"the present rules find values in it ({found}): {cure}")]
 
 
-def _surrogates(cases: Path) -> list[Problem]:
+def _surrogates(cases: list[CaseRef]) -> list[Problem]:
     """Where cases disagree about a surrogate, as after a merge of two branches."""
-    every = {case.id: case for case in list_cases(cases)}
-    return [Problem("surrogate", every[clash.second].path, clash_words(clash)) for clash in clashing([*every.values()])]
+    paths = {case.id: case.path for case in cases}
+    return [Problem("surrogate", paths[clash.second], clash_words(clash)) for clash in clashing(cases)]
 
 
 def _view(case: Case, cases: Path) -> list[Problem]:
@@ -161,13 +164,3 @@ def _view(case: Case, cases: Path) -> list[Problem]:
     if path.exists() and path.read_bytes() == render_view(case).encode():
         return []
     return [Problem("view", str(path), f"does not show version {case.version}; evalkit check --write-views mends it")]
-
-
-def _can_be_listed(cases: Path) -> bool:
-    """Whether the newest versions can be read and stand in their places; where not, a problem says so already."""
-    try:
-        for _ in list_cases(cases):
-            pass
-    except (InputError, IntegrityError):
-        return False
-    return True

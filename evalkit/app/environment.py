@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import hashlib
+import secrets
 import subprocess
 import time
 from importlib.metadata import PackageNotFoundError, version
@@ -14,7 +15,7 @@ from evalkit.canonical import Json
 from evalkit.capture import environment as process
 from evalkit.capture.working_tree import patch_now
 
-__all__ = ["acting", "environment", "git", "now_utc"]
+__all__ = ["acting", "environment", "fresh_run_id", "git", "now_utc"]
 
 _OWN = ("**/*.history.jsonl", "**/*.baseline.parquet")
 """Files that runs and blessings write, and that no agent reads: they make no tree another one than its commit."""
@@ -49,6 +50,11 @@ def git(root: Path, *arguments: str) -> str | None:
 def now_utc() -> str:
     """The time as ISO 8601 UTC with seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def fresh_run_id(name: str) -> str:
+    """An id for a run of what has that name; ids sort by time."""
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{name}-{secrets.token_hex(2)}"
 
 
 def acting(named: str, settings: Settings) -> str:

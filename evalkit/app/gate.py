@@ -11,7 +11,8 @@ from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.base_suite import changed_suite
 from evalkit.app.base_tree import base_tree
-from evalkit.app.gate_policy import policy_changes, with_policy
+from evalkit.app.differences import policy_changes
+from evalkit.app.gate_policy import with_policy
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
@@ -32,7 +33,7 @@ from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
-from evalkit.verdict.plans import Plans, make_plans
+from evalkit.verdict.plans import Plans, make_plans, taken_of
 from evalkit.verdict.verdicts import changed
 
 __all__ = ["gate_exit_code", "gate_run"]
@@ -66,12 +67,11 @@ def gate_run(
     cases, gone = cases_left(manifest, settings.cases)
     account = read_account(folder)
     plans = make_plans(suite, cases, manifest.measures)
+    judging = plans
     if policy is not None:
         suite = with_policy(manifest.suite, policy)
-    if policy is None:
-        verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
-    else:
-        verdicts = judged(manifest, suite, cases, samples, account, planned=False, sampled=plans)
+        judging = make_plans(suite, cases, manifest.measures, taken=taken_of(samples))
+    verdicts = judged(manifest, suite, cases, samples, account, plans=judging, sampled=plans)
     retired = _retired_since(verdicts, settings.cases)
     if retired:
         verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)

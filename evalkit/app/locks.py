@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from evalkit.case.lock import LockLine, lock_problems, read_lock, write_lock
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.select import list_cases
 
 __all__ = ["current_lock_problems", "problems_with", "refresh_lock"]
 
@@ -17,14 +19,14 @@ def refresh_lock(cases: Path) -> Path:
 
 def current_lock_problems(cases: Path) -> list[tuple[str, str]]:
     """Where the committed lock and the cases disagree."""
-    return problems_with(read_lock(cases), cases)
+    return problems_with(read_lock(cases), list_cases(cases))
 
 
-def problems_with(locked: list[LockLine], cases: Path) -> list[tuple[str, str]]:
+def problems_with(locked: list[LockLine], cases: Iterable[CaseRef]) -> list[tuple[str, str]]:
     """Where a lock, of this branch or another one, and the cases disagree: (case id, sentence)."""
     permanent: list[LockLine] = []
     retired: list[str] = []
-    for case in list_cases(cases):  # not kept: they may be very many, and few of them are either
+    for case in cases:  # not kept: they may be very many, and few of them are either
         if case.state == "permanent":
             permanent.append(_line(case))
         elif case.state == "retired":

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.settings import Settings
@@ -27,10 +25,9 @@ from evalkit.playback.replay import PreparedCase, prepare
 from evalkit.playback.targets.loop import first_request
 from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf
-from evalkit.suite.select import reference as case_reference
-from evalkit.trace.model import Step
+from evalkit.suite.case_ref import reference as case_reference
 
-__all__ = ["Plan", "check_together", "dry_json", "dry_lines", "endpoint_of", "plan_replay"]
+__all__ = ["Plan", "check_together", "endpoint_of", "plan_replay"]
 
 _LIVE = ("live-model", "model-swap", "prompt-swap", "fork")
 
@@ -180,49 +177,6 @@ def _models(case: Case, overrides: Overrides, from_step: int | None) -> list[str
     incident = case.trace.trace
     steps = incident.of_kind("model") if from_step is None else [incident.step(from_step)]
     return sorted({requested_model(step) or "" for step in steps})
-
-
-def dry_json(plan: Plan) -> dict[str, Any]:
-    """What the replay would ask, of whom; nothing is run, imported or called."""
-    ready, incident = plan.ready, plan.case.trace.trace
-    steps = [step for step in incident.steps if ready.from_step is None or step.seq >= ready.from_step]
-    found: dict[str, Any] = {"manifest": plan.manifest, "fixtures": _counted(steps, plan.live)}
-    if plan.live:
-        asked = incident.step(ready.from_step) if ready.from_step is not None else None
-        step = asked or next(incident.of_kind("model"), None)
-        found["live"] = {
-            "endpoint": ready.endpoint,
-            "recorded_calls": sum(each.kind == "model" for each in steps),
-            "first_request": None if step is None else ready.overrides.applied("openai_chat", first_request(step)[0]),
-        }
-    return found
-
-
-def dry_lines(plan: Plan) -> Iterator[str]:
-    """The same for people."""
-    body = dry_json(plan)
-    ready, manifest = plan.ready, plan.manifest
-    yield f"dry: nothing was run; mode {ready.mode}, case {plan.case.id} version {plan.case.version}"
-    yield f"  would run {manifest['target']}" + (f" from step {ready.from_step}" if ready.from_step is not None else "")
-    if live := body.get("live"):
-        request = live["first_request"] or {}
-        yield (
-            f"  would ask {live['endpoint']} for model {request.get('model') or '(the agent decides)'}: "
-            f"{live['recorded_calls']} calls in the recording, {len(request.get('messages', ()))} messages in the first"
-        )
-    for name, count in body["fixtures"].items():
-        yield f"  would answer {name} from {count} recorded {'answer' if count == 1 else 'answers'}"
-    for name, value in ready.overrides.json().items():
-        yield f"  would change {name}: {str(value)[:80]!r}"
-    for fault in ready.faults:
-        yield f"  would inject {fault.kind} in {fault.tool}, rate {fault.rate:g}, seed {fault.seed}"
-    for one in ready.what_if:
-        yield f"  would answer {one.name} by {one.then}"
-
-
-def _counted(steps: Sequence[Step], live: bool) -> dict[str, int]:
-    kinds = {"tool", "retrieval", "policy", "approval"} | (set() if live else {"model"})
-    return dict(Counter(f"{step.kind} {step.name}" for step in steps if step.kind in kinds))
 
 
 def check_together(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
-from evalkit.app.run_model import Run
+from evalkit.app.run_model import Run, Taken
 from evalkit.app.run_plan import runs_twice, suite_baseline
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
@@ -29,7 +30,7 @@ from evalkit.verdict.gate import decide, if_all_were_run
 from evalkit.verdict.history import Night, read_history
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import Plans, idle_policies, make_plans, taken_of
+from evalkit.verdict.plans import Plans, idle_policies, make_plans
 from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 if TYPE_CHECKING:
@@ -107,20 +108,8 @@ def write_run(run: Run, suite: Suite, settings: Settings) -> None:
     """Writes verdicts and report of a run that is judged and decided."""
     from evalkit.app.reporting import write_reports
 
-    by_need = _CasesByNeed(run.cases)
-    write_reports(
-        run.folder,
-        run.manifest,
-        run.verdicts,
-        run.decision,
-        run.samples,
-        by_need,
-        _traces(run.folder),
-        run.account,
-        run.effect,
-        run.notices,
-        _background(run.manifest, suite, by_need, settings),
-    )
+    cases = _CasesByNeed(run.cases)
+    write_reports(run, cases, partial(read_traces, run.folder), _background(run.manifest, suite, cases, settings))
 
 
 def judged(
@@ -131,20 +120,18 @@ def judged(
     account: Account,
     *,
     baseline: Baseline | None = None,
-    planned: bool = True,
     plans: Plans | None = None,
     sampled: Plans | None = None,
 ) -> Sequence[CaseVerdict]:
-    """The verdicts on a run's samples, by the plans that the run was made for.
+    """The verdicts on a run's samples.
 
     Args:
-        planned: whether the suite's policies are the run's; by others all samples are judged that there are.
         baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
-        plans: those of the whole suite, where `cases` are only some of it.
-        sampled: those that the run was made by, where they are not what judges.
+        plans: what judges; the run's own if None.
+        sampled: what the samples were taken by, where other plans judge them.
     """
     if plans is None:
-        plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
+        plans = make_plans(suite, cases, manifest.measures)
     baseline = baseline or _compared_with(suite, manifest)
     stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
     verdicts = case_verdicts(
@@ -171,15 +158,15 @@ def _compared_with(suite: Suite, manifest: Manifest) -> Baseline | None:
     return baseline
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, CaseRefs, Mapping[str, Sequence[Sample]]]:
-    """A finished run's parts.
+def load_run(folder: Path, settings: Settings) -> Taken:
+    """What a finished run took.
 
     Raises:
         InputError: there is none, it is not finished, or a case of it is gone.
     """
-    manifest = read_manifest(folder)
-    samples = read_samples(folder)
-    return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
+    manifest, samples = read_manifest(folder), read_samples(folder)
+    suite = suite_from_json(manifest.suite, str(folder))
+    return Taken(folder, manifest, suite, cases_of(manifest, settings.cases, folder), samples)
 
 
 def cases_of(manifest: Manifest, root: Path, folder: Path) -> CaseRefs:
@@ -259,7 +246,3 @@ class _CasesByNeed(Mapping[str, Case]):
 
     def __len__(self) -> int:
         return len(self._ids)
-
-
-def _traces(folder: Path) -> Callable[[list[str]], Mapping[str, Any]]:
-    return lambda digests: read_traces(folder, digests)

@@ -32,7 +32,6 @@ from evalkit.vault.model import RetentionClass
 from evalkit.vault.retention import parse_days
 
 __all__ = [
-    "SETTINGS_NAME",
     "EvidenceSettings",
     "PolicyRule",
     "Settings",
@@ -40,6 +39,7 @@ __all__ = [
     "load_settings",
     "project_table",
     "settings_here",
+    "settings_of",
 ]
 
 _DEFAULTS = "defaults"
@@ -144,7 +144,7 @@ class Settings:
     affected: Sources = NO_SOURCES
     urls: tuple[HttpPlace, ...] = ()
     mcp: tuple[McpPlace, ...] = ()
-    source: str = field(default=_DEFAULTS)
+    source: str = _DEFAULTS
 
     def effect_of(self, tool: str) -> Effect | None:
         """The configured effect of a tool, if any."""
@@ -272,6 +272,18 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     for name in _FOLDERS_AND_WORDS:
         if environment.get(f"EVALKIT_{name.upper()}"):
             body[name] = environment[f"EVALKIT_{name.upper()}"]
+    return settings_of(body, source, root, environment)
+
+
+def settings_of(body: Mapping[str, Any], source: str, root: Path, environment: Mapping[str, str]) -> Settings:
+    """The settings that a table says, and variables that are no keys of it.
+
+    Args:
+        source: where the table stands.
+
+    Raises:
+        ConfigError: a key is unknown, or a value of the wrong kind.
+    """
     try:
         # without a file nothing needs to be checked: making the checks takes longer than many a command
         file = _File.model_validate(body) if source != _DEFAULTS else _File.model_construct(**body)

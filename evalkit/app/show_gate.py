@@ -13,10 +13,9 @@ from evalkit.app.show_runs import decision_json, decision_lines, notice_lines, u
 from evalkit.report.escapes import MARKS, code, escaped, github_command, github_line
 from evalkit.trace.visible import visible
 
-__all__ = ["GATE_FORMATS", "Format", "gate_json", "gate_lines"]
+__all__ = ["Format", "gate_json", "gate_lines"]
 
 Format: TypeAlias = Literal["text", "json", "markdown", "github"]
-GATE_FORMATS: tuple[Format, ...] = ("text", "json", "markdown", "github")
 
 _SHOWN = 50
 _ANNOTATED = 9

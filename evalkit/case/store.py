@@ -29,7 +29,6 @@ from evalkit.trace.repeats import Repeats
 
 __all__ = [
     "METADATA_KEY",
-    "case_digest",
     "case_versions",
     "find_case",
     "iter_cases",
@@ -128,24 +127,24 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
     return target
 
 
-def read_case(path: str | Path, digest: str = "") -> Case:
+def read_case(path: str | Path) -> Case:
     """The case in a file, or the newest version in a case's folder; checked against its digest.
-
-    Args:
-        digest: of the version that is meant; empty for whichever it is.
 
     Raises:
         InputError: there is no such file, or it is no case.
-        IntegrityError: header or rows were changed after writing, or it is another version.
+        IntegrityError: header or rows were changed after writing.
     """
-    return read_cases([(path, digest)])[0]
+    return read_cases([(path, "")])[0]
 
 
 def read_cases(wanted: Iterable[tuple[str | Path, str]]) -> list[Case]:
     """Several cases as `read_case` reads each, in less time (see `case.reading`).
 
     Args:
-        wanted: of each the file or folder, and the digest.
+        wanted: of each the file or folder, and the digest of the version that is meant; empty for whichever it is.
+
+    Raises:
+        IntegrityError: also for another version than is meant.
     """
     files = [(_file_of(path), digest) for path, digest in wanted]
     found = read_files(where for where, _ in files)
@@ -175,11 +174,6 @@ def read_header(path: str | Path) -> dict[str, Any]:
         raise IntegrityError("the header was changed after writing", where, "restore the file from version control")
     found: dict[str, Any] = header
     return found
-
-
-def case_digest(path: str | Path) -> str:
-    """The digest of a version, checked; raises as `read_case` does."""
-    return read_with_digest(path)[1]
 
 
 def read_with_digest(path: str | Path) -> tuple[Case, str]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from evalkit.stats.mover import mover_interval
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Sample
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import METRICS, ABVerdict, ArmOfCase, Better, CasePair, Loss, Metric, MetricChange, RateChange
 from evalkit.verdict.ab_metrics import means_of, metric_changes
 from evalkit.verdict.ab_words import notes, sentence

@@ -24,13 +24,12 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evalkit.check.model import checks_digest
 from evalkit.errors import InputError
-from evalkit.suite.model import Sample
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.model import SERVED_LISTS, Sample
 from evalkit.suite.samples import column
-from evalkit.suite.select import CaseRef
 from evalkit.suite.texts import ByText, Texts
-from evalkit.verdict.facts import LISTS, Facts, FactsOfCases, facts_of
+from evalkit.verdict.facts import Facts, FactsOfCases, facts_of
 from evalkit.verdict.model import Estimate
 from evalkit.verdict.schedule import TWICE, equal_replays
 
@@ -38,7 +37,6 @@ __all__ = [
     "Baseline",
     "BaselineInfo",
     "Former",
-    "checks_digest",
     "make_baseline",
     "read_baseline",
     "write_baseline",
@@ -48,7 +46,7 @@ _KEY = b"evalkit.baseline"
 _PASSED, _FIRST, _RATE, _VARIANCE = "passed", "first_look", "unbiased_rate", "rate_variance"
 TOTALS = ("cost_usd", "duration_s", "live_model")
 """Fields of a sample whose sums a baseline holds."""
-_FACTS = ("checks", "replayed", "deterministic", *LISTS)
+_FACTS = ("checks", "replayed", "deterministic", *SERVED_LISTS)
 _WRITTEN_AT_ONCE, _READ_AT_ONCE = 16_384, 4_096
 _SCHEMA = pa.schema(
     [
@@ -57,7 +55,7 @@ _SCHEMA = pa.schema(
         ("checks", pa.string()),
         ("replayed", pa.string()),
         ("deterministic", pa.bool_()),
-        *((name, pa.list_(pa.string())) for name in LISTS),
+        *((name, pa.list_(pa.string())) for name in SERVED_LISTS),
         ("metric", pa.string()),
         ("n", pa.int64()),
         ("sum", pa.float64()),
@@ -124,7 +122,9 @@ class Baseline:
         """The rows of the table, as they stand in the file."""
         for at, (case_id, (passed, n, _)) in enumerate(self.counts.items()):
             facts = self.facts[case_id]
-            shared = {name: list(getattr(facts, name)) if name in LISTS else getattr(facts, name) for name in _FACTS}
+            shared = {
+                name: list(getattr(facts, name)) if name in SERVED_LISTS else getattr(facts, name) for name in _FACTS
+            }
             row = {"case_id": case_id, "case_version": facts.version, **shared}
             yield {**row, "metric": _PASSED, "n": n, "sum": float(passed)}
             for metric, sums in self.totals.items():
@@ -263,7 +263,7 @@ def _estimate(found: Mapping[str, Mapping[str, Any]]) -> Estimate:
 
 
 def _facts(row: Mapping[str, Any]) -> Facts:
-    lists: dict[str, Any] = {name: tuple(row[name]) for name in LISTS}
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in SERVED_LISTS}
     known = bool(row.get("deterministic"))  # files from before it was told lack it
     return Facts(row["case_version"], row["checks"], row["replayed"], **lists, deterministic=known)
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Outcome, Sample
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import ABVerdict, CasePair, MetricChange
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 from evalkit.verdict.ab_words import change_text
