@@ -16,13 +16,11 @@ import pytest
 
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.store import read_case, write_case
-from tests.cli.test_replay_modes import TARGET, case_id
 from tests.counting import CountingModel
+from tests.demo import TARGET
 from tests.house.test_surface import loaded_by
 from tests.project import REPOSITORY, Outcome, Project
 from tests.suite.runs import library
-
-__all__ = ["case_id"]
 
 AGENTS = "tests.suite.agents"
 NONE_COLLECTED, WRONG_USE = 5, 4
