@@ -17,6 +17,7 @@ from evalkit.errors import InputError
 from evalkit.stats.permutation import stratified_permutation
 from evalkit.stats.sign_flip import sign_flip_p
 from evalkit.stats.suite import cluster_t_interval
+from evalkit.stats.welch import stratified_welch
 
 __all__ = ["PairedChange", "paired_change"]
 
@@ -62,8 +63,10 @@ def paired_change(
 ) -> PairedChange:
     """Compare two arms that ran the same cases.
 
-    In these cases: `permutation`, on the logarithm. For cases like these: Student's t over the cases' differences of
-    mean logs, and sign flips, which assume that these are symmetric about 0 when nothing changed.
+    In these cases: `permutation`, on the logarithm. Where an arm has fewer runs than the other, runs that vary more
+    could pass for runs that changed: then Welch's test has to show the change, too (with two runs or more in each arm).
+    For cases like these: Student's t over the cases' differences of mean logs, and sign flips, which assume that these
+    are symmetric about 0 when nothing changed.
 
     Args:
         a: per case the values of its runs in arm a.
@@ -84,7 +87,11 @@ def paired_change(
     means = np.array([(left.mean() - shift, right.mean() - shift) for left, right in runs]).mean(axis=0)
     p_like = sign_flip_p(logs, rng)
     within = stratified_permutation(in_logs, rng, level)
-    ends = logs.mean(), within.low, within.high, *cluster_t_interval(logs, level)
+    p, low, high = within.p, within.low, within.high
+    if _may_vary_unnoticed(in_logs):
+        p_welch, low_welch, high_welch = stratified_welch(in_logs, level)
+        p, low, high = max(p, p_welch), min(low, low_welch), max(high, high_welch)
+    ends = logs.mean(), low, high, *cluster_t_interval(logs, level)
     with np.errstate(over="ignore"):  # infinite is right where a change is beyond all doubles
         change, low, high, low_like, high_like = np.expm1(ends).tolist()
     return PairedChange(
@@ -92,7 +99,7 @@ def paired_change(
         change=change,
         low=low,
         high=high,
-        p=within.p,
+        p=p,
         least_p=within.least_p,
         low_like=low_like,
         high_like=high_like,
@@ -106,6 +113,11 @@ def _log_change(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     """The difference of the means; 0 where it is nothing but rounding, which has a sign and would be counted."""
     change = float(right.mean() - left.mean())
     return 0.0 if abs(change) <= _ROUNDING * max(1.0, *(float(np.abs(one).max()) for one in (left, right))) else change
+
+
+def _may_vary_unnoticed(cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> bool:
+    """Whether a difference of spread could pass for one of the means, and can be told from it."""
+    return any(len(a) != len(b) for a, b in cases) and all(min(len(a), len(b)) > 1 for a, b in cases)
 
 
 def _values(given: ArrayLike, shift: float) -> NDArray[np.float64]:
