@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from evalkit.app.base_tree import BaseTree
 from evalkit.app.differences import differences, policy_changes
@@ -18,7 +19,7 @@ from evalkit.errors import ConfigError
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Suite
-from evalkit.verdict.baseline import read_baseline
+from evalkit.verdict.baseline import read_baseline_info
 from evalkit.verdict.night import measured_part
 
 __all__ = ["changed_suite"]
@@ -58,12 +59,16 @@ def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Ite
     otherwise = [*differences(*(measured_part(suite_json(one), _APART) for one in (now, before)))]
     if otherwise:
         yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
+    there = _address(body, tree.settings)
+    if there and now.live and now.model is not None and now.model.base_url != there:
+        yield f"suite {name} asks the model at {_place(now.model.base_url)}, where {base} asks that at {_place(there)}"
     yield from _another_baseline(now, tree)
 
 
 def _suite_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | None:
     """The base's suite of that name, as its file has it; None where it has no such suite."""
-    places = [PurePosixPath(place) for place in tree.below(suites) if place.endswith(".toml")]
+    named = str(tree.settings.get("suites", "suites"))
+    places = [PurePosixPath(place) for place in tree.below(named, suites) if place.endswith(".toml")]
     for place in sorted(places, key=lambda one: one.stem != name):  # most are called as their files
         try:
             body = tomllib.loads(tree.text(str(place)))
@@ -82,6 +87,20 @@ def _endpoint(body: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, An
     return {"model": {"base_url": "http://unknown.invalid", **known, **own}}
 
 
+def _address(body: Mapping[str, Any], table: Mapping[str, Any]) -> str:
+    """Where the base's suite asks its model, as it or the base's settings say it; empty where neither does."""
+    for told in (body.get("model"), table.get("model")):
+        if isinstance(told, Mapping) and isinstance(told.get("base_url"), str):
+            return str(told["base_url"])
+    return ""
+
+
+def _place(url: str) -> str:
+    """An address to be shown: without who asks."""
+    parts = urlsplit(url)
+    return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
 def _added(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What is compared of the base's settings; the rest may be of another version of evalkit."""
     return {key: settings[key] for key in ("target", "on_miss") if key in settings}
@@ -96,7 +115,7 @@ def _another_baseline(suite: Suite, tree: BaseTree) -> Iterator[str]:
     same = tree.holds_as(path)
     if same:
         return
-    info = read_baseline(path).info
+    info = read_baseline_info(path)
     told = f"run {info.run_id}, set by {info.actor} at {info.set_at}: {info.reason}"
     what = "a baseline that is not" if same is None else "another baseline than"
     yield f"suite {suite.name} must not be worse than {what} in {tree.base} ({told})"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from evalkit.app.locks import problems_with
 from evalkit.app.parting import clash_words, clashing
+from evalkit.capture.git import ask_git
 from evalkit.case.header import header_json
 from evalkit.case.lock import LOCK_NAME, read_lock
 from evalkit.case.model import Case
@@ -26,6 +29,7 @@ from evalkit.suite.select import list_cases
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
 
 
+_IGNORED = "is a permanent case, and git ignores the file: git add --force, or mend .gitignore"
 _UNFINISHED = "was cut off while it was written, so nobody looked it over for what is personal: delete it"
 
 
@@ -36,10 +40,11 @@ class Problem:
     Attributes:
         kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable;
             ``personal``: the present rules find values that are no surrogates; ``surrogate``: two values share a
-            surrogate, or one value has two; ``unfinished``: what a writer that was killed left.
+            surrogate, or one value has two; ``unfinished``: what a writer that was killed left; ``ignored``: git would
+            never commit it.
     """
 
-    kind: Literal["integrity", "view", "input", "personal", "surrogate", "unfinished"]
+    kind: Literal["integrity", "view", "input", "personal", "surrogate", "unfinished", "ignored"]
     where: str
     sentence: str
 
@@ -71,9 +76,7 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
         listed = [*list_cases(cases)]
     except (InputError, IntegrityError):  # what can't be listed is among the problems already
         return checked, problems
-    lock = str(cases / LOCK_NAME)
-    problems += [Problem("integrity", lock, f"{who} {what}") for who, what in problems_with(read_lock(cases), listed)]
-    return checked, problems + _surrogates(listed)
+    return checked, [*problems, *_lock(cases, listed), *_ignored(cases, listed), *_surrogates(listed)]
 
 
 def write_stale_views(cases: Path) -> list[Path]:
@@ -156,6 +159,25 @@ def _personal(case: Case, policy: Policy, detector: Detector, path: Path) -> lis
     return [Problem("personal", str(path), f"the present rules find values in it ({found}): {cure}")]
 
 
+def _lock(cases: Path, listed: list[CaseRef]) -> list[Problem]:
+    try:
+        found = problems_with(read_lock(cases), listed)
+        return [Problem("integrity", str(cases / LOCK_NAME), f"{who} {what}") for who, what in found]
+    except IntegrityError as error:
+        return [Problem("integrity", error.where, f"{error.what}: {error.cure}")]
+
+
+def _ignored(cases: Path, listed: list[CaseRef]) -> Iterator[Problem]:
+    """Files of permanent cases that git would leave out, though it keeps the lock: elsewhere there is no such case."""
+    paths = [case.path for case in listed if case.state == "permanent"]
+    asked = [cases / LOCK_NAME, *map(Path, paths)]
+    given = b"\0".join(os.fsencode(path.absolute()) for path in asked)
+    told = ask_git(cases, "check-ignore", "--stdin", "-z", given=given)
+    found = [os.fsdecode(path) for path in (told.out or b"").split(b"\0") if path]
+    if str(asked[0].absolute()) not in found:
+        yield from (Problem("ignored", path, _IGNORED) for path in paths if str(Path(path).absolute()) in found)
+
+
 def _surrogates(cases: list[CaseRef]) -> list[Problem]:
     """Where cases disagree about a surrogate, as after a merge of two branches."""
     paths = {case.id: case.path for case in cases}
@@ -164,6 +186,6 @@ def _surrogates(cases: list[CaseRef]) -> list[Problem]:
 
 def _view(case: Case, cases: Path) -> list[Problem]:
     path = cases / case.id / VIEW_NAME
-    if path.exists() and path.read_bytes() == render_view(case).encode():
+    if path.exists() and path.read_bytes().replace(b"\r\n", b"\n") == render_view(case).encode():  # as git may have it
         return []
     return [Problem("view", str(path), f"does not show version {case.version}; evalkit check --write-views mends it")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_model import Run, Taken
-from evalkit.app.run_plan import runs_twice, suite_baseline
+from evalkit.app.run_plan import baseline_path, runs_twice, suite_baseline
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
 from evalkit.case.model import Case
@@ -23,7 +23,7 @@ from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_attempts, read_samples, read_traces
-from evalkit.verdict.baseline import Baseline
+from evalkit.verdict.baseline import Baseline, read_baseline_info
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide, if_all_were_run
@@ -87,7 +87,16 @@ def notices_of(run: Taken, verdicts: Sequence[CaseVerdict], plans: Plans) -> tup
         run.samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled,
         began=manifest.environment, continued=manifest.continued,
     )  # fmt: skip
-    return (*(() if manifest.part else idle_policies(run.cases, run.suite)), *found)
+    return (*(() if manifest.part else idle_policies(run.cases, run.suite)), *_baseline_of_another(run.suite), *found)
+
+
+def _baseline_of_another(suite: Suite) -> Iterator[str]:
+    """That the file in the place of a suite's own baseline is not it; one that a suite names may be any suite's."""
+    path = Path(suite.baseline)
+    if suite.baseline and path.name == baseline_path(Path(f"{suite.name}.toml")).name:
+        info = read_baseline_info(path)
+        if info.suite != suite.name:
+            yield f"the baseline is one of suite {info.suite}, not of {suite.name} (run {info.run_id}): {path.name}"
 
 
 def load_reporting() -> None:

@@ -22,6 +22,7 @@ from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.header import header_digest, header_json, refuse_strange_format
 from evalkit.case.look import Look
 from evalkit.case.model import Case, check_case_id
+from evalkit.case.pointer import refuse_pointer
 from evalkit.case.reading import METADATA_KEY, read_files
 from evalkit.case.rows import STEP_SCHEMA, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
@@ -168,6 +169,7 @@ def read_header(path: str | Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        refuse_pointer(where)
         raise InputError(f"not a case: {error}", where, "evalkit check") from None
     refuse_strange_format(header, where)
     if digest != header_digest(header):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice, pairwise
 from math import isnan, nan
@@ -24,6 +25,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from evalkit.case.pointer import refuse_pointer
 from evalkit.errors import InputError
 from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import SERVED_LISTS, Sample
@@ -39,6 +41,7 @@ __all__ = [
     "Former",
     "make_baseline",
     "read_baseline",
+    "read_baseline_info",
     "write_baseline",
 ]
 
@@ -190,14 +193,27 @@ def read_baseline(path: Path) -> Baseline:
     Raises:
         InputError: there is none, or the file is no baseline.
     """
+    with _opened(path) as file:
+        rows = (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist())
+        return _read(_info_in(file), rows)
+
+
+def read_baseline_info(path: Path) -> BaselineInfo:
+    """Where the baseline in a file comes from; raises as `read_baseline` does."""
+    with _opened(path) as file:
+        return _info_in(file)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            info = _info(orjson.loads((file.schema_arrow.metadata or {})[_KEY]))
-            return _read(info, (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist()))
+            yield file
     except FileNotFoundError:
         cure = f"evalkit baseline set RUN --reason WHY --out {path}, with a finished run of the suite"
         raise InputError("there is no baseline", str(path), cure) from None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        refuse_pointer(path)
         raise InputError(f"not a baseline: {error}", str(path), "evalkit baseline set RUN") from None
 
 
@@ -268,6 +284,7 @@ def _facts(row: Mapping[str, Any]) -> Facts:
     return Facts(row["case_version"], row["checks"], row["replayed"], **lists, deterministic=known)
 
 
-def _info(body: dict[str, Any]) -> BaselineInfo:
+def _info_in(file: pq.ParquetFile) -> BaselineInfo:
+    body: dict[str, Any] = orjson.loads((file.schema_arrow.metadata or {})[_KEY])
     lists = {name: tuple(body[name]) for name in ("runs", "commits")}
     return BaselineInfo(**{**body, **lists, "former": tuple(Former(**one) for one in body["former"])})

@@ -52,7 +52,9 @@ def decide(
             why = f": {left_out}" if left_out else ""
             blocking.append((line.case_id, f"is a permanent gate and was not run{why}"))
         elif found[0] != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
-            blocking.append((line.case_id, f"ran as version {found[1]}; the lock wants version {line.version}"))
+            blocking.append(
+                (line.case_id, f"ran as version {found[1]}; the lock wants version {line.version}: run it again")
+            )
     blocking += bad
     if blocking:
         return Decision("BLOCKED", _blocked(blocking), tuple(blocking), tuple(inconclusive))
