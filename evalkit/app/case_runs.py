@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
+from evalkit.app.run_model import Taken
 from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about, with_settings
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
@@ -194,7 +195,8 @@ class CaseRunner:
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
         account = Account(stopped="" if self._ledger is None else self._ledger.stopped())
         found = {case.id: samples} if samples else {}
-        (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
+        taken = Taken(Path(), self._manifest, self._judging, [case], found)
+        (verdict,) = judged(taken, account, self._plans)
         return verdict
 
 

@@ -18,10 +18,8 @@ from evalkit.case.store import read_case
 from evalkit.check.model import Check
 from evalkit.trace.read import load_traces
 from tests.build import a_case
-from tests.cli.test_replay_modes import TARGET, case_id
+from tests.demo import TARGET
 from tests.project import REPOSITORY, Outcome, Project
-
-__all__ = ["case_id"]
 
 AGENTS = "tests.suite.agents"
 GUARDED = '''\

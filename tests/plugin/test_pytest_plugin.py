@@ -19,13 +19,11 @@ import pytest
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.model import LifeEvent
 from evalkit.case.store import read_case, write_case
-from tests.cli.test_replay_modes import TARGET, case_id
 from tests.counting import CountingModel
+from tests.demo import TARGET
 from tests.house.test_surface import loaded_by
 from tests.project import REPOSITORY, Outcome, Project
 from tests.suite.runs import library
-
-__all__ = ["case_id"]
 
 AGENTS = "tests.suite.agents"
 NONE_COLLECTED, WRONG_USE = 5, 4
@@ -254,12 +252,12 @@ def test_a_project_is_found_from_its_files_wherever_pytest_is_started(project: P
     project.write("own_agent.py", "from tests.suite.agents import once\n")
     library(project.root, [1, 2])
     project.write("suites/nightly.toml", "samples = 2\n")
-    for folder in (project.root / "tests", tmp_path / "elsewhere"):
+    for folder, suites in ((project.root / "tests", "suites"), (tmp_path / "elsewhere", "suites/nightly.toml")):
         folder.mkdir()
-        for named, told in (("suites", "2 passed"), ("suites/nightly.toml", "2 passed"), ("cases", "2 passed")):
-            command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin", str(project.root / named)]
-            done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
-            assert told in done.stdout, done.stdout
+        named = [str(project.root / name) for name in (suites, "cases")]
+        command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin", *named]
+        done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+        assert "4 passed" in done.stdout, done.stdout
 
 
 def test_options_choose_another_target_and_number(project: Project) -> None:
