@@ -131,7 +131,7 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
             str(folder),
             "name another run, or --with another measure",
         )
-    verdicts = judged(run.manifest, run.suite, run.cases, run.samples, read_account(folder), baseline=measure)
+    verdicts = judged(run, read_account(folder), run.plans(), baseline=measure)
     return Comparison(run.run_id, measure.info, tuple(verdicts), suite_effect(verdicts))
 
 

@@ -64,31 +64,9 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
     problems: list[Problem] = []
     detector = None if policy is None else Detector(policy)
     for case_id, versions in iter_cases(cases):
-        gone, broken = _gone(cases / case_id)
-        problems += broken
-        previous: str | None = None
-        newest: Case | None = None
-        expected = 0
-        for number, path in versions:
-            checked += 1
-            expected += 1
-            while expected < number and expected in gone:  # an explained gap
-                previous = gone[expected]
-                expected += 1
-            try:
-                newest, digest = read_with_digest(path)
-            except IntegrityError as error:
-                problems.append(Problem("integrity", str(path), error.what))
-                previous, newest = None, None
-                continue
-            except InputError as error:
-                problems.append(Problem("input", str(path), error.what))
-                previous, newest = None, None
-                continue
-            problems += _identity(newest, case_id, number, expected, path, previous)
-            if number in gone:
-                problems.append(Problem("integrity", str(path), f"version {number} holds a subject that was forgotten"))
-            previous = digest
+        checked += len(versions)
+        newest, found = _versions(cases / case_id, versions)
+        problems += found
         if newest is not None:
             problems += _view(newest, cases)
             if policy is not None and detector is not None:
@@ -120,6 +98,31 @@ def checkup_exit_code(problems: list[Problem]) -> ExitCode:
     if any(problem.kind == "integrity" for problem in problems):
         return ExitCode.INTEGRITY
     return ExitCode.WRONG_INPUT if problems else ExitCode.DONE
+
+
+def _versions(folder: Path, versions: list[tuple[int, Path]]) -> tuple[Case | None, list[Problem]]:
+    """The newest version of a case, None where it can't be read; and what does not hold of any."""
+    gone, problems = _gone(folder)
+    previous: str | None = None
+    newest: Case | None = None
+    expected = 0
+    for number, path in versions:
+        expected += 1
+        while expected < number and expected in gone:  # an explained gap
+            previous = gone[expected]
+            expected += 1
+        try:
+            newest, digest = read_with_digest(path)
+        except (InputError, IntegrityError) as error:
+            kind: Literal["integrity", "input"] = "integrity" if isinstance(error, IntegrityError) else "input"
+            problems.append(Problem(kind, str(path), error.what))
+            previous, newest = None, None
+            continue
+        problems += _identity(newest, folder.name, number, expected, path, previous)
+        if number in gone:
+            problems.append(Problem("integrity", str(path), f"version {number} holds a subject that was forgotten"))
+        previous = digest
+    return newest, problems
 
 
 def _gone(folder: Path) -> tuple[dict[int, str], list[Problem]]:

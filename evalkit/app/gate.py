@@ -17,7 +17,7 @@ from evalkit.app.gate_policy import with_policy
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
-from evalkit.app.run_model import Run
+from evalkit.app.run_model import Run, Taken
 from evalkit.app.settings import Settings
 from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
@@ -72,7 +72,8 @@ def gate_run(
     if policy is not None:
         suite = with_policy(manifest.suite, policy)
         judging = make_plans(suite, cases, manifest.measures, taken=taken_of(samples))
-    verdicts = judged(manifest, suite, cases, samples, account, plans=judging, sampled=plans)
+    taken = Taken(folder, manifest, suite, cases, samples)
+    verdicts = judged(taken, account, judging, sampled=plans)
     retired = _retired_since(verdicts, settings.cases)
     if retired:
         verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)
@@ -109,7 +110,7 @@ def gate_run(
             *_told(retired),
             *_untold(held.unknown),
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *notices_of(folder, manifest, suite, cases, samples, verdicts, plans),
+            *notices_of(taken, verdicts, plans),
         ),
     )
     if report:

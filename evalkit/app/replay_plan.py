@@ -136,31 +136,40 @@ def plan_replay(
         missing = "--reason" if who else "--actor and --reason"
         raise UsageError(f"mode {chosen} asks a live model: say why", f"case {case.id}", f"pass {missing}")
     manifest: dict[str, Json] = {
-        "replay_id": f"r-{secrets.token_hex(8)}",
-        "mode": chosen,
-        "case": {"id": case.id, "version": case.version, "digest": case_reference(path).digest},
-        "target": runs or LOOP,
-        "endpoint": endpoint,
-        "overrides": overrides.json(),
-        "faults": [asdict(fault) for fault in faults],
-        "what_if": [one.json() for one in what_if],
-        "from_step": from_step,
+        **_manifest(ready, case_reference(path).digest, runs),
         "budget": budget.json(),
-        "on_miss": [rule.json() for rule in ready.on_miss],
-        "seed": seed,
         "repeat": repeat,
         "actor": who if endpoint is not None else actor,
         "reason": reason,
-        "started_at": now_utc(),
-        "layers": list(OUTSIDE_LAYERS if is_outside(runs) else LAYERS),
-        "world": ready.options.json(),
     }
-    if from_step is not None:
-        manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
     asked = None if endpoint is None else endpoint_of(endpoint, settings)
     if endpoint is not None:
         check_prices(budget, settings.prices, _models(case, overrides, from_step))
     return Plan(ready, runs, asked, budget, settings.prices, repeat, manifest)
+
+
+def _manifest(ready: PreparedCase, digest: str, target: str) -> dict[str, Json]:
+    """What is replayed, and how; who asks for it and what it may cost is added."""
+    case, step = ready.case, ready.from_step
+    found: dict[str, Json] = {
+        "replay_id": f"r-{secrets.token_hex(8)}",
+        "mode": ready.mode,
+        "case": {"id": case.id, "version": case.version, "digest": digest},
+        "target": target or LOOP,
+        "endpoint": ready.endpoint,
+        "overrides": ready.overrides.json(),
+        "faults": [asdict(fault) for fault in ready.faults],
+        "what_if": [one.json() for one in ready.what_if],
+        "from_step": step,
+        "on_miss": [rule.json() for rule in ready.on_miss],
+        "seed": ready.seed,
+        "started_at": now_utc(),
+        "layers": list(OUTSIDE_LAYERS if is_outside(target) else LAYERS),
+        "world": ready.options.json(),
+    }
+    if step is not None:
+        found["params_left_out"] = list(first_request(case.trace.trace.step(step))[1])
+    return found
 
 
 def endpoint_of(base_url: str, settings: Settings) -> Endpoint:

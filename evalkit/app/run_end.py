@@ -21,7 +21,7 @@ from evalkit.suite.account import Account, read_account
 from evalkit.suite.case_ref import CaseRef, CaseRefs, another_file, brief_reference, ids_of
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_attempts, read_samples, read_traces
 from evalkit.verdict.baseline import Baseline, read_baseline_info
 from evalkit.verdict.compare import case_verdicts
@@ -30,7 +30,7 @@ from evalkit.verdict.gate import decide, if_all_were_run
 from evalkit.verdict.history import Night, read_history
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import Plans, idle_policies, make_plans
+from evalkit.verdict.plans import Plans, idle_policies
 from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 if TYPE_CHECKING:
@@ -56,13 +56,14 @@ def finish(
         plans: the run's; made from the manifest if None.
     """
     samples, account = read_samples(folder), read_account(folder)
+    taken = Taken(folder, manifest, suite, cases, samples)
     if plans is None:
-        plans = make_plans(suite, cases, manifest.measures)
-    verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
+        plans = taken.plans()
+    verdicts = judged(taken, account, plans)
     effect = suite_effect(verdicts)
     holds = [*holds_of(manifest, verdicts, samples, account)]
     decision = _decided(verdicts, suite, manifest, holds, settings.cases)
-    notices = notices_of(folder, manifest, suite, cases, samples, verdicts, plans)
+    notices = notices_of(taken, verdicts, plans)
     run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
@@ -78,22 +79,15 @@ def _decided(
     return if_all_were_run(decide(verdicts, [], [], holds=holds), verdicts, locked, left_out)
 
 
-def notices_of(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    samples: Mapping[str, Sequence[Sample]],
-    verdicts: Sequence[CaseVerdict],
-    plans: Plans,
-) -> tuple[str, ...]:
+def notices_of(run: Taken, verdicts: Sequence[CaseVerdict], plans: Plans) -> tuple[str, ...]:
     """What a reader of a run's numbers should know; see `verdict.notices`."""
-    frozen, spoiled = runs_twice(suite), read_attempts(folder)
+    manifest = run.manifest
+    frozen, spoiled = runs_twice(run.suite), read_attempts(run.folder)
     found = run_notices(
-        samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled,
+        run.samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled,
         began=manifest.environment, continued=manifest.continued,
     )  # fmt: skip
-    return (*(() if manifest.part else idle_policies(cases, suite)), *_baseline_of_another(suite), *found)
+    return (*(() if manifest.part else idle_policies(run.cases, run.suite)), *_baseline_of_another(run.suite), *found)
 
 
 def _baseline_of_another(suite: Suite) -> Iterator[str]:
@@ -122,25 +116,16 @@ def write_run(run: Run, suite: Suite, settings: Settings) -> None:
 
 
 def judged(
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    samples: Mapping[str, Sequence[Sample]],
-    account: Account,
-    *,
-    baseline: Baseline | None = None,
-    plans: Plans | None = None,
-    sampled: Plans | None = None,
+    run: Taken, account: Account, plans: Plans, *, sampled: Plans | None = None, baseline: Baseline | None = None
 ) -> Sequence[CaseVerdict]:
     """The verdicts on a run's samples.
 
     Args:
-        baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
-        plans: what judges; the run's own if None.
+        plans: what judges.
         sampled: what the samples were taken by, where other plans judge them.
+        baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
     """
-    if plans is None:
-        plans = make_plans(suite, cases, manifest.measures)
+    manifest, suite, cases, samples = run.manifest, run.suite, run.cases, run.samples
     baseline = baseline or _compared_with(suite, manifest)
     stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
     verdicts = case_verdicts(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalkit.suite.account import NOTHING_SPENT, Account
-from evalkit.suite.case_ref import CaseRef, CaseRefs
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.verdict.model import CaseVerdict, Decision, SuiteEffect
 from evalkit.verdict.plans import Plans, make_plans
@@ -17,7 +17,7 @@ __all__ = ["Run", "Taken"]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The samples that a finished run took, and what for; judged by whoever reads them.
+    """The samples that a run took, and what for; judged by whoever reads them.
 
     Attributes:
         samples: by case id, in index order.
@@ -26,7 +26,7 @@ class Taken:
     folder: Path
     manifest: Manifest
     suite: Suite
-    cases: CaseRefs
+    cases: Sequence[CaseRef]
     samples: Mapping[str, Sequence[Sample]]
 
     @property

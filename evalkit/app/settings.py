@@ -28,6 +28,7 @@ from evalkit.suite.sources import NO_SOURCES, Sources
 from evalkit.suite.sources_file import SourcesFile
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
+from evalkit.validation import faults_text
 from evalkit.vault.model import RetentionClass
 from evalkit.vault.retention import parse_days
 
@@ -288,8 +289,7 @@ def settings_of(body: Mapping[str, Any], source: str, root: Path, environment: M
         # without a file nothing needs to be checked: making the checks takes longer than many a command
         file = _File.model_validate(body) if source != _DEFAULTS else _File.model_construct(**body)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise ConfigError(faults, source, "see docs/files.md for the keys") from None
+        raise ConfigError(faults_text(error), source, "see docs/files.md for the keys") from None
     own_key = file.sanitize.key_file
     key_file = environment.get("EVALKIT_KEY_FILE") or (own_key and root / Path(own_key).expanduser())
     return Settings(
@@ -351,7 +351,7 @@ def project_table(text_of: Callable[[str], str | None]) -> Mapping[str, Any]:
             body = tomllib.loads(text)
         except tomllib.TOMLDecodeError:
             break
-        own = body if name == SETTINGS_NAME else body.get("tool", {}).get("evalkit")
+        own = body if name == SETTINGS_NAME else _of_shared(body)
         if isinstance(own, dict):
             return own
     return {}
@@ -380,10 +380,18 @@ def _read(root: Path) -> tuple[dict[str, Any], str]:
     if own.exists():
         return _toml(own), str(own)
     if shared.exists():
-        found = _toml(shared).get("tool", {}).get("evalkit")
+        found = _of_shared(_toml(shared))
+        if found is not None and not isinstance(found, dict):
+            raise ConfigError("tool.evalkit is no table", str(shared), "write [tool.evalkit], and the keys below it")
         if found is not None:
             return found, f"{shared} [tool.evalkit]"
     return {}, _DEFAULTS
+
+
+def _of_shared(body: Mapping[str, Any]) -> Any:
+    """What a file that tools share says of evalkit; None for nothing."""
+    tool = body.get("tool")
+    return tool.get("evalkit") if isinstance(tool, dict) else None
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalkit.app.message import error_text
 from evalkit.cli.common import as_json, echo_json, project, say, say_line, step_range, terminal_width
-from evalkit.cli.message import error_text
 from evalkit.errors import CaseRefused, ExitCode
 from evalkit.trace.visible import one_line, visible
 

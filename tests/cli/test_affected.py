@@ -8,10 +8,7 @@ from evalkit.app.demo import agent
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.store import find_case, read_case
 from tests.cli.test_gate import committed
-from tests.cli.test_replay_modes import case_id, server
 from tests.project import Project
-
-__all__ = ["case_id", "server"]
 
 FIXED = "evalkit.app.demo.agent:run_fixed"
 BUGGY = "evalkit.app.demo.agent:run_buggy"
