@@ -60,21 +60,24 @@ def sign_flip_p(
     values = np.asarray(differences, dtype=np.float64).reshape(-1)
     if not np.isfinite(values).all() or flips < 1:
         raise InputError("differences that are not finite, or no flips", cure="leave out cases without a difference")
-    seen = values.sum()
-    slack = _SAME * np.abs(values).sum()
+    sizes = np.sort(
+        np.abs(values)
+    )  # by size: random signs then say the same in any order of the cases, and of the arms
+    seen, most = values.sum(), sizes.sum()
+    slack = _SAME * most
 
     def extreme(signs: NDArray[np.int8]) -> int:
-        sums = 2 * (signs @ values) - seen
+        sums = 2 * (signs @ sizes) - most
         more = sums <= seen + slack if alternative == "less" else np.abs(sums) >= abs(seen) - slack
         return int(np.count_nonzero(more))
 
-    choices = 1 << min(len(values), 62)
+    choices = 1 << min(len(sizes), 62)
     if choices <= flips:
         numbers = np.arange(choices)[:, np.newaxis]
-        return extreme((numbers >> np.arange(len(values)) & 1).astype(np.int8)) / choices
-    rows = max(1, _BLOCK // max(1, len(values)))
+        return extreme((numbers >> np.arange(len(sizes)) & 1).astype(np.int8)) / choices
+    rows = max(1, _BLOCK // max(1, len(sizes)))
     blocks = (min(rows, flips - start) for start in range(0, flips, rows))
-    found = sum(extreme(rng.integers(0, 2, size=(block, len(values)), dtype=np.int8)) for block in blocks)
+    found = sum(extreme(rng.integers(0, 2, size=(block, len(sizes)), dtype=np.int8)) for block in blocks)
     return (1 + found) / (1 + flips)
 
 
