@@ -113,7 +113,8 @@ def comparison_plan(
     for name, value in (("margin", margin), ("alpha", alpha), ("beta", beta)):
         check_share(name, value)
     known = runs_max if baseline_runs is None else baseline_runs
-    if batch < 1 or not 1 <= runs_max <= _MOST_RUNS or not 1 <= known <= _MOST_KNOWN:
+    whole = not any(number % 1 for number in (batch, runs_max, known))
+    if not (whole and batch >= 1 and 1 <= runs_max <= _MOST_RUNS and 1 <= known <= _MOST_KNOWN):
         raise InputError(
             f"batches of {batch} up to {runs_max} runs, against {known} of the baseline",
             cure=f"give batch >= 1, 1 <= runs_max <= {_MOST_RUNS}, and at most {_MOST_KNOWN} runs of a baseline",

@@ -21,6 +21,8 @@ Alternative = Literal["less", "two-sided"]
 
 _BLOCK = 1 << 20
 _SAME = 1e-12
+_LARGEST = 1e6
+"""The root of the sum of squares that can be counted: it takes half a gigabyte."""
 
 
 def sign_flip_p_whole(differences: ArrayLike, alternative: Alternative = "less") -> float:
@@ -30,12 +32,14 @@ def sign_flip_p_whole(differences: ArrayLike, alternative: Alternative = "less")
         P(flipped sum <= sum), or for "two-sided" P(|flipped sum| >= |sum|); at least 1e-12.
 
     Raises:
-        InputError: a difference is not a whole number.
+        InputError: a difference is not a whole number, or they are too large to be counted.
     """
     given = np.asarray(differences, dtype=np.float64).reshape(-1)
-    whole = np.rint(given).astype(np.int64) if np.isfinite(given).all() else np.zeros(0, dtype=np.int64)
-    if len(whole) != len(given) or (whole != given).any():
+    if not np.isfinite(given).all() or (np.rint(given) != given).any():
         raise InputError("differences that are not whole numbers", cure="use sign_flip_p for measured values")
+    if np.hypot.reduce(given, initial=0.0) > _LARGEST:
+        raise InputError("differences too large to be counted", cure="use sign_flip_p for measured values")
+    whole = given.astype(np.int64)
     if alternative == "two-sided":
         whole = whole if whole.sum() <= 0 else -whole
     # the sum with flipped signs is 2 K - T: K sums the sizes whose sign is +, each with probability 1/2
