@@ -1,10 +1,10 @@
-"""Measured numbers in words: so many figures of them, and never a power of ten."""
+"""Numbers in words: measured ones with so many figures, never a power of ten; counts with what they count."""
 
 from __future__ import annotations
 
 from math import floor, isfinite, log10
 
-__all__ = ["figures", "signed_figures"]
+__all__ = ["counted", "figures", "signed_figures"]
 
 
 def figures(value: float, count: int) -> str:
@@ -19,3 +19,8 @@ def figures(value: float, count: int) -> str:
 def signed_figures(value: float, count: int) -> str:
     """The same with its sign: ``+12.5``, ``+0``."""
     return figures(value, count) if value < 0 else f"+{figures(value, count)}"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """``1 case``, ``2 cases``; thousands are separated."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

@@ -17,7 +17,8 @@ import sys
 import tempfile
 import tomllib
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,8 @@ import pytest
 if TYPE_CHECKING:
     from evalkit.app.case_runs import CaseRun, CaseRunner
     from evalkit.app.settings import Settings
+    from evalkit.suite.case_ref import CaseRef
     from evalkit.suite.model import Suite
-    from evalkit.suite.select import CaseRef
 
 __all__ = ["CaseFile", "CaseItem", "SuiteFile"]
 
@@ -36,7 +37,11 @@ _TELLING_KEYS = frozenset(
     "target samples mode select policy policies model budget faults on_miss strict sandbox baseline sequential".split()
 )
 """Keys of a suite, one of which it has; other programs' TOML files have none of them at the top."""
-_MOST_SAMPLES_TOLD = 1_000
+_OTHER_KEYS = frozenset(
+    "name screening pass_k keep_traces timeout_s timeouts retries concurrency seed unsafe_replay history affected"
+    " what_if baseline_rules prices".split()
+)
+"""The others."""
 _WORKER_KEY = "evalkit_session"
 _NAMED = pytest.StashKey[tuple[Path, ...]]()
 _SESSION = pytest.StashKey[str]()
@@ -61,6 +66,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     if file_path.suffix == ".parquet" and _CASE_FILE.fullmatch(file_path.name):
         return CaseFile.from_parent(parent, path=file_path) if _is_case(file_path, parent.config) else None
     return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Generator[None, bool | None, bool | None]:
+    """Keeps a case from being left out because its id is `build`, or another name that ``norecursedirs`` has."""
+    ignored = yield
+    return False if ignored and _is_left_out_by_name(collection_path, config) else ignored
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -91,6 +103,7 @@ class SuiteFile(_Cases):
 
     def collect(self) -> Iterator[pytest.Item]:
         """The items, by the cases' ids."""
+        from evalkit.app.message import error_text
         from evalkit.app.run_plan import read_suite
         from evalkit.errors import EvalkitError
         from evalkit.suite.select import select_cases
@@ -101,7 +114,7 @@ class SuiteFile(_Cases):
             cases = select_cases(settings.cases, suite.select)
             yield from _items(self, suite, cases, settings)
         except EvalkitError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(error_text(error)) from None
 
 
 class CaseFile(_Cases):
@@ -110,16 +123,18 @@ class CaseFile(_Cases):
     def collect(self) -> Iterator[pytest.Item]:
         """The item, unless the case is retired."""
         from evalkit.app.case_runs import suite_of_cases
+        from evalkit.app.message import error_text
         from evalkit.errors import EvalkitError
-        from evalkit.suite.select import reference
+        from evalkit.suite.case_ref import reference, root_of
 
         try:
             case = reference(self.path)
+            root_of(case)
             if case.state != "retired":
                 settings = _settings(self.config, self.path)
                 yield from _items(self, suite_of_cases(settings, _overrides(self.config)), [case], settings)
         except EvalkitError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(error_text(error)) from None
 
 
 class CaseItem(pytest.Item):
@@ -133,31 +148,37 @@ class CaseItem(pytest.Item):
         self._run: CaseRun | None = None
         self._told: tuple[tuple[str, str], ...] = ()
 
+    def _initrequest(self) -> None:
+        """What plug-ins that try tests again call in between, to forget fixtures: a case has none."""
+
     def setup(self) -> None:
         """Replays the case; an error where the samples allow no verdict, or there are none.
 
         A plug-in that tries failures again gets what there is: a case that is measured until it passes always passes.
         Only what infrastructure spoiled is measured anew.
         """
+        from evalkit.app.case_runs import properties
+
         if self.config.getoption("setuponly", False):  # of --setup-plan, too: nothing is to be tried
             return
         if self._run is None or self._run.verdict.errored:
             others = [one for one in self.user_properties if one not in self._told]
             self._run = self._measured()
-            self._told = tuple(_properties(self._run))
+            self._told = tuple(properties(self._run))
             self.user_properties[:] = [*others, *self._told]
         if self._run.verdict.effect == "unmeasured":
             pytest.fail(self._message(), pytrace=False)
 
     def _measured(self) -> CaseRun:
+        from evalkit.app.message import error_text
         from evalkit.app.warned import warnings_passed_on
         from evalkit.errors import EvalkitError
 
         try:
             with warnings_passed_on(self._runner.warnings):
-                return self._runner.get().run(self._case)
+                return self._runner.get(self._case).run(self._case)
         except EvalkitError as error:
-            raised = str(error)
+            raised = error_text(error)
         pytest.fail(f"not measured: {raised}", pytrace=False)
 
     def runtest(self) -> None:
@@ -187,14 +208,22 @@ class _Runner:
         self._config = config
         self.warnings = account.with_suffix(f".{os.getpid()}.warnings")
         self._made: CaseRunner | None = None
+        self._modules = 0
 
-    def get(self) -> CaseRunner:
+    def get(self, case: CaseRef) -> CaseRunner:
+        """The runner, for a case that it is asked for next.
+
+        Raises:
+            ConfigError: the suite can't be run in here, or its agent's modules are others' in this process.
+        """
+        from evalkit.app.case_runs import CaseRunner
+        from evalkit.app.own_modules import put_first
+        from evalkit.playback.targets.reference import is_outside
+
+        suite, _, settings, _ = self._given
+        if not is_outside(suite.target or case.target):
+            self._modules = put_first(settings.root.resolve(), known=self._modules)  # wherever pytest was started
         if self._made is None:
-            from evalkit.app.case_runs import CaseRunner
-
-            root = str(self._given[2].root.resolve())
-            if root not in sys.path:  # the agent is found from the project's folder, wherever pytest was started
-                sys.path.insert(0, root)
             self._made = CaseRunner(*self._given, inside=_stays_inside(self._config))
         return self._made
 
@@ -222,28 +251,29 @@ def _items(parent: _Cases, suite: Suite, cases: Sequence[CaseRef], settings: Set
         yield CaseItem.from_parent(parent, name=case.id, case=case, suite=suite, runner=runner)
 
 
-def _properties(run: CaseRun) -> Iterator[tuple[str, str]]:
-    """What JUnit XML tells of a case: its verdict, its counts, its samples."""
-    verdict = run.verdict
-    yield "case", f"{verdict.case_id}@{verdict.version}"
-    yield "verdict", verdict.verdict
-    yield "reason", verdict.reason
-    for name in ("passed", "failed", "missed", "errored"):
-        yield name, str(getattr(verdict, name))
-    for sample in run.samples[:_MOST_SAMPLES_TOLD]:
-        why = f": {sample.reason}" if sample.reason else ""
-        yield f"sample {sample.index + 1}", f"{sample.outcome} in {sample.duration_s:.3f} s{why}"
-
-
 def _is_suite(path: Path, config: pytest.Config) -> bool:
-    """Whether a file is a suite that was named: itself, or by the folder of suites, in which every TOML file is one."""
-    named, folder = _named(config), path.parent.resolve()
-    alone = path.resolve() in named
-    if not alone and folder not in named:
+    """Whether a file is a suite that was named: itself, or by the folder of suites or one in it.
+
+    In there every TOML file is one; what stands in other places has to look like one.
+    """
+    named, file, here = _named(config), path.resolve(), config.invocation_params.dir.resolve()
+    alone = file in named
+    above = [folder for folder in file.parents if folder in named and (folder != here or file.parent == here)]
+    if not alone and not above:
         return False
-    if folder == config.invocation_params.dir.resolve():  # the files of other programs: nothing is loaded for them
-        return _looks_like_suite(path) and (alone or folder == _settings(config, path).suites.resolve())
-    return folder == _settings(config, path).suites.resolve() or (alone and _looks_like_suite(path))
+    keys = _keys(path)
+    telling, far_below = bool(keys & _TELLING_KEYS), not alone and file.parent not in named
+    if not telling and (file.parent == here or (far_below and keys - _OTHER_KEYS)):
+        return False  # a file of another program: nothing of evalkit is loaded for it
+    from evalkit.errors import ConfigError
+
+    try:
+        settings = _settings(config, path)
+    except ConfigError:  # collecting it says so
+        return True
+    suites = settings.suites.resolve()
+    inside = file.parent == suites or (suites in file.parents and suites != settings.root.resolve())
+    return (inside and (alone or any(one.is_relative_to(suites) for one in above))) or (alone and telling)
 
 
 def _not_empty(text: str) -> str:
@@ -252,11 +282,12 @@ def _not_empty(text: str) -> str:
     return text
 
 
-def _looks_like_suite(path: Path) -> bool:
+def _keys(path: Path) -> set[str]:
+    """The keys of a TOML file; none where it can't be read."""
     try:
-        return bool(_TELLING_KEYS & set(tomllib.loads(path.read_text("utf-8"))))
+        return set(tomllib.loads(path.read_text("utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return False
+        return set()
 
 
 def _is_case(path: Path, config: pytest.Config) -> bool:
@@ -269,8 +300,22 @@ def _is_case(path: Path, config: pytest.Config) -> bool:
         if int(path.stem[1:]) != max(versions):
             return False
     from evalkit.app.case_runs import is_case_file
+    from evalkit.errors import ConfigError
 
-    return is_case_file(path)
+    try:
+        return is_case_file(path, _settings(config, path).cases)
+    except ConfigError:  # collecting it says so
+        return True
+
+
+def _is_left_out_by_name(folder: Path, config: pytest.Config) -> bool:
+    """Whether a folder is a case's in a named one, and only its name keeps it from being looked into."""
+    if folder.parent.resolve() not in _named(config) or not folder.is_dir():
+        return False
+    asked = any(os.path.abspath(one) == str(folder) for one in config.getoption("ignore") or ())
+    asked = asked or any(fnmatch(str(folder), os.path.abspath(one)) for one in config.getoption("ignore_glob") or ())
+    by_name = any(fnmatch(folder.name, pattern) for pattern in config.getini("norecursedirs"))
+    return by_name and not asked and any(map(_CASE_FILE.fullmatch, os.listdir(folder)))
 
 
 def _named(config: pytest.Config) -> tuple[Path, ...]:

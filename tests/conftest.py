@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.capture.scripted_server import ScriptedServer, scripted_server
+from tests.demo import ingest_demo
 from tests.loaded import Loaded
 from tests.project import Project
 
@@ -44,6 +46,19 @@ def loaded() -> Iterator[Loaded]:
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loaded: Loaded) -> Project:
     """An empty project, current while the test runs."""
     return Project(tmp_path, monkeypatch, loaded)
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    """A model's endpoint that says what a test has it say."""
+    with scripted_server() as running:
+        yield running
+
+
+@pytest.fixture
+def case_id(project: Project) -> str:
+    """The demo's incident, a case of the current project."""
+    return ingest_demo(project)
 
 
 def pytest_collection_finish() -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from evalkit.app.message import error_text
 from evalkit.cli.main import cli
-from evalkit.cli.message import error_text
 from evalkit.errors import EvalkitError
 from evalkit.trace.file import encode_trace
 from evalkit.trace.model import Trace

@@ -23,8 +23,8 @@ import numpy as np
 from corpora import asked_corpora
 from scipy.stats import binomtest, permutation_test, ttest_1samp
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Sample
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import ABVerdict
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 
@@ -93,9 +93,10 @@ def change(found: ABVerdict, metric: str, pairs: Sequence[tuple[Sample, Sample]]
     interval = ttest_1samp(logs, 0.0).confidence_interval(0.95)
     theirs = {"change": expm1(logs.mean()), "low": expm1(interval.low), "high": expm1(interval.high)}
     flips = permutation_test((logs,), np.mean, permutation_type="samples", n_resamples=FLIPS, vectorized=True, rng=1)
-    own = {"change": ours.change, "low": ours.low, "high": ours.high}
+    own = {"change": ours.change, "low": ours.low_like, "high": ours.high_like}
+    suite = {"this_suite": [ours.low, ours.high], "p": ours.p, "p_adjusted": ours.p_adjusted}
     return {
-        "evalkit": {**own, "p": ours.p, "p_adjusted": ours.p_adjusted, "better": ours.better},
+        "evalkit": {**own, **suite, "p_like": ours.p_like, "better": ours.better},
         "scipy": {**theirs, "p": float(flips.pvalue)},
         "largest_difference": largest(list(own.values()), list(theirs.values())),
     }

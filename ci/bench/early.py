@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from evalkit.stats.stopped import unbiased_rate
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Policy, Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.estimate import estimate_of
 from evalkit.verdict.model import BaselineRow, CaseVerdict

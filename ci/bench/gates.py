@@ -36,12 +36,13 @@ from evalkit.check.model import Check
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
 from evalkit.stats.sprt import sprt_plan, wald_bound
 from evalkit.stats.stopping import characteristics
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.manifest import start_run, suite_json
 from evalkit.suite.model import Manifest, Policy, Selection, Suite
 from evalkit.suite.results import read_samples
 from evalkit.suite.run import OpenRun
 from evalkit.suite.samples import RunSamples
-from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.select import select_cases
 from evalkit.trace.model import Step, Trace
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.gate import decide

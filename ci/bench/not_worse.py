@@ -21,8 +21,8 @@ from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.group_sequential import comparison_plan
 from evalkit.stats.non_inferiority import non_inferiority_cuts
 from evalkit.stats.two_sample import regression_cuts
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Policy, Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.against_baseline import AgainstBaseline
 from evalkit.verdict.plans import make_plans
 

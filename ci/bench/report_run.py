@@ -12,8 +12,8 @@ from evalkit.case.model import Case, LifeEvent
 from evalkit.check.model import Check, check_json
 from evalkit.report.model import Background
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Manifest, Outcome, Policy, Sample, SampleCheck, Suite
-from evalkit.suite.select import CaseRef
 from evalkit.trace.model import Step, Trace
 from evalkit.verdict.baseline import BaselineInfo, make_baseline
 from evalkit.verdict.compare import case_verdicts

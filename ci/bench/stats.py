@@ -26,11 +26,13 @@ def main() -> None:
     """Prints the numbers."""
     given = [int(text) for text in sys.argv[1:4]]
     cases, runs, rounds = (given + [10_000, 100, 3][len(given) :])[:3]
-    print(
-        json.dumps(
-            {"seconds": [fresh(cases, runs) for _ in range(rounds)], "plans": plans(), "family": family(2000)}, indent=2
-        )
-    )
+    found = {
+        "seconds": [fresh(cases, runs) for _ in range(rounds)],
+        "plans": plans(),
+        "family": family(2000),
+        "paired": paired(400),
+    }
+    print(json.dumps(found, indent=2))
 
 
 def fresh(cases: int, runs: int) -> dict[str, float]:
@@ -145,6 +147,54 @@ def family(suites: int) -> dict[str, dict[str, float]]:
         name: {"family_error": round(wrong[name] / suites, 4), "power": round(found[name] / suites / 5, 4)}
         for name in found
     }
+
+
+def paired(comparisons: int) -> list[dict[str, Any]]:
+    """How often costs are called different, where nothing changed and where something did."""
+    import numpy as np
+
+    from evalkit.stats.paired import paired_change
+
+    def costs(cases: int, runs: int, typical: Any, spread: float) -> Any:
+        logs = typical[:, None] + source.normal(0, spread, (cases, runs))
+        return np.exp(logs + np.where(source.random((cases, runs)) < 0.02, np.log(7), 0.0))
+
+    source, rows = np.random.default_rng(11), []
+    for cases, runs_a, runs_b, change, between, spreads in (
+        (1, 10, 10, 0.0, 0.0, (0.4, 0.4)),
+        (1, 10, 10, 0.5, 0.0, (0.4, 0.4)),
+        (4, 10, 10, 0.0, 0.0, (0.4, 0.4)),
+        (4, 10, 10, 0.0, 0.5, (0.4, 0.4)),
+        (4, 10, 10, 0.0, 0.0, (0.2, 0.8)),
+        (4, 20, 7, 0.0, 0.0, (0.2, 0.8)),
+        (4, 10, 10, 0.5, 0.0, (0.4, 0.4)),
+        (20, 5, 5, 0.0, 0.0, (0.4, 0.4)),
+        (20, 5, 5, 0.0, 0.5, (0.4, 0.4)),
+        (20, 5, 5, 0.2, 0.0, (0.4, 0.4)),
+        (100, 5, 5, 0.08, 0.0, (0.4, 0.4)),
+    ):
+        shown = covered = like = 0
+        for _ in range(comparisons):
+            base, own = source.normal(0, 1, cases), source.normal(0, between, cases)
+            moved = base + np.log1p(change) + own - own.mean()  # the cases differ, and on average by `change`
+            a, b = costs(cases, runs_a, base, spreads[0]), costs(cases, runs_b, moved, spreads[1])
+            found = paired_change(list(a), list(b), source)
+            shown += found.p <= 0.05
+            covered += found.low <= change <= found.high
+            like += found.p_like <= 0.05
+        rows.append(
+            {
+                "cases": cases,
+                "runs": [runs_a, runs_b],
+                "change": change,
+                "change_differs_by": between,
+                "spreads": spreads,
+                "shown_in_this_suite": shown / comparisons,
+                "interval_covers": covered / comparisons,
+                "shown_for_cases_like_these": like / comparisons,
+            }
+        )
+    return rows
 
 
 if __name__ == "__main__":

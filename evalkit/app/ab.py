@@ -7,8 +7,6 @@ reports/<id>/ab.json, summary.md   the verdict
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,7 +18,7 @@ from evalkit.app.ab_checks import check_primary, check_targets
 from evalkit.app.ab_model import ABRun
 from evalkit.app.ab_plan import ARMS_NAME, ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
-from evalkit.app.environment import environment, now_utc
+from evalkit.app.environment import environment, fresh_run_id, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
 from evalkit.app.run_plan import check_cost_budget, layers_of, measures_of, read_suite, runs_twice
 from evalkit.app.settings import Settings
@@ -29,6 +27,7 @@ from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.disk import DiskFault
@@ -37,13 +36,12 @@ from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import go_on
 from evalkit.suite.results import is_whole, read_samples
-from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.select import select_cases
 from evalkit.suite.turns import Arm
 from evalkit.verdict.ab import Metric
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 from evalkit.verdict.estimate import first_looks
 from evalkit.verdict.notices import went_on
-from evalkit.verdict.plans import make_plans
 
 __all__ = ["ab_exit_code", "ab_of_runs", "ab_resume", "ab_suite"]
 
@@ -93,7 +91,7 @@ def ab_suite(
     check_targets(suites, cases)
     began = now_utc()
     facts = [(suite, layers_of(suite, cases), measures_of(suite, cases, began)) for suite in suites]
-    name = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-ab-{suites[0].name}-{secrets.token_hex(2)}"
+    name = fresh_run_id(f"ab-{suites[0].name}")
     folder = folder or settings.reports / name
     if folder.exists():
         begun = (folder / ARMS_NAME).exists()
@@ -106,7 +104,7 @@ def ab_suite(
             manifest = Manifest(
                 run_id=f"{name}-{arm}",
                 suite=suite_json(suite),
-                cases=tuple((case.id, case.version, case.digest, case.state) for case in cases),
+                cases=cases.named,
                 started_at=began,
                 actor=actor or settings.actor,
                 reason=reason,
@@ -158,12 +156,7 @@ def ab_resume(
 
 
 def ab_of_runs(
-    run_a: Path,
-    run_b: Path,
-    settings: Settings,
-    *,
-    primary: Metric = "pass_rate",
-    alpha: float = 0.05,
+    folder_a: Path, folder_b: Path, settings: Settings, *, primary: Metric = "pass_rate", alpha: float = 0.05
 ) -> ABRun:
     """Compares two finished runs; makes no calls.
 
@@ -172,45 +165,31 @@ def ab_of_runs(
     Raises:
         InputError: a run is not there or not finished, a case of it is gone, or both are one.
     """
-    manifest_a, suite_a, cases_a, samples_a = load_run(run_a, settings)
-    manifest_b, suite_b, cases_b, samples_b = load_run(run_b, settings)
-    if manifest_a.run_id == manifest_b.run_id:
-        raise InputError(f"both are run {manifest_a.run_id}: that shows nothing", str(run_b), "name two runs")
-    others = {case.id: case for case in cases_b}
-    left_out = {case.id: "only run A has it" for case in cases_a if case.id not in others}
-    left_out |= {
-        case.id: "its recording or its checks are others in run B"
-        for case in cases_a
-        if case.id in others and _guards(case) != _guards(others[case.id])
-    }
-    only_b = [case for case in cases_b if case.id not in {one.id for one in cases_a}]
-    left_out |= {case.id: "only run B has it" for case in only_b}
+    a, b = load_run(folder_a, settings), load_run(folder_b, settings)
+    if a.run_id == b.run_id:
+        raise InputError(f"both are run {a.run_id}: that shows nothing", str(folder_b), "name two runs")
+    of_a, of_b = ({case.id: case for case in run.cases} for run in (a, b))
+    left_out = {}
+    for case_id, case in {**of_a, **of_b}.items():
+        if case_id not in of_b or case_id not in of_a:
+            left_out[case_id] = f"only run {'B' if case_id in of_b else 'A'} has it"
+        elif _guards(of_a[case_id]) != _guards(case):
+            left_out[case_id] = "its recording or its checks are others in run B"
     remarks = ["the runs did not take turns: whatever changed between them is part of the difference"]
-    for name, run in (("A", run_a), ("B", run_b)):
-        stopped = read_account(run).stopped
-        remarks += [f"run {name} is not whole: {stopped}"] if stopped else []
     arms = []
-    for name, manifest, suite, cases, samples in (
-        ("A", manifest_a, suite_a, cases_a, samples_a),
-        ("B", manifest_b, suite_b, cases_b, samples_b),
-    ):
-        plans = make_plans(suite, cases, manifest.measures)
-        compared, more = first_looks(plans, samples, twice=runs_twice(suite))
-        arms.append(_arm(f"run {manifest.run_id}", suite, compared))
+    for name, run in (("A", a), ("B", b)):
+        if stopped := read_account(run.folder).stopped:
+            remarks.append(f"run {name} is not whole: {stopped}")
+        compared, more = first_looks(run.plans(), run.samples, twice=runs_twice(run.suite))
+        arms.append(_arm(f"run {run.run_id}", run.suite, compared))
         if more:
             remarks.append(
                 f"run {name} took as many samples as it did because of what they came to: of {more} of its "
-                f"{len(cases)} cases those of the first look are compared; runs with --fixed compare all"
+                f"{len(run.cases)} cases those of the first look are compared; runs with --fixed compare all"
             )
-    verdict = compare_arms(
-        [*cases_a, *only_b],
-        *arms,
-        primary=primary,
-        alpha=alpha,
-        left_out=left_out,
-        remarks=remarks,
-    )
-    return ABRun(None, (run_a, run_b), False, verdict)
+    every = [*a.cases, *(case for case in b.cases if case.id not in of_a)]
+    verdict = compare_arms(every, *arms, primary=primary, alpha=alpha, left_out=left_out, remarks=remarks)
+    return ABRun(None, (folder_a, folder_b), False, verdict)
 
 
 def ab_exit_code(run: ABRun, *, fail_if_worse: bool = False) -> ExitCode:

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.replay_options import read_overrides
+from evalkit.app.replay_options import read_extra_body, read_prompt
 from evalkit.errors import ConfigError
 
-__all__ = ["KEYS", "ArmSpec", "arm_overrides", "parse_arm"]
+__all__ = ["ArmSpec", "arm_overrides", "parse_arm"]
 
-KEYS = ("prompt", "model", "temperature", "base-url", "target", "extra_body", "mode")
+_KEYS = ("prompt", "model", "temperature", "base-url", "target", "extra_body", "mode")
 _ALIASES = {"entrypoint": "target", "base_url": "base-url", "extra-body": "extra_body"}
 _MODES = ("exact", "live-model", "model-swap", "prompt-swap", "simulation")
 _OF_LIVE_MODEL = {"prompt", "model", "temperature", "base-url", "extra_body"}
-_FORM = "--a prompt=old.txt --b prompt=new.txt --b model=gpt-next; keys: " + ", ".join(KEYS)
+_FORM = "--a prompt=old.txt --b prompt=new.txt --b model=gpt-next; keys: " + ", ".join(_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def parse_arm(words: Sequence[str], flag: str) -> ArmSpec:
         key = _ALIASES.get(key, key)
         if not equals or not value:
             raise ConfigError(f"{word!r} is no KEY=VALUE", flag, _FORM)
-        if key not in KEYS:
+        if key not in _KEYS:
             raise ConfigError(f"an arm has no {key!r}", flag, _FORM)
         if key in given:
             raise ConfigError(f"{key} is said twice", flag, "say it once an arm")
@@ -83,24 +83,14 @@ def arm_overrides(arm: ArmSpec, *, live: bool, flag: str) -> dict[str, Any]:
         found["mode"] = "live-model"
     if "target" in given:
         found["target"] = given["target"]
-    prompt = Path(given["prompt"]) if "prompt" in given else None
-    try:
-        asked = read_overrides(system_prompt=prompt, extra_body=given.get("extra_body", ""))
-    except ConfigError as error:
-        if error.where != "--extra-body":
-            raise
-        raise ConfigError(error.what, f"{flag} extra_body=...", f"""{flag} extra_body='{{"top_k": 20}}'""") from None
     readers: dict[str, tuple[str, Callable[[str], Any]]] = {
         "model": ("name", str),
+        "prompt": ("system_prompt", lambda text: read_prompt(Path(text))),
         "temperature": ("temperature", lambda text: _temperature(text, flag)),
         "base-url": ("base_url", str),
+        "extra_body": ("extra_body", lambda text: read_extra_body(text, f"{flag} extra_body")),
     }
-    model: dict[str, Any] = {name: read(given[key]) for key, (name, read) in readers.items() if key in given}
-    if asked.system_prompt is not None:
-        model["system_prompt"] = asked.system_prompt
-    if asked.extra_body:
-        model["extra_body"] = dict(asked.extra_body)
-    if model:
+    if model := {name: read(given[key]) for key, (name, read) in readers.items() if key in given}:
         found["model"] = model
     return found
 

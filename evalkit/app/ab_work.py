@@ -12,12 +12,12 @@ from evalkit.app.settings import Settings
 from evalkit.playback.endpoint.budget import Budget, Spent
 from evalkit.playback.endpoint.ledger import LEDGER_NAME, Ledger
 from evalkit.suite.account import read_account
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.results import is_whole, read_samples, write_results
 from evalkit.suite.run import OpenRun
 from evalkit.suite.seen import Seen, seen_json
-from evalkit.suite.select import CaseRef
 from evalkit.suite.turns import Arm, Turn, turns
 
 __all__ = ["Work", "take_turns"]

@@ -29,7 +29,7 @@ from evalkit.suite.sources import Sources
 from evalkit.trace.asked import schemas_of, system_prompt, tool_schemas
 from evalkit.trace.model import Effect, Step
 
-__all__ = ["Affected", "affected_cases", "holding", "reapprove_case", "today_of"]
+__all__ = ["Affected", "Held", "affected_cases", "holding", "reapprove_case"]
 
 _CURE = "re-record it (evalkit ingest --into {0}), or evalkit reapprove {0} --reason WHY"
 
@@ -49,7 +49,7 @@ class Affected:
     unknown: str = ""
 
 
-def today_of(sources: Sources, settings: Settings) -> Today:
+def _today_of(sources: Sources, settings: Settings) -> Today:
     """What the files say, with the settings' word on effects before the tools' own annotations.
 
     Raises:
@@ -88,7 +88,7 @@ def affected_cases(
             settings.source,
             "pass --prompt, --tools or --target, or add [affected] prompt = ... to evalkit.toml",
         )
-    today = today_of(sources, settings)
+    today = _today_of(sources, settings)
     chosen = [case for case in list_cases(settings.cases) if case.state != "retired" and _is_meant(case.id, cases)]
     if cases and not chosen:
         raise ConfigError(f"no case is meant by {', '.join(cases)}", str(settings.cases), "evalkit list")
@@ -108,7 +108,7 @@ def reapprove_case(
     case, digest = read_with_digest(find_case(case_id, settings.cases))
     if case.state == "retired":
         raise InputError("the case is retired", f"case {case.id}", f"evalkit review {case.id} takes it up again")
-    today = today_of(sources, settings)
+    today = _today_of(sources, settings)
     if target:
         today, unknown = _seen(case, today, target, settings)
         if unknown:
@@ -123,31 +123,53 @@ def reapprove_case(
     return write_revised(moved, settings), found
 
 
-def holding(case_ids: Iterable[str], sources: Sources, settings: Settings) -> Iterator[tuple[str, str]]:
-    """The cases of these that today's prompt and tools touch: (case id, why and the cure); none where no file says."""
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What today's prompt and tools mean for a release.
+
+    Attributes:
+        holds: touched cases: (case id, why and the cure).
+        unknown: ids of those of which it can't be told, since the recording shows no system prompt.
+    """
+
+    holds: tuple[tuple[str, str], ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def holding(case_ids: Iterable[str], sources: Sources, settings: Settings) -> Held:
+    """The cases of these that today's prompt and tools touch; none where no file says."""
     if not sources:
-        return
-    today = today_of(sources, settings)
+        return Held()
+    today = _today_of(sources, settings)
     wanted = set(case_ids)
-    for case in list_cases(settings.cases):
-        if case.id in wanted and case.state != "retired":
-            found = touches(read_case(case.path), today)
-            if found:
-                more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-                yield case.id, f"{found[0].words}{more}; {_CURE.format(case.id)}"
+    holds: list[tuple[str, str]] = []
+    unknown: list[str] = []
+    for listed in list_cases(settings.cases):
+        if listed.id not in wanted or listed.state == "retired":
+            continue
+        case = read_case(listed.path)
+        found = touches(case, today)
+        if found:
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+            holds.append((case.id, f"{found[0].words}{more}; {_CURE.format(case.id)}"))
+        elif _lacks_prompt(case, today):
+            unknown.append(case.id)
+    return Held(tuple(holds), tuple(unknown))
 
 
 def _affected(case: Case, today: Today, target: str, settings: Settings) -> Affected:
     unknown = ""
     if target:
         today, unknown = _seen(case, today, target, settings)
-    if not unknown and today.prompts is not None and not surroundings_of(case).prompts and _asks_a_model(case):
+    if not unknown and _lacks_prompt(case, today):
         unknown = "its model calls were recorded without a system prompt: whether today's is another one can't be told"
     return Affected(case.id, case.version, case.state, tuple(touches(case, today)), unknown)
 
 
-def _asks_a_model(case: Case) -> bool:
-    """Whether its run asked one."""
+def _lacks_prompt(case: Case, today: Today) -> bool:
+    """Whether it asked a model, and its recording has no system prompt to be compared with today's."""
+    if today.prompts is None or surroundings_of(case).prompts:
+        return False
     return next(case.trace.trace.of_kind("model"), None) is not None
 
 
@@ -189,7 +211,7 @@ def _files(patterns: Sequence[str], root: Path) -> Iterator[Path]:
 
 def _prompt(path: Path) -> str:
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the prompt can't be read: {error}", str(path), "give a file of UTF-8 text") from None
     if not text.strip():
@@ -200,7 +222,7 @@ def _prompt(path: Path) -> str:
 def _definitions(path: Path) -> list[Any]:
     """The definitions in a file: a list, or an object that holds it under ``tools`` (or ``result.tools``)."""
     try:
-        body = json.loads(path.read_text("utf-8"))
+        body = json.loads(path.read_text("utf-8-sig"))
     except (ValueError, OSError) as error:
         raise ConfigError(f"not JSON: {error}", str(path), "give the tools as a JSON list") from None
     if isinstance(body, dict) and isinstance(body.get("result"), dict):

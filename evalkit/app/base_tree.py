@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.environment import git
+from evalkit.app.base_ref import base_ref
 from evalkit.app.settings import cases_named, project_table
+from evalkit.capture.git import ask_git
+from evalkit.case.pointer import named_by_pointer
 from evalkit.errors import InputError
 
 __all__ = ["BaseTree", "base_tree"]
+
+_LINK, _MODULE = "120000", "160000"
+_MOST_LINKS = 40
 
 
 def base_tree(root: Path, base: str) -> BaseTree:
     """The files of the commit that a reference names.
 
     Raises:
-        InputError: git knows no such reference.
+        InputError: git knows no such reference, or it is the name of two things.
     """
-    found = None if base.startswith("-") else git(root, "rev-parse", "--verify", f"{base}^{{commit}}")
-    if found is None:
-        shallow = git(root, "rev-parse", "--is-shallow-repository")
-        cure = "git fetch origin, and pass --against origin/main"
-        if shallow is None:
-            cure = "this is no git repository, or there is no git: run it where both are"
-        elif shallow == "true":
-            cure = f"this is a shallow clone: git fetch origin {base.removeprefix('origin/')} (in CI, fetch-depth: 0)"
-        raise InputError(f"git knows no {base!r}", str(root), cure)
-    return BaseTree(root, found, base)
+    found = base_ref(root, base)
+    return BaseTree(root, found.commit, found.name)
 
 
 class BaseTree:
@@ -42,13 +41,15 @@ class BaseTree:
     """
 
     def __init__(self, root: Path, commit: str, base: str) -> None:
-        self._root, self._commit, self.base = root, commit, base
-        self._top = Path(git(root, "rev-parse", "--show-toplevel") or str(root)).resolve()
+        self._root, self.commit, self.base = root, commit, base
+        self._top = Path(ask_git(root, "rev-parse", "--show-toplevel").text or str(root)).resolve()
 
-    def left(self) -> BaseTree:
-        """The files of the commit in which the current branch left this one; of this one where that can't be told."""
-        fork = git(self._root, "merge-base", self._commit, "HEAD")
-        return self if fork in (None, self._commit) else BaseTree(self._root, fork, self.base)
+    def left(self) -> BaseTree | None:
+        """The files of the commit in which the current branch left this one; None where that can't be told."""
+        fork = ask_git(self._root, "merge-base", self.commit, "HEAD").text
+        if not fork:
+            return None
+        return self if fork == self.commit else BaseTree(self._root, fork, self.base)
 
     def find(self, name: str, cases: Path) -> str:
         """The path of the file `name` in the folder of cases; empty where the commit has none.
@@ -60,7 +61,7 @@ class BaseTree:
             InputError: the cases are in no folder of this repository, or it can't be told which file is meant.
         """
         here = self._inside(cases, name)
-        for place in (self._by_settings(name) if self._named_here(cases) else here, here):
+        for place in (self._followed(self._by_settings(name)) if self._named_here(cases) else here, here):
             if place in self._files:
                 return place
         found = [place for place in self._files if place.rpartition("/")[2] == name and self._may_be_meant(place)]
@@ -72,42 +73,59 @@ class BaseTree:
             )
         return found[0] if found else ""
 
-    def below(self, folder: Path) -> list[str]:
-        """The paths of the files in what is a folder here; none where it is no part of this repository."""
-        try:
-            inside = self._inside(folder)
-        except InputError:
-            return []
-        return [place for place in self._files if not inside or _holds(inside, place)]
+    def below(self, named: str, folder: Path) -> list[str]:
+        """The paths of the files in the folder that the commit's settings name, then of those in what is one here.
 
-    def text(self, place: str) -> str:
+        Args:
+            named: as the settings have it.
+            folder: none where it is no part of this repository.
+        """
+        folders = dict[str, None]()
+        if (there := self._from_root(named)) is not None:
+            folders[self._followed(there)] = None
+        with contextlib.suppress(InputError):
+            folders[self._inside(folder)] = None
+        return [place for inside in folders for place in self._files if not inside or _holds(inside, place)]
+
+    def has(self, place: str) -> bool:
+        """Whether the commit has a file."""
+        return self._followed(place) in self._files
+
+    def content(self, place: str) -> bytes:
         """The content of a file.
 
         Raises:
             InputError: git can't read it.
         """
-        found = git(self._root, "cat-file", "blob", f"{self._commit}:{place}")
-        if found is None:
-            cure = "git fetch origin (the object is missing here)"
-            raise InputError(f"git can't read {place} of {self.base}", str(self._root), cure)
-        return found
+        return self._blob(self._followed(place))
+
+    def _blob(self, place: str) -> bytes:
+        found = ask_git(self._root, "cat-file", "blob", f"{self.commit}:{place}")
+        if found.out is None:
+            cure = "git fetch origin (the object may be missing here)"
+            raise InputError(f"git can't read {place} of {self.base}: {found.fault}", str(self._root), cure)
+        return found.out
+
+    def text(self, place: str) -> str:
+        """The content of a file of text; raises as `content` does."""
+        return self.content(place).decode("utf-8", "replace")
 
     def holds_as(self, path: Path) -> bool | None:
-        """Whether the commit has a file as it is here; None where it has none in that place."""
+        """Whether the commit has a file as it is here, byte by byte; None where it has none in that place."""
         try:
             place = self._inside(path)
         except InputError:
             return None
-        if place not in self._files:
+        if not self.has(place):
             return None
-        then = git(self._root, "rev-parse", "--verify", f"{self._commit}:{place}")
-        return then is not None and then == git(self._root, "hash-object", "--", str(path.resolve()))
+        then, now = self.content(place), path.read_bytes()
+        return then == now or named_by_pointer(then) == hashlib.sha256(now).hexdigest()
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         """What the commit's files say of the project, see `app.settings.project_table`."""
         project = self._inside(self._root)
-        return project_table(lambda own: self.text(place) if (place := _joined(project, own)) in self._files else None)
+        return project_table(lambda own: self.text(place) if self.has(place := _joined(project, own)) else None)
 
     def _named_here(self, cases: Path) -> bool:
         """Whether the project's file says where the cases are, and not a variable of the environment."""
@@ -115,18 +133,35 @@ class BaseTree:
 
     def _by_settings(self, name: str) -> str:
         """The file in the folder that the commit's settings name; no link of today is followed."""
-        full = Path(os.path.normpath(self._root.resolve() / cases_named(self.settings)))
-        return _joined(_relative(full, self._top), name) if full.is_relative_to(self._top) else ""
+        return self._from_root(f"{cases_named(self.settings)}/{name}") or ""
+
+    def _from_root(self, path: str) -> str | None:
+        """A path that is told from the project's folder; None where it leads out of the repository."""
+        full = Path(os.path.normpath(self._root.resolve() / path))
+        return _relative(full, self._top) if full.is_relative_to(self._top) else None
+
+    def _followed(self, place: str) -> str:
+        """Where a path leads by the commit's own links; as it is where that is nowhere in the repository."""
+        path = place
+        for _ in range(_MOST_LINKS):
+            parts = path.split("/")
+            starts = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
+            link = next((start for start in starts if self._files.get(start) == _LINK), "")
+            if not link:
+                return path
+            target = os.fsdecode(self._blob(link))
+            path = os.path.normpath(os.path.join("/", os.path.dirname(link), target) + path[len(link) :])[1:]
+        return place
 
     @cached_property
-    def _files(self) -> dict[str, bool]:
-        """Every file, and whether it is a submodule."""
-        listed = git(self._root, "ls-tree", "-r", "--full-tree", "-z", self._commit)
-        if listed is None:
-            cure = f"git fetch origin, then git ls-tree {self.base}"
-            raise InputError(f"git can't list the files of {self.base}", str(self._root), cure)
-        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
-        return {path: told.split(" ")[1] == "commit" for told, _, path in entries}
+    def _files(self) -> dict[str, str]:
+        """Every file, and its mode: links and submodules are none of their own."""
+        listed = ask_git(self._root, "ls-tree", "-r", "--full-tree", "-z", self.commit)
+        if listed.out is None:
+            cure = f"git fetch origin, then git ls-tree {self.commit}"
+            raise InputError(f"git can't list the files of {self.base}: {listed.fault}", str(self._root), cure)
+        entries = (os.fsdecode(entry).partition("\t") for entry in listed.out.split(b"\0") if entry)
+        return {path: told.partition(" ")[0] for told, _, path in entries}
 
     def _may_be_meant(self, place: str) -> bool:
         project = self._inside(self._root)
@@ -143,7 +178,8 @@ class BaseTree:
             what = f"{path} is not in git's working tree {self._top}"
             raise InputError(what, str(self._root), "keep the cases in the repository")
         found = _relative(full, self._top)
-        if module := next((path for path, is_one in self._files.items() if is_one and _holds(path, found)), ""):
+        modules = (one for one, mode in self._files.items() if mode == _MODULE and _holds(one, found))
+        if module := next(modules, ""):
             what = f"{module} is a submodule in {self.base}, and its gate lock is in another repository"
             raise InputError(what, str(self._root), "keep the cases in the repository")
         return _joined(found, name)

@@ -15,14 +15,17 @@ import pyarrow.parquet as pq
 from evalkit.app.environment import now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.run_end import judged
-from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about
+from evalkit.app.run_model import Taken
+from evalkit.app.run_plan import check_cost_budget, measures_of, runs_twice, samples_about, with_settings
 from evalkit.app.settings import Settings
 from evalkit.case.store import METADATA_KEY, read_case
 from evalkit.errors import ConfigError
 from evalkit.playback.endpoint.ledger import Ledger
 from evalkit.playback.kept import trace_from_json
 from evalkit.report.reproduce import reproduce
+from evalkit.report.text import cut
 from evalkit.suite.account import Account
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose
 from evalkit.suite.died import Lost
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
@@ -31,7 +34,6 @@ from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Manifest, Sample, Suite
 from evalkit.suite.plan import Item, Portion, plan_items, plans_again
 from evalkit.suite.seen import Seen, seen_json
-from evalkit.suite.select import CaseRef
 from evalkit.suite.work import LEDGER, SANITIZING, WORLD, Worker
 from evalkit.trace.diff import compare
 from evalkit.trace.model import Trace
@@ -40,7 +42,12 @@ from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.plans import make_plans
 from evalkit.verdict.schedule import wanted
 
-__all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "suite_of_cases"]
+__all__ = ["CaseRun", "CaseRunner", "is_case_file", "message_lines", "properties", "suite_of_cases"]
+
+_MAX_TEXT = 2_000
+_MAX_SAMPLES = 1_000
+_MAX_REASON = 500
+"""Of each sample; characters, as `_MAX_TEXT`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +91,8 @@ class CaseRunner:
     agent which ends its process ends its replay alone.
 
     Args:
-        account: file of the account that all processes of the session share; made where there is none.
+        account: file of the account that all processes of the session share; made where there is none. Whatever is
+            needed for a while lies beside it.
         inside: replay in this process whatever the agent does to it: where a debugger looks on, or another runner
             guards the process.
 
@@ -116,6 +124,7 @@ class CaseRunner:
             self._ledger = Ledger(account) if known else Ledger.opened(account, suite.budget, concurrency)
             plan[LEDGER] = str(account)
         self._plan = plan
+        self._scratch = account.parent
         self._inside = inside
         self._rounds: Rounds | None = None
         self._workers = 1
@@ -166,7 +175,8 @@ class CaseRunner:
         """The executor, opened when it is first needed."""
         if self._rounds is None:
             executor, self._workers = self._chosen(case)
-            scratch = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="evalkit-cases-")))
+            self._scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+            scratch = Path(self._open.enter_context(tempfile.TemporaryDirectory(prefix="work-", dir=self._scratch)))
             job = Job(self._plan, self._workers, scratch, (Path(case.path).parent.parent,), self._over)
             self._rounds = self._open.enter_context(EXECUTORS.get(executor)(job))
         return self._rounds
@@ -185,7 +195,8 @@ class CaseRunner:
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
         account = Account(stopped="" if self._ledger is None else self._ledger.stopped())
         found = {case.id: samples} if samples else {}
-        (verdict,) = judged(self._manifest, self._judging, [case], found, account, plans=self._plans)
+        taken = Taken(Path(), self._manifest, self._judging, [case], found)
+        (verdict,) = judged(taken, account, self._plans)
         return verdict
 
 
@@ -208,21 +219,22 @@ class _Found:
 
 def suite_of_cases(settings: Settings, overrides: Mapping[str, Any]) -> Suite:
     """The suite of cases that are named one by one: each on its own target, from its recording."""
-    return Suite(
-        name="cases",
-        target=overrides.get("target") or settings.target,
-        samples=overrides.get("samples"),
-        on_miss=settings.on_miss,
-        prices=settings.prices,
-    )
+    suite = Suite(name="cases", target=overrides.get("target") or "", samples=overrides.get("samples"))
+    return with_settings(suite, settings)
 
 
-def is_case_file(path: Path) -> bool:
-    """Whether a Parquet file is a case's version; a broken one in a case's folder is."""
+def is_case_file(path: Path, library: Path) -> bool:
+    """Whether a Parquet file is a case's version; whatever lies where one belongs is, be it broken or overwritten.
+
+    Args:
+        library: the project's folder of cases.
+    """
+    if path.parent.parent.resolve() == library.resolve() or (path.parent / "case.md").exists():
+        return True
     try:
         return METADATA_KEY in (pq.read_metadata(path).metadata or {})
     except (pa.ArrowException, OSError):
-        return (path.parent / "case.md").exists()
+        return False
 
 
 def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
@@ -230,13 +242,31 @@ def message_lines(run: CaseRun, case: CaseRef, suite: Suite) -> Iterator[str]:
     verdict = run.verdict
     gate = " [permanent gate]" if verdict.permanent else ""
     word = "not measured" if verdict.effect == "unmeasured" else verdict.verdict
-    yield f"{word}{gate}: {visible(verdict.reason)}"
-    yield f"  {case.id}@{case.version}: {visible(case.title)}"
+    yield f"{word}{gate}: {_told(verdict.reason)}"
+    yield f"  {case.id}@{case.version}: {_told(case.title)}"
     for _, sentence, count in verdict.failing_checks:
-        yield f"  broken in {count} of {verdict.n} samples: {visible(sentence)}"
+        yield f"  broken in {count} of {verdict.n} samples: {_told(sentence)}"
     if divergence := run.divergence(case.path):
-        yield f"  first divergence: {visible(divergence)}"
+        yield f"  first divergence: {_told(divergence)}"
     lost = next((sample for sample in run.samples if sample.outcome != "passed"), None)
     if lost is not None:
-        yield f"  sample {lost.index + 1} {lost.outcome}: {visible(lost.reason)}"
-    yield f"  reproduce: {reproduce(verdict, suite_json(suite))}"
+        yield f"  sample {lost.index + 1} {lost.outcome}: {_told(lost.reason)}"
+    yield f"  reproduce: {visible(reproduce(verdict, suite_json(suite)))}"
+
+
+def properties(run: CaseRun) -> Iterator[tuple[str, str]]:
+    """What JUnit XML tells of a case: its verdict, its counts, its samples."""
+    verdict = run.verdict
+    yield "case", f"{verdict.case_id}@{verdict.version}"
+    yield "verdict", verdict.verdict
+    yield "reason", _told(verdict.reason)
+    for name in ("passed", "failed", "missed", "errored"):
+        yield name, str(getattr(verdict, name))
+    for sample in run.samples[:_MAX_SAMPLES]:
+        why = f": {_told(sample.reason, _MAX_REASON)}" if sample.reason else ""
+        yield f"sample {sample.index + 1}", f"{sample.outcome} in {sample.duration_s:.3f} s{why}"
+
+
+def _told(text: str, limit: int = _MAX_TEXT) -> str:
+    """What an agent or a trace says, in one line of a terminal or a file that others read."""
+    return visible(cut(text, limit))

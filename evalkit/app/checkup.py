@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evalkit.app.locks import current_lock_problems
+from evalkit.app.locks import problems_with
 from evalkit.app.parting import clash_words, clashing
+from evalkit.capture.git import ask_git
 from evalkit.case.header import header_json
-from evalkit.case.lock import LOCK_NAME
+from evalkit.case.lock import LOCK_NAME, read_lock
 from evalkit.case.model import Case
 from evalkit.case.store import iter_cases, read_with_digest, unfinished
 from evalkit.case.tombstone import TOMBSTONE_NAME, gone_versions, read_tombstones
@@ -20,11 +23,13 @@ from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.sanitizer import step_parts
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.select import list_cases
 
 __all__ = ["Problem", "check_library", "checkup_exit_code", "write_stale_views"]
 
 
+_IGNORED = "is a permanent case, and git ignores the file: git add --force, or mend .gitignore"
 _UNFINISHED = "was cut off while it was written, so nobody looked it over for what is personal: delete it"
 
 
@@ -35,10 +40,11 @@ class Problem:
     Attributes:
         kind: ``integrity``: hash, parent or lock; ``view``: a view out of date; ``input``: unreadable;
             ``personal``: the present rules find values that are no surrogates; ``surrogate``: two values share a
-            surrogate, or one value has two; ``unfinished``: what a writer that was killed left.
+            surrogate, or one value has two; ``unfinished``: what a writer that was killed left; ``ignored``: git would
+            never commit it.
     """
 
-    kind: Literal["integrity", "view", "input", "personal", "surrogate", "unfinished"]
+    kind: Literal["integrity", "view", "input", "personal", "surrogate", "unfinished", "ignored"]
     where: str
     sentence: str
 
@@ -58,41 +64,19 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
     problems: list[Problem] = []
     detector = None if policy is None else Detector(policy)
     for case_id, versions in iter_cases(cases):
-        gone, broken = _gone(cases / case_id)
-        problems += broken
-        previous: str | None = None
-        newest: Case | None = None
-        expected = 0
-        for number, path in versions:
-            checked += 1
-            expected += 1
-            while expected < number and expected in gone:  # an explained gap
-                previous = gone[expected]
-                expected += 1
-            try:
-                newest, digest = read_with_digest(path)
-            except IntegrityError as error:
-                problems.append(Problem("integrity", str(path), error.what))
-                previous, newest = None, None
-                continue
-            except InputError as error:
-                problems.append(Problem("input", str(path), error.what))
-                previous, newest = None, None
-                continue
-            problems += _identity(newest, case_id, number, expected, path, previous)
-            if number in gone:
-                problems.append(Problem("integrity", str(path), f"version {number} holds a subject that was forgotten"))
-            previous = digest
+        checked += len(versions)
+        newest, found = _versions(cases / case_id, versions)
+        problems += found
         if newest is not None:
             problems += _view(newest, cases)
             if policy is not None and detector is not None:
                 problems += _personal(newest, policy, detector, versions[-1][1])
     problems += [Problem("unfinished", str(path), _UNFINISHED) for path in unfinished(cases)]
-    if _can_be_listed(cases):
-        lock = str(cases / LOCK_NAME)
-        problems += [Problem("integrity", lock, f"{who} {what}") for who, what in current_lock_problems(cases)]
-        problems += _surrogates(cases)
-    return checked, problems
+    try:
+        listed = [*list_cases(cases)]
+    except (InputError, IntegrityError):  # what can't be listed is among the problems already
+        return checked, problems
+    return checked, [*problems, *_lock(cases, listed), *_ignored(cases, listed), *_surrogates(listed)]
 
 
 def write_stale_views(cases: Path) -> list[Path]:
@@ -114,6 +98,31 @@ def checkup_exit_code(problems: list[Problem]) -> ExitCode:
     if any(problem.kind == "integrity" for problem in problems):
         return ExitCode.INTEGRITY
     return ExitCode.WRONG_INPUT if problems else ExitCode.DONE
+
+
+def _versions(folder: Path, versions: list[tuple[int, Path]]) -> tuple[Case | None, list[Problem]]:
+    """The newest version of a case, None where it can't be read; and what does not hold of any."""
+    gone, problems = _gone(folder)
+    previous: str | None = None
+    newest: Case | None = None
+    expected = 0
+    for number, path in versions:
+        expected += 1
+        while expected < number and expected in gone:  # an explained gap
+            previous = gone[expected]
+            expected += 1
+        try:
+            newest, digest = read_with_digest(path)
+        except (InputError, IntegrityError) as error:
+            kind: Literal["integrity", "input"] = "integrity" if isinstance(error, IntegrityError) else "input"
+            problems.append(Problem(kind, str(path), error.what))
+            previous, newest = None, None
+            continue
+        problems += _identity(newest, folder.name, number, expected, path, previous)
+        if number in gone:
+            problems.append(Problem("integrity", str(path), f"version {number} holds a subject that was forgotten"))
+        previous = digest
+    return newest, problems
 
 
 def _gone(folder: Path) -> tuple[dict[int, str], list[Problem]]:
@@ -150,24 +159,33 @@ def _personal(case: Case, policy: Policy, detector: Detector, path: Path) -> lis
     return [Problem("personal", str(path), f"the present rules find values in it ({found}): {cure}")]
 
 
-def _surrogates(cases: Path) -> list[Problem]:
+def _lock(cases: Path, listed: list[CaseRef]) -> list[Problem]:
+    try:
+        found = problems_with(read_lock(cases), listed)
+        return [Problem("integrity", str(cases / LOCK_NAME), f"{who} {what}") for who, what in found]
+    except IntegrityError as error:
+        return [Problem("integrity", error.where, f"{error.what}: {error.cure}")]
+
+
+def _ignored(cases: Path, listed: list[CaseRef]) -> Iterator[Problem]:
+    """Files of permanent cases that git would leave out, though it keeps the lock: elsewhere there is no such case."""
+    paths = [case.path for case in listed if case.state == "permanent"]
+    asked = [cases / LOCK_NAME, *map(Path, paths)]
+    given = b"\0".join(os.fsencode(path.absolute()) for path in asked)
+    told = ask_git(cases, "check-ignore", "--stdin", "-z", given=given)
+    found = [os.fsdecode(path) for path in (told.out or b"").split(b"\0") if path]
+    if str(asked[0].absolute()) not in found:
+        yield from (Problem("ignored", path, _IGNORED) for path in paths if str(Path(path).absolute()) in found)
+
+
+def _surrogates(cases: list[CaseRef]) -> list[Problem]:
     """Where cases disagree about a surrogate, as after a merge of two branches."""
-    every = {case.id: case for case in list_cases(cases)}
-    return [Problem("surrogate", every[clash.second].path, clash_words(clash)) for clash in clashing([*every.values()])]
+    paths = {case.id: case.path for case in cases}
+    return [Problem("surrogate", paths[clash.second], clash_words(clash)) for clash in clashing(cases)]
 
 
 def _view(case: Case, cases: Path) -> list[Problem]:
     path = cases / case.id / VIEW_NAME
-    if path.exists() and path.read_bytes() == render_view(case).encode():
+    if path.exists() and path.read_bytes().replace(b"\r\n", b"\n") == render_view(case).encode():  # as git may have it
         return []
     return [Problem("view", str(path), f"does not show version {case.version}; evalkit check --write-views mends it")]
-
-
-def _can_be_listed(cases: Path) -> bool:
-    """Whether the newest versions can be read and stand in their places; where not, a problem says so already."""
-    try:
-        for _ in list_cases(cases):
-            pass
-    except (InputError, IntegrityError):
-        return False
-    return True

@@ -11,6 +11,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.store import read_case
 from evalkit.distil.branches import Branch
 from evalkit.distil.coverage import Coverage, ToolCoverage, coverage
+from evalkit.figures import counted
 from evalkit.percent import percent
 from evalkit.suite.config import load_suite
 from evalkit.suite.model import Selection
@@ -74,13 +75,13 @@ def coverage_lines(found: Coverage) -> Iterator[str]:
             yield f"{visible(tool.name)}: no case sees it fail"
     none = [kind for kind, count in found.types.items() if not count]
     kinds = len(found.types) - len(none)
-    signatures = _counted(len(found.signatures), "signature")
+    signatures = counted(len(found.signatures), "signature")
     if none:
-        yield f"{signatures} of {_counted(kinds, 'type')}; none of {', '.join(none)}"
+        yield f"{signatures} of {counted(kinds, 'type')}; none of {', '.join(none)}"
     else:
         yield f"{signatures} of all {kinds} types"
     for point in found.points:
-        choices = ", ".join(f"{visible(then)} in {_counted(count, 'case')}" for then, count in point.choices.items())
+        choices = ", ".join(f"{visible(then)} in {counted(count, 'case')}" for then, count in point.choices.items())
         yield f"after {visible(point.after)}: {choices}"
     mutations = found.mutations
     unmeasured = found.cases - mutations.measured
@@ -108,10 +109,6 @@ def _tool_json(tool: ToolCoverage) -> dict[str, Any]:
         ],
         "seen": tool.seen,
     }
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _branch(branch: Branch) -> str:

@@ -11,9 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
-from evalkit.app.environment import git
 from evalkit.app.keys import project_key
 from evalkit.app.settings import Settings
+from evalkit.capture.git import ask_git
 from evalkit.errors import ConfigError, EvalkitError
 from evalkit.playback.sandbox.model import Layers
 from evalkit.playback.sandbox.run import probe_layers
@@ -137,12 +137,13 @@ def _fitting(settings: Settings, key: str) -> str:
 
 
 def _git(root: Path) -> Iterator[Finding]:
-    version = git(root, "--version")
+    version = ask_git(root, "--version").text
     if version is None:
         yield Finding(
             "git", "git", "absent", "not installed: manifests lack the commit, gates can't compare with a branch"
         )
         return
-    inside = git(root, "rev-parse", "--is-inside-work-tree") == "true"
-    said = version if inside else f"{version}; this folder is in no repository"
+    asked = ask_git(root, "rev-parse", "--is-inside-work-tree")
+    inside = asked.text == "true"
+    said = version if inside else f"{version}; {asked.fault or 'this folder is in no working tree'}"
     yield Finding("git", "git", "ok" if inside else "absent", said)

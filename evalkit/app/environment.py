@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import hashlib
-import subprocess
+import secrets
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +14,7 @@ from evalkit.canonical import Json
 from evalkit.capture import environment as process
 from evalkit.capture.working_tree import patch_now
 
-__all__ = ["acting", "environment", "git", "now_utc"]
+__all__ = ["acting", "environment", "fresh_run_id", "now_utc"]
 
 _OWN = ("**/*.history.jsonl", "**/*.baseline.parquet")
 """Files that runs and blessings write, and that no agent reads: they make no tree another one than its commit."""
@@ -24,31 +24,26 @@ _PACKAGES = ("openai", "pyarrow", "pydantic", "pytest-xdist", "time-machine")
 def environment(root: Path) -> dict[str, Json]:
     """What a trace's header says of its process, the versions of what a run leans on, and what the tree was changed by.
 
-    That is ``git_dirty``, and ``git_patch``: hex SHA-256 of what tracked files differ by from the commit.
+    That is ``git_dirty``, and ``git_patch``: hex SHA-256 of what tracked files differ by from the commit. Both are None
+    where git could not tell.
     """
     found = process.environment(root)
     found["versions"] = {name: text for name in _PACKAGES if (text := _version(name))}
     if found["git_commit"]:
         patch = patch_now(root, _OWN)
-        found["git_dirty"] = bool(patch)
-        found["git_patch"] = hashlib.sha256(patch).hexdigest() if patch else ""
+        found["git_dirty"] = None if patch is None else bool(patch)
+        found["git_patch"] = hashlib.sha256(patch).hexdigest() if patch else None if patch is None else ""
     return found
-
-
-def git(root: Path, *arguments: str) -> str | None:
-    """What git prints, stripped; None where git, the repository or the object is missing."""
-    try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=root, capture_output=True, text=True, errors="replace", timeout=30, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def now_utc() -> str:
     """The time as ISO 8601 UTC with seconds."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def fresh_run_id(name: str) -> str:
+    """An id for a run of what has that name; ids sort by time."""
+    return f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{name}-{secrets.token_hex(2)}"
 
 
 def acting(named: str, settings: Settings) -> str:

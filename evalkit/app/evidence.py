@@ -93,9 +93,9 @@ def refuse_keeping(settings: Settings) -> None:
     check_recipients(settings.evidence.recipients)
 
 
-def evidence_id(record: SanitizationRecord) -> str:
-    """The id under which the raw trace of a sanitized one is kept."""
-    return record.raw_hash[:16]
+def evidence_id(raw_hash: str) -> str:
+    """The id under which a raw trace is kept."""
+    return raw_hash[:16]
 
 
 def raw_hashes(earlier: Any) -> list[str]:
@@ -117,7 +117,7 @@ def keep_raw(
     for trace, record, named in zip(traces, records, terms, strict=True):
         plain = b"".join(encode_trace(trace))
         about = Evidence(
-            evidence_id(record), now_utc(), retention, None, len(plain), record.policy_version, record.key_id
+            evidence_id(record.raw_hash), now_utc(), retention, None, len(plain), record.policy_version, record.key_id
         )
         _audit(folder, "keep", acting("", settings), "ingest", [about.id])
         found.append(Kept(about.id, keep_evidence(folder, about, plain, named, settings.evidence.recipients)))
@@ -135,7 +135,7 @@ def list_evidence(settings: Settings, *, actor: str = "") -> list[Listed]:
     made: dict[str, list[str]] = {}
     for case in list_cases(settings.cases):
         for raw_hash in (case.raw_hash, *raw_hashes(case.earlier)):
-            made.setdefault(raw_hash[:16], []).append(case.id)
+            made.setdefault(evidence_id(raw_hash), []).append(case.id)
     found = [Listed(one, tuple(made.get(one.id, ()))) for one in iter_evidence(folder)]
     if found:
         _audit(folder, "list", acting(actor, settings), "", [])

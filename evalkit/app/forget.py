@@ -7,12 +7,12 @@ next. What a crash leaves half done is finished by the same command: it finds ag
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import now_utc
-from evalkit.app.evidence import evidence_folder, named_actor, raw_hashes
+from evalkit.app.evidence import evidence_folder, evidence_id, named_actor, raw_hashes
 from evalkit.app.forget_runs import RunFound, find_runs, name_files, remove_run
 from evalkit.app.keys import library_register, policy_of, project_key
 from evalkit.app.locks import refresh_lock
@@ -77,7 +77,7 @@ class Forgetting:
     strange: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     audit: str = ""
-    done: bool = field(default=False)
+    done: bool = False
 
     @property
     def empty(self) -> bool:
@@ -129,7 +129,7 @@ def forget_subject(
         for one in found.evidence:
             destroy_evidence(folder, one, actor=who, reason=event_reason, at=now_utc())
         audit = _audit(folder, "forgotten", who, reason, found)
-    return Forgetting(found.evidence, found.cases, found.runs, found.maybe, found.strange, found.left, audit, done=True)
+    return replace(found, audit=audit, done=True)
 
 
 def _find(
@@ -172,7 +172,7 @@ def _case_found(
     raw = [
         one for _, _, case, _ in read for one in (case.trace.record.raw_hash, *raw_hashes(case.source.get("earlier")))
     ]
-    evidence = tuple(dict.fromkeys(one[:16] for one in raw))
+    evidence = tuple(dict.fromkeys(map(evidence_id, raw)))
     if last + 1 < len(read):
         return CaseFound(case_id, gone, None, read[last + 1][0], evidence)
     _, _, newest, digest = read[-1]
@@ -216,10 +216,7 @@ def _rewrite(found: CaseFound, cases: Path, tombstone: Tombstone) -> None:
     if found.became is not None:
         write_case(found.became, cases)
     versions = tuple((number, digest) for number, digest, _ in found.gone)
-    add_tombstone(
-        cases / found.id,
-        Tombstone(tombstone.at, tombstone.actor, tombstone.reason, versions, tombstone.became, tombstone.audit),
-    )
+    add_tombstone(cases / found.id, replace(tombstone, versions=versions))
     if found.became is not None:
         write_view(found.became, cases)
     for _, _, path in found.gone:

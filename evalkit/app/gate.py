@@ -9,13 +9,15 @@ from typing import Any
 
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
+from evalkit.app.base_settings import changed_settings
 from evalkit.app.base_suite import changed_suite
-from evalkit.app.base_tree import base_tree
-from evalkit.app.gate_policy import policy_changes, with_policy
+from evalkit.app.base_tree import BaseTree, base_tree
+from evalkit.app.differences import policy_changes
+from evalkit.app.gate_policy import with_policy
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
-from evalkit.app.run_model import Run
+from evalkit.app.run_model import Run, Taken
 from evalkit.app.settings import Settings
 from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
@@ -32,7 +34,7 @@ from evalkit.suite.select import list_cases
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
-from evalkit.verdict.plans import Plans, make_plans
+from evalkit.verdict.plans import Plans, make_plans, taken_of
 from evalkit.verdict.verdicts import changed
 
 __all__ = ["gate_exit_code", "gate_run"]
@@ -66,12 +68,12 @@ def gate_run(
     cases, gone = cases_left(manifest, settings.cases)
     account = read_account(folder)
     plans = make_plans(suite, cases, manifest.measures)
+    judging = plans
     if policy is not None:
         suite = with_policy(manifest.suite, policy)
-    if policy is None:
-        verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
-    else:
-        verdicts = judged(manifest, suite, cases, samples, account, planned=False, sampled=plans)
+        judging = make_plans(suite, cases, manifest.measures, taken=taken_of(samples))
+    taken = Taken(folder, manifest, suite, cases, samples)
+    verdicts = judged(taken, account, judging, sampled=plans)
     retired = _retired_since(verdicts, settings.cases)
     if retired:
         verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)
@@ -80,11 +82,12 @@ def gate_run(
     compared = compare_with_base(settings.cases, tree) if tree else Compared(())
     problems += compared.problems
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
+    held = holding(permanent, suite.affected.with_more(settings.affected), settings)
     holds = [
         *holds_of(manifest, verdicts, samples, account),
         *_unretired(retired),
         *_gone(gone),
-        *holding(permanent, suite.affected.with_more(settings.affected), settings),
+        *held.holds,
     ]
     left_out = left_out_by(manifest, suite.select)
     decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
@@ -99,15 +102,15 @@ def gate_run(
         effect=suite_effect(verdicts),
         notices=(
             *_elsewhere(settings.cases, gone),
-            *([compared.nothing] if compared.nothing else ()),
-            *compared.looser,
-            *(changed_suite(manifest.suite, settings.suites, tree) if tree else ()),
+            *compared.told,
+            *(_otherwise(manifest, settings, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *_another_try(manifest),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
             *_told(retired),
+            *_untold(held.unknown),
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *notices_of(folder, manifest, suite, cases, samples, verdicts, plans),
+            *notices_of(taken, verdicts, plans),
         ),
     )
     if report:
@@ -135,13 +138,31 @@ def _another_policy(now: Suite, then: Suite, verdicts: Sequence[CaseVerdict], pl
         )
 
 
+def _otherwise(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterator[str]:
+    """What suite and settings say otherwise than the base's, and that the base may be what is to be released itself."""
+    if tree.commit == git_commit(settings.root):
+        yield (
+            f"{tree.base} is the commit that is checked out: what it changed was compared with nothing (--against "
+            "the commit before, such as HEAD~1)"
+        )
+    yield from changed_suite(manifest.suite, settings.suites, tree)
+    yield from changed_settings(manifest, settings, tree.settings, tree.base)
+
+
 def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:
     """What the run tried may not be what is to be released."""
     ran, now = manifest.environment.get("git_commit"), git_commit(settings.root)
-    if ran and now and ran != now:
+    if not ran:
+        if now:
+            yield f"the run does not say of which commit it is: whether it tried {now[:10]} can't be told"
+        return
+    if now and ran != now:
         yield f"the run is of commit {str(ran)[:10]}, and this is {now[:10]}: what changed between them was not run"
-    if manifest.environment.get("git_dirty"):
+    dirty = manifest.environment.get("git_dirty")
+    if dirty:
         yield f"the run tried changes that were not committed, on top of {str(ran)[:10]}: no commit has what was run"
+    elif dirty is None:
+        yield f"git could not tell whether the run tried changes that were not committed, on top of {str(ran)[:10]}"
 
 
 def _another_try(manifest: Manifest) -> Iterator[str]:
@@ -175,6 +196,12 @@ def _told(retired: Mapping[str, LifeEvent | None]) -> Iterator[str]:
     for case_id, event in retired.items():
         if event is not None:
             yield f"{case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}"
+
+
+def _untold(unknown: Sequence[str]) -> Iterator[str]:
+    if unknown:
+        others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        yield f"{unknown[0]}{others}: recorded without a system prompt: whether today's is another can't be told"
 
 
 def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:

@@ -1,22 +1,18 @@
-"""Another policy for a run that is finished: from a flag, or from a file; and where two differ, in words."""
+"""Another policy for a run that is finished: from a flag, or from a file."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evalkit.errors import ConfigError
 from evalkit.suite.config import check_policy_keys, suite_from_json
-from evalkit.suite.model import Policy, Suite
+from evalkit.suite.model import Suite
 
-__all__ = ["policy_changes", "policy_of_file", "policy_of_text", "with_policy"]
+__all__ = ["policy_of_file", "policy_of_text", "with_policy"]
 
-_TOLD = {"acceptance": ("p_good", "p_bad"), "min_rate": ("min_rate",), "not_worse": ("margin",)}
-"""What is told of a policy besides its kind."""
-_OF_EVERY_KIND = ("alpha", "max_lost", "on_degraded")
 _FORM = "as in --policy kind=min_rate,min_rate=0.9, or --policy zero_failures"
 
 
@@ -67,26 +63,6 @@ def with_policy(suite: Mapping[str, Any], policy: Mapping[str, Any]) -> Suite:
     """
     kept = {key: value for key, value in suite.items() if key not in ("policy", "policies")}
     return suite_from_json({**kept, **policy}, "the policy given")
-
-
-def policy_changes(now: Policy, then: Policy) -> Iterator[str]:
-    """What decides otherwise, in words; of another kind what it is, and what every kind heeds."""
-    another = now.kind != then.kind
-    if another:
-        yield f"{_words(now)} instead of {_words(then)}"
-    for name in _OF_EVERY_KIND if another else [field.name for field in fields(Policy)]:
-        one, other = getattr(now, name), getattr(then, name)
-        if one != other:
-            yield f"{name} {_said(one)} instead of {_said(other)}"
-
-
-def _words(policy: Policy) -> str:
-    told = ", ".join(f"{key} {getattr(policy, key)}" for key in _TOLD.get(policy.kind, ()))
-    return f"{policy.kind} ({told})" if told else policy.kind
-
-
-def _said(value: object) -> object:
-    return "unsaid" if value is None else value
 
 
 def _number(text: str) -> Any:

@@ -160,13 +160,9 @@ def ingest_trace(
         link=sanitizer.text(link),
         proof=proof,
     )
-    if taken and not given:
-        made = replace(made, checks=less_sure(made.checks))
     if taken:
-        whys: list[Json] = [
-            [run.trace.id, sanitizer.text(one.why)] for run, one in zip(healthy[len(given) :], taken, strict=True)
-        ]
-        made = replace(made, source={**made.source, "found": whys})
+        whys = [(run.trace.id, sanitizer.text(one.why)) for run, one in zip(healthy[len(given) :], taken, strict=True)]
+        made = _of_found_runs(made, whys, alone=not given)
     if before:
         event = (acting(actor, settings), sanitizer.text(reason), now_utc())
         made = added_to(*before, made, [one.trace for one in healthy], *event)
@@ -193,6 +189,13 @@ def ingest_trace(
     if made.permanent:
         refresh_lock(settings.cases)
     return Ingested(made, path, results, search, kept, strange)
+
+
+def _of_found_runs(made: Case, whys: Sequence[tuple[str, str]], *, alone: bool) -> Case:
+    """The case with why healthy runs were taken that nobody gave; alone they make its checks less sure."""
+    found: list[Json] = [[run_id, why] for run_id, why in whys]
+    checks = less_sure(made.checks) if alone else made.checks
+    return replace(made, checks=checks, source={**made.source, "found": found})
 
 
 def _search(raw: Trace, among: Iterable[Trace], expect: Json, given: Sequence[Trace]) -> Search:

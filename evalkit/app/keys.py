@@ -12,7 +12,8 @@ from evalkit.sanitize.key import key_at_hand, load_key
 from evalkit.sanitize.policy import Policy
 from evalkit.sanitize.register import Register, Surrogates
 from evalkit.sanitize.sanitizer import Sanitizer
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.select import list_cases
 
 __all__ = [
     "as_believed",

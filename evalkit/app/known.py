@@ -19,7 +19,7 @@ from evalkit.distil.recurrence import alike, identifiers, opening
 from evalkit.distil.strength import strength
 from evalkit.errors import CaseRefused, InputError
 from evalkit.sanitize.model import SanitizedTrace
-from evalkit.suite.select import CaseRef
+from evalkit.suite.case_ref import CaseRef
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.paths import united
 

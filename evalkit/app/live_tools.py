@@ -16,7 +16,7 @@ from evalkit.app.live_http import http_call
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.capture.plain import plain
-from evalkit.capture.tools import marked_tools
+from evalkit.capture.tools import declared_effect, marked_tools
 from evalkit.errors import ConfigError
 from evalkit.playback.targets.python import load_function
 from evalkit.playback.targets.reference import is_outside
@@ -45,13 +45,13 @@ class LiveTool:
 
     Attributes:
         call: gives the plain answer to some arguments; raises what the tool raises.
-        effect: that it declares itself.
+        effects: that it declares itself: each that a function, a mark of that name, or a server says.
         in_form_of: an answer, and a recorded one: the answer in the form of that.
     """
 
     name: str
     call: Callable[[Mapping[str, Any]], Json]
-    effect: Effect | None
+    effects: tuple[Effect | None, ...]
     in_form_of: Callable[[Json, Json], Json] = as_it_is
 
     def must_only_read(self, configured: Effect | None, recorded: Iterable[Step]) -> None:
@@ -61,7 +61,7 @@ class LiveTool:
             ConfigError: it must not be called.
         """
         told = [step.effect for step in recorded if step.effect_source in ("declared", "configured")]
-        effects = {effect for effect in (configured, self.effect, *told) if effect is not None}
+        effects = {effect for effect in (configured, *self.effects, *told) if effect is not None}
         if effects and effects <= _READS:
             return
         what = "changes the world" if effects else "may change the world: nobody says that it only reads"
@@ -117,13 +117,14 @@ def live_tools(
     servers: dict[str, McpServer] = {}
     for name, place in wanted.items():
         url = next((one for one in settings.urls if fnmatchcase(name, one.tools)), None)
+        function, effect = marked.get(name, (None, None))
         if place:
-            found[name] = LiveTool(name, _calling(load_function(place)), None)
+            function = load_function(place)
+            found[name] = LiveTool(name, _calling(function), (effect, declared_effect(function)))
         elif url is not None:
-            found[name] = LiveTool(name, http_call(url, timeout_s), None)
-        elif name in marked:
-            function, effect = marked[name]
-            found[name] = LiveTool(name, _calling(function), effect)
+            found[name] = LiveTool(name, http_call(url, timeout_s), (effect,))
+        elif function is not None:
+            found[name] = LiveTool(name, _calling(function), (effect,))
         else:
             found[name] = _of_servers(name, settings, servers, stack, timeout_s) or _nowhere(name, loaded, servers)
     return found
@@ -154,7 +155,7 @@ def _of_servers(
             servers[place.name] = McpServer(place, stack, timeout_s)
         server = servers[place.name]
         if name in server.tools:
-            return LiveTool(name, partial(server.call, name), server.effect_of(name), in_form_of)
+            return LiveTool(name, partial(server.call, name), (server.effect_of(name),), in_form_of)
     return None
 
 

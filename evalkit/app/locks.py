@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from evalkit.case.lock import LockLine, lock_problems, read_lock, write_lock
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.case.lock import LOCK_NAME, LockLine, lines_in, lock_problems, read_lock, write_lock
+from evalkit.errors import IntegrityError
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.select import list_cases
 
-__all__ = ["current_lock_problems", "problems_with", "refresh_lock"]
+__all__ = ["current_lock_problems", "problems_with", "refresh_lock", "rewrite_lock"]
 
 
 def refresh_lock(cases: Path) -> Path:
@@ -15,16 +18,42 @@ def refresh_lock(cases: Path) -> Path:
     return write_lock([_line(case) for case in list_cases(cases) if case.state == "permanent"], cases)
 
 
+def rewrite_lock(cases: Path) -> Path:
+    """Writes the lock anew where a merge left two in one file; nothing leaves it on the way.
+
+    Raises:
+        IntegrityError: it names a case that is neither permanent nor retired now, a later version than there is, or
+            another file of the newest one.
+    """
+    path = cases / LOCK_NAME
+    named: dict[str, list[LockLine]] = {}
+    for line in lines_in(path.read_text("utf-8", "replace")) if path.exists() else ():
+        named.setdefault(line.case_id, []).append(line)
+    newest = {case.id: case for case in list_cases(cases) if case.state in ("permanent", "retired")}
+    for case_id, lines in named.items():
+        case, latest = newest.get(case_id), max(line.version for line in lines)
+        if case is None:
+            what = f"the gate lock names {case_id}, and there is no such permanent case any more"
+            raise IntegrityError(what, str(path), f"restore {cases / case_id}, or evalkit retire {case_id}")
+        if case.version < latest:
+            what = f"the gate lock names version {latest} of {case_id}, and its newest is {case.version}"
+            raise IntegrityError(what, str(path), f"restore {cases / case_id}")
+        if case.version == latest and all(case.digest != line.digest for line in lines if line.version == latest):
+            what = f"version {latest} of {case_id} is not the file that was locked"
+            raise IntegrityError(what, str(path), f"git checkout {cases / case_id}")
+    return refresh_lock(cases)
+
+
 def current_lock_problems(cases: Path) -> list[tuple[str, str]]:
     """Where the committed lock and the cases disagree."""
-    return problems_with(read_lock(cases), cases)
+    return problems_with(read_lock(cases), list_cases(cases))
 
 
-def problems_with(locked: list[LockLine], cases: Path) -> list[tuple[str, str]]:
+def problems_with(locked: list[LockLine], cases: Iterable[CaseRef]) -> list[tuple[str, str]]:
     """Where a lock, of this branch or another one, and the cases disagree: (case id, sentence)."""
     permanent: list[LockLine] = []
     retired: list[str] = []
-    for case in list_cases(cases):  # not kept: they may be very many, and few of them are either
+    for case in cases:  # not kept: they may be very many, and few of them are either
         if case.state == "permanent":
             permanent.append(_line(case))
         elif case.state == "retired":

@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-__all__ = ["Part", "excerpt", "masked", "parts_of"]
+__all__ = ["Part", "excerpt", "masked"]
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[\w.@+%&'’-]+|\W")
 """A Chinese character, a word, an address or a number, or one sign."""
@@ -22,7 +22,7 @@ class Part(NamedTuple):
     after: str
 
 
-def parts_of(before: str, after: str) -> list[Part]:
+def _parts_of(before: str, after: str) -> list[Part]:
     """What two forms of a text consist of, left to right."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     return [
@@ -33,7 +33,7 @@ def parts_of(before: str, after: str) -> list[Part]:
 
 def masked(before: str, after: str) -> str:
     """`before` with asterisks for the letters and digits of all words that were replaced."""
-    return "".join(_hidden(part) for part in parts_of(before, after))
+    return "".join(_hidden(part) for part in _parts_of(before, after))
 
 
 def excerpt(before: str, after: str, *, show_raw: bool) -> tuple[str, str]:
@@ -43,7 +43,7 @@ def excerpt(before: str, after: str, *, show_raw: bool) -> tuple[str, str]:
         show_raw: whether the first shows what stood there, or asterisks.
     """
     old, new = "", ""
-    parts = parts_of(before, after)
+    parts = _parts_of(before, after)
     for at, part in enumerate(parts):
         if part.before == part.after:
             kept = _shortened(part.before, at > 0, at < len(parts) - 1)

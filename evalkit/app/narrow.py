@@ -7,9 +7,9 @@ from pathlib import Path
 from evalkit.canonical import Json
 from evalkit.errors import ConfigError, InputError
 from evalkit.report.data import verdicts_from_json
+from evalkit.suite.case_ref import CaseRefs
 from evalkit.suite.filter import parse_filter
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.select import CaseRefs
 
 __all__ = ["narrowed"]
 

@@ -22,7 +22,8 @@ from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.register import Clash, Register, clashes
 from evalkit.sanitize.surrogate import Mint
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.select import list_cases
 
 __all__ = ["clash_words", "clashing", "part_surrogates"]
 

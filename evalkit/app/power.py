@@ -12,6 +12,7 @@ from evalkit.app.environment import now_utc
 from evalkit.app.run_plan import measures_of, read_suite, underpowered_lines
 from evalkit.app.settings import Settings
 from evalkit.errors import ConfigError, InputError
+from evalkit.figures import counted
 from evalkit.percent import percent, points
 from evalkit.stats.acceptance import acceptance_plan
 from evalkit.stats.interval import zero_failure_bound
@@ -19,8 +20,9 @@ from evalkit.stats.normal_power import normal_n_for_drop
 from evalkit.stats.power import detectable_drop, n_for_drop
 from evalkit.stats.sprt import sprt_plan
 from evalkit.stats.stopping import characteristics
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Suite
-from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.select import select_cases
 from evalkit.verdict.plans import Plans, make_plans
 
 __all__ = ["PowerPlan", "PowerQuestion", "SuitePlan", "foresee_suite", "plan_power", "power_json", "power_lines"]
@@ -207,11 +209,10 @@ def _suite_plan(plans: Plans, permanent: int, *, frozen: bool) -> SuitePlan:
 
 def _suite_lines(suite: SuitePlan) -> Iterator[str]:
     yield from underpowered_lines(suite.underpowered, frozen=suite.frozen)
-    cases = f"{suite.cases} case" + ("" if suite.cases == 1 else "s")
     twice = f", {2 * suite.cases} where all replays of a case are equal" if suite.frozen else ""
     yield (
-        f"The suite's {cases}, {suite.permanent} permanent: {suite.samples_at_most} samples at most, "
-        f"{suite.samples_fixed} without early stopping{twice}"
+        f"The suite's {counted(suite.cases, 'case')}, {suite.permanent} permanent: "
+        f"{suite.samples_at_most} samples at most, {suite.samples_fixed} without early stopping{twice}"
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalkit.app.keys import output_sanitizer
 from evalkit.app.replay_log import log_replay
-from evalkit.app.replay_plan import Plan, plan_replay
+from evalkit.app.replay_plan import Plan
 from evalkit.app.replay_sandbox import replay_confined
 from evalkit.app.settings import Settings
 from evalkit.capture.caller import Caller
@@ -31,7 +31,7 @@ from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.trace.diff import Comparison, compare
 from evalkit.trace.file import encode_trace
 
-__all__ = ["Replayed", "check_free", "compared", "replay_case", "run_plan", "write_traces"]
+__all__ = ["Replayed", "check_free", "compared", "run_plan", "write_traces"]
 
 MANIFEST = "replay"
 """The attribute of a replay's trace that holds its manifest."""
@@ -47,30 +47,6 @@ class Replayed:
 
     replays: list[Replay]
     account: Account = NOTHING_SPENT
-
-
-def replay_case(
-    reference: str,
-    settings: Settings,
-    *,
-    strict: bool = False,
-    repeat: int = 1,
-    seed: int = 0,
-    timeout_s: float = 60.0,
-    max_turns: int = 20,
-    **wanted: Any,
-) -> list[Replay]:
-    """Replays a case `repeat` times.
-
-    Args:
-        max_turns: model calls of one fork at most.
-        wanted: target, mode, base_url and the other arguments of `plan_replay`.
-
-    Raises:
-        what `plan_replay` raises.
-    """
-    plan = plan_replay(reference, settings, seed=seed, repeat=repeat, **wanted)
-    return run_plan(plan, settings, strict=strict, timeout_s=timeout_s, max_turns=max_turns).replays
 
 
 def run_plan(

@@ -9,7 +9,9 @@ from typing import Any
 from evalkit.errors import ConfigError
 from evalkit.playback.overrides import Overrides
 
-__all__ = ["read_overrides"]
+__all__ = ["read_extra_body", "read_overrides", "read_prompt"]
+
+_TOOLS = '[{"name": "lookup", "description": "...", "parameters": {"type": "object"}}]'
 
 
 def read_overrides(
@@ -29,22 +31,48 @@ def read_overrides(
     Raises:
         ConfigError: a file can't be read, or a JSON is not of that form.
     """
-    prompt = None if system_prompt is None else _text(system_prompt).removesuffix("\n")
-    if system_prompt is not None and not (prompt or "").strip():
-        raise ConfigError("the system prompt is empty", str(system_prompt), "write one into the file")
-    found: tuple[Any, ...] | None = None
-    if tools is not None:
-        listed = _json(_text(tools), str(tools))
-        if not isinstance(listed, list) or not all(isinstance(tool, dict) for tool in listed):
-            raise ConfigError("tools are a JSON list of definitions", str(tools), _TOOLS)
-        found = tuple(listed)
-    extra = _json(extra_body, "--extra-body") if extra_body else {}
-    if not isinstance(extra, dict):
-        raise ConfigError("extra fields are a JSON object", "--extra-body", """--extra-body '{"top_k": 20}'""")
-    return Overrides(model, prompt, temperature, found, extra)
+    return Overrides(
+        model,
+        None if system_prompt is None else read_prompt(system_prompt),
+        temperature,
+        None if tools is None else _tools(tools),
+        read_extra_body(extra_body, "--extra-body") if extra_body else {},
+    )
 
 
-_TOOLS = '[{"name": "lookup", "description": "...", "parameters": {"type": "object"}}]'
+def read_prompt(path: Path) -> str:
+    """The system prompt in a text file.
+
+    Raises:
+        ConfigError: it can't be read, or is empty.
+    """
+    prompt = _text(path).removesuffix("\n")
+    if not prompt.strip():
+        raise ConfigError("the system prompt is empty", str(path), "write one into the file")
+    return prompt
+
+
+def read_extra_body(text: str, flag: str) -> dict[str, Any]:
+    """Further fields of a model's request.
+
+    Args:
+        flag: what gave the text.
+
+    Raises:
+        ConfigError: it is no JSON object.
+    """
+    form = f"""{flag}='{{"top_k": 20}}'"""
+    found = _json(text, flag, form)
+    if not isinstance(found, dict):
+        raise ConfigError("extra fields are a JSON object", flag, form)
+    return found
+
+
+def _tools(path: Path) -> tuple[Any, ...]:
+    found = _json(_text(path), str(path), _TOOLS)
+    if not isinstance(found, list) or not all(isinstance(tool, dict) for tool in found):
+        raise ConfigError("tools are a JSON list of definitions", str(path), _TOOLS)
+    return tuple(found)
 
 
 def _text(path: Path) -> str:
@@ -56,8 +84,8 @@ def _text(path: Path) -> str:
         raise ConfigError("not UTF-8", str(path), "save it as UTF-8") from None
 
 
-def _json(text: str, where: str) -> Any:
+def _json(text: str, where: str, form: str) -> Any:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise ConfigError(f"not JSON: {error}", where, "correct it") from None
+        raise ConfigError(f"not JSON: {error}", where, form) from None

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.settings import Settings
@@ -27,10 +25,9 @@ from evalkit.playback.replay import PreparedCase, prepare
 from evalkit.playback.targets.loop import first_request
 from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf
-from evalkit.suite.select import reference as case_reference
-from evalkit.trace.model import Step
+from evalkit.suite.case_ref import reference as case_reference
 
-__all__ = ["Plan", "check_together", "dry_json", "dry_lines", "endpoint_of", "plan_replay"]
+__all__ = ["Plan", "check_together", "endpoint_of", "plan_replay"]
 
 _LIVE = ("live-model", "model-swap", "prompt-swap", "fork")
 
@@ -139,31 +136,40 @@ def plan_replay(
         missing = "--reason" if who else "--actor and --reason"
         raise UsageError(f"mode {chosen} asks a live model: say why", f"case {case.id}", f"pass {missing}")
     manifest: dict[str, Json] = {
-        "replay_id": f"r-{secrets.token_hex(8)}",
-        "mode": chosen,
-        "case": {"id": case.id, "version": case.version, "digest": case_reference(path).digest},
-        "target": runs or LOOP,
-        "endpoint": endpoint,
-        "overrides": overrides.json(),
-        "faults": [asdict(fault) for fault in faults],
-        "what_if": [one.json() for one in what_if],
-        "from_step": from_step,
+        **_manifest(ready, case_reference(path).digest, runs),
         "budget": budget.json(),
-        "on_miss": [rule.json() for rule in ready.on_miss],
-        "seed": seed,
         "repeat": repeat,
         "actor": who if endpoint is not None else actor,
         "reason": reason,
-        "started_at": now_utc(),
-        "layers": list(OUTSIDE_LAYERS if is_outside(runs) else LAYERS),
-        "world": ready.options.json(),
     }
-    if from_step is not None:
-        manifest["params_left_out"] = list(first_request(case.trace.trace.step(from_step))[1])
     asked = None if endpoint is None else endpoint_of(endpoint, settings)
     if endpoint is not None:
         check_prices(budget, settings.prices, _models(case, overrides, from_step))
     return Plan(ready, runs, asked, budget, settings.prices, repeat, manifest)
+
+
+def _manifest(ready: PreparedCase, digest: str, target: str) -> dict[str, Json]:
+    """What is replayed, and how; who asks for it and what it may cost is added."""
+    case, step = ready.case, ready.from_step
+    found: dict[str, Json] = {
+        "replay_id": f"r-{secrets.token_hex(8)}",
+        "mode": ready.mode,
+        "case": {"id": case.id, "version": case.version, "digest": digest},
+        "target": target or LOOP,
+        "endpoint": ready.endpoint,
+        "overrides": ready.overrides.json(),
+        "faults": [asdict(fault) for fault in ready.faults],
+        "what_if": [one.json() for one in ready.what_if],
+        "from_step": step,
+        "on_miss": [rule.json() for rule in ready.on_miss],
+        "seed": ready.seed,
+        "started_at": now_utc(),
+        "layers": list(OUTSIDE_LAYERS if is_outside(target) else LAYERS),
+        "world": ready.options.json(),
+    }
+    if step is not None:
+        found["params_left_out"] = list(first_request(case.trace.trace.step(step))[1])
+    return found
 
 
 def endpoint_of(base_url: str, settings: Settings) -> Endpoint:
@@ -180,49 +186,6 @@ def _models(case: Case, overrides: Overrides, from_step: int | None) -> list[str
     incident = case.trace.trace
     steps = incident.of_kind("model") if from_step is None else [incident.step(from_step)]
     return sorted({requested_model(step) or "" for step in steps})
-
-
-def dry_json(plan: Plan) -> dict[str, Any]:
-    """What the replay would ask, of whom; nothing is run, imported or called."""
-    ready, incident = plan.ready, plan.case.trace.trace
-    steps = [step for step in incident.steps if ready.from_step is None or step.seq >= ready.from_step]
-    found: dict[str, Any] = {"manifest": plan.manifest, "fixtures": _counted(steps, plan.live)}
-    if plan.live:
-        asked = incident.step(ready.from_step) if ready.from_step is not None else None
-        step = asked or next(incident.of_kind("model"), None)
-        found["live"] = {
-            "endpoint": ready.endpoint,
-            "recorded_calls": sum(each.kind == "model" for each in steps),
-            "first_request": None if step is None else ready.overrides.applied("openai_chat", first_request(step)[0]),
-        }
-    return found
-
-
-def dry_lines(plan: Plan) -> Iterator[str]:
-    """The same for people."""
-    body = dry_json(plan)
-    ready, manifest = plan.ready, plan.manifest
-    yield f"dry: nothing was run; mode {ready.mode}, case {plan.case.id} version {plan.case.version}"
-    yield f"  would run {manifest['target']}" + (f" from step {ready.from_step}" if ready.from_step is not None else "")
-    if live := body.get("live"):
-        request = live["first_request"] or {}
-        yield (
-            f"  would ask {live['endpoint']} for model {request.get('model') or '(the agent decides)'}: "
-            f"{live['recorded_calls']} calls in the recording, {len(request.get('messages', ()))} messages in the first"
-        )
-    for name, count in body["fixtures"].items():
-        yield f"  would answer {name} from {count} recorded {'answer' if count == 1 else 'answers'}"
-    for name, value in ready.overrides.json().items():
-        yield f"  would change {name}: {str(value)[:80]!r}"
-    for fault in ready.faults:
-        yield f"  would inject {fault.kind} in {fault.tool}, rate {fault.rate:g}, seed {fault.seed}"
-    for one in ready.what_if:
-        yield f"  would answer {one.name} by {one.then}"
-
-
-def _counted(steps: Sequence[Step], live: bool) -> dict[str, int]:
-    kinds = {"tool", "retrieval", "policy", "approval"} | (set() if live else {"model"})
-    return dict(Counter(f"{step.kind} {step.name}" for step in steps if step.kind in kinds))
 
 
 def check_together(

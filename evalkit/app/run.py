@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalkit.app.environment import environment, now_utc
+from evalkit.app.environment import environment, fresh_run_id, now_utc
 from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
 from evalkit.app.nights import chosen_history, keep_night
@@ -31,6 +29,7 @@ from evalkit.errors import ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import give_back, take_from_system
@@ -40,7 +39,7 @@ from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import go_on, raise_samples
 from evalkit.suite.results import is_whole
 from evalkit.suite.run import OpenRun
-from evalkit.suite.select import CaseRef, select_cases
+from evalkit.suite.select import select_cases
 from evalkit.verdict.night import night_of
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.schedule import wanted
@@ -95,7 +94,7 @@ def run_suite(
     plans = make_plans(suite, cases, measures)
     underpowered = {case_id: said for case_id, plan in plans.items() if (said := plan.underpowered)}
     manifest = Manifest(
-        run_id=f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{suite.name}-{secrets.token_hex(2)}",
+        run_id=fresh_run_id(suite.name),
         suite=suite_json(suite),
         cases=cases.named,
         started_at=started_at,
@@ -165,8 +164,8 @@ def report_run(folder: Path, settings: Settings) -> Run:
     Raises:
         InputError: there is no run, it is not finished, or a case of it is gone.
     """
-    manifest, suite, cases, _ = load_run(folder, settings)
-    return finish(folder, manifest, suite, cases, settings)
+    run = load_run(folder, settings)
+    return finish(folder, run.manifest, run.suite, run.cases, settings)
 
 
 def exit_code(run: Run) -> ExitCode:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalkit.app.holds import holds_of, left_out_by
 from evalkit.app.locks import current_lock_problems
-from evalkit.app.run_model import Run
-from evalkit.app.run_plan import runs_twice, suite_baseline
+from evalkit.app.run_model import Run, Taken
+from evalkit.app.run_plan import baseline_path, runs_twice, suite_baseline
 from evalkit.app.settings import Settings
 from evalkit.case.lock import read_lock
 from evalkit.case.model import Case
@@ -20,16 +21,16 @@ from evalkit.suite.account import Account, read_account
 from evalkit.suite.case_ref import CaseRef, CaseRefs, another_file, brief_reference, ids_of
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
-from evalkit.suite.model import Manifest, Sample, Suite
+from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_attempts, read_samples, read_traces
-from evalkit.verdict.baseline import Baseline
+from evalkit.verdict.baseline import Baseline, read_baseline_info
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide, if_all_were_run
 from evalkit.verdict.history import Night, read_history
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.notices import run_notices
-from evalkit.verdict.plans import Plans, idle_policies, make_plans, taken_of
+from evalkit.verdict.plans import Plans, idle_policies
 from evalkit.verdict.staleness import fresh_part, stale_cases, with_staleness
 
 if TYPE_CHECKING:
@@ -55,13 +56,14 @@ def finish(
         plans: the run's; made from the manifest if None.
     """
     samples, account = read_samples(folder), read_account(folder)
+    taken = Taken(folder, manifest, suite, cases, samples)
     if plans is None:
-        plans = make_plans(suite, cases, manifest.measures)
-    verdicts = judged(manifest, suite, cases, samples, account, plans=plans)
+        plans = taken.plans()
+    verdicts = judged(taken, account, plans)
     effect = suite_effect(verdicts)
     holds = [*holds_of(manifest, verdicts, samples, account)]
     decision = _decided(verdicts, suite, manifest, holds, settings.cases)
-    notices = notices_of(folder, manifest, suite, cases, samples, verdicts, plans)
+    notices = notices_of(taken, verdicts, plans)
     run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
     write_run(run, suite, settings)
     return run
@@ -77,22 +79,24 @@ def _decided(
     return if_all_were_run(decide(verdicts, [], [], holds=holds), verdicts, locked, left_out)
 
 
-def notices_of(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    samples: Mapping[str, Sequence[Sample]],
-    verdicts: Sequence[CaseVerdict],
-    plans: Plans,
-) -> tuple[str, ...]:
+def notices_of(run: Taken, verdicts: Sequence[CaseVerdict], plans: Plans) -> tuple[str, ...]:
     """What a reader of a run's numbers should know; see `verdict.notices`."""
-    frozen, spoiled = runs_twice(suite), read_attempts(folder)
+    manifest = run.manifest
+    frozen, spoiled = runs_twice(run.suite), read_attempts(run.folder)
     found = run_notices(
-        samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled,
+        run.samples, verdicts, plans, frozen=frozen, raised=manifest.raised, spoiled=spoiled,
         began=manifest.environment, continued=manifest.continued,
     )  # fmt: skip
-    return (*(() if manifest.part else idle_policies(cases, suite)), *found)
+    return (*(() if manifest.part else idle_policies(run.cases, run.suite)), *_baseline_of_another(run.suite), *found)
+
+
+def _baseline_of_another(suite: Suite) -> Iterator[str]:
+    """That the file in the place of a suite's own baseline is not it; one that a suite names may be any suite's."""
+    path = Path(suite.baseline)
+    if suite.baseline and path.name == baseline_path(Path(f"{suite.name}.toml")).name:
+        info = read_baseline_info(path)
+        if info.suite != suite.name:
+            yield f"the baseline is one of suite {info.suite}, not of {suite.name} (run {info.run_id}): {path.name}"
 
 
 def load_reporting() -> None:
@@ -107,44 +111,21 @@ def write_run(run: Run, suite: Suite, settings: Settings) -> None:
     """Writes verdicts and report of a run that is judged and decided."""
     from evalkit.app.reporting import write_reports
 
-    by_need = _CasesByNeed(run.cases)
-    write_reports(
-        run.folder,
-        run.manifest,
-        run.verdicts,
-        run.decision,
-        run.samples,
-        by_need,
-        _traces(run.folder),
-        run.account,
-        run.effect,
-        run.notices,
-        _background(run.manifest, suite, by_need, settings),
-    )
+    cases = _CasesByNeed(run.cases)
+    write_reports(run, cases, partial(read_traces, run.folder), _background(run.manifest, suite, cases, settings))
 
 
 def judged(
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    samples: Mapping[str, Sequence[Sample]],
-    account: Account,
-    *,
-    baseline: Baseline | None = None,
-    planned: bool = True,
-    plans: Plans | None = None,
-    sampled: Plans | None = None,
+    run: Taken, account: Account, plans: Plans, *, sampled: Plans | None = None, baseline: Baseline | None = None
 ) -> Sequence[CaseVerdict]:
-    """The verdicts on a run's samples, by the plans that the run was made for.
+    """The verdicts on a run's samples.
 
     Args:
-        planned: whether the suite's policies are the run's; by others all samples are judged that there are.
+        plans: what judges.
+        sampled: what the samples were taken by, where other plans judge them.
         baseline: what the cases are compared with, beside the policies' own decisions; the suite's own if None.
-        plans: those of the whole suite, where `cases` are only some of it.
-        sampled: those that the run was made by, where they are not what judges.
     """
-    if plans is None:
-        plans = make_plans(suite, cases, manifest.measures, taken=None if planned else taken_of(samples))
+    manifest, suite, cases, samples = run.manifest, run.suite, run.cases, run.samples
     baseline = baseline or _compared_with(suite, manifest)
     stale = stale_cases(cases, samples, baseline, suite.baseline_rules, manifest.started_at)
     verdicts = case_verdicts(
@@ -171,15 +152,15 @@ def _compared_with(suite: Suite, manifest: Manifest) -> Baseline | None:
     return baseline
 
 
-def load_run(folder: Path, settings: Settings) -> tuple[Manifest, Suite, CaseRefs, Mapping[str, Sequence[Sample]]]:
-    """A finished run's parts.
+def load_run(folder: Path, settings: Settings) -> Taken:
+    """What a finished run took.
 
     Raises:
         InputError: there is none, it is not finished, or a case of it is gone.
     """
-    manifest = read_manifest(folder)
-    samples = read_samples(folder)
-    return manifest, suite_from_json(manifest.suite, str(folder)), cases_of(manifest, settings.cases, folder), samples
+    manifest, samples = read_manifest(folder), read_samples(folder)
+    suite = suite_from_json(manifest.suite, str(folder))
+    return Taken(folder, manifest, suite, cases_of(manifest, settings.cases, folder), samples)
 
 
 def cases_of(manifest: Manifest, root: Path, folder: Path) -> CaseRefs:
@@ -259,7 +240,3 @@ class _CasesByNeed(Mapping[str, Case]):
 
     def __len__(self) -> int:
         return len(self._ids)
-
-
-def _traces(folder: Path) -> Callable[[list[str]], Mapping[str, Any]]:
-    return lambda digests: read_traces(folder, digests)

@@ -34,6 +34,7 @@ __all__ = [
     "samples_about",
     "suite_baseline",
     "underpowered_lines",
+    "with_settings",
 ]
 
 
@@ -47,10 +48,15 @@ def read_suite(path: str | Path, settings: Settings, overrides: Mapping[str, Any
         ConfigError: it can't be used.
     """
     suite = load_suite(path, overrides, settings.model)
+    baseline = str(settings.root / suite.baseline) if suite.baseline else _baseline_beside(path)
+    return with_settings(replace(suite, baseline=baseline), settings)
+
+
+def with_settings(suite: Suite, settings: Settings) -> Suite:
+    """A suite with the project's prices; its target and miss policies hold where it says nothing itself."""
     return replace(
         suite,
         target=suite.target or settings.target,
-        baseline=str(settings.root / suite.baseline) if suite.baseline else _baseline_beside(path),
         on_miss=(*suite.on_miss, *settings.on_miss),
         prices=settings.prices,
     )

@@ -28,11 +28,11 @@ from evalkit.suite.sources import NO_SOURCES, Sources
 from evalkit.suite.sources_file import SourcesFile
 from evalkit.trace.effect import effect_by_pattern
 from evalkit.trace.model import Effect
+from evalkit.validation import faults_text
 from evalkit.vault.model import RetentionClass
 from evalkit.vault.retention import parse_days
 
 __all__ = [
-    "SETTINGS_NAME",
     "EvidenceSettings",
     "PolicyRule",
     "Settings",
@@ -40,6 +40,7 @@ __all__ = [
     "load_settings",
     "project_table",
     "settings_here",
+    "settings_of",
 ]
 
 _DEFAULTS = "defaults"
@@ -144,7 +145,7 @@ class Settings:
     affected: Sources = NO_SOURCES
     urls: tuple[HttpPlace, ...] = ()
     mcp: tuple[McpPlace, ...] = ()
-    source: str = field(default=_DEFAULTS)
+    source: str = _DEFAULTS
 
     def effect_of(self, tool: str) -> Effect | None:
         """The configured effect of a tool, if any."""
@@ -272,12 +273,23 @@ def load_settings(root: Path, environment: Mapping[str, str]) -> Settings:
     for name in _FOLDERS_AND_WORDS:
         if environment.get(f"EVALKIT_{name.upper()}"):
             body[name] = environment[f"EVALKIT_{name.upper()}"]
+    return settings_of(body, source, root, environment)
+
+
+def settings_of(body: Mapping[str, Any], source: str, root: Path, environment: Mapping[str, str]) -> Settings:
+    """The settings that a table says, and variables that are no keys of it.
+
+    Args:
+        source: where the table stands.
+
+    Raises:
+        ConfigError: a key is unknown, or a value of the wrong kind.
+    """
     try:
         # without a file nothing needs to be checked: making the checks takes longer than many a command
         file = _File.model_validate(body) if source != _DEFAULTS else _File.model_construct(**body)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise ConfigError(faults, source, "see docs/files.md for the keys") from None
+        raise ConfigError(faults_text(error), source, "see docs/files.md for the keys") from None
     own_key = file.sanitize.key_file
     key_file = environment.get("EVALKIT_KEY_FILE") or (own_key and root / Path(own_key).expanduser())
     return Settings(
@@ -339,7 +351,7 @@ def project_table(text_of: Callable[[str], str | None]) -> Mapping[str, Any]:
             body = tomllib.loads(text)
         except tomllib.TOMLDecodeError:
             break
-        own = body if name == SETTINGS_NAME else body.get("tool", {}).get("evalkit")
+        own = body if name == SETTINGS_NAME else _of_shared(body)
         if isinstance(own, dict):
             return own
     return {}
@@ -368,10 +380,18 @@ def _read(root: Path) -> tuple[dict[str, Any], str]:
     if own.exists():
         return _toml(own), str(own)
     if shared.exists():
-        found = _toml(shared).get("tool", {}).get("evalkit")
+        found = _of_shared(_toml(shared))
+        if found is not None and not isinstance(found, dict):
+            raise ConfigError("tool.evalkit is no table", str(shared), "write [tool.evalkit], and the keys below it")
         if found is not None:
             return found, f"{shared} [tool.evalkit]"
     return {}, _DEFAULTS
+
+
+def _of_shared(body: Mapping[str, Any]) -> Any:
+    """What a file that tools share says of evalkit; None for nothing."""
+    tool = body.get("tool")
+    return tool.get("evalkit") if isinstance(tool, dict) else None
 
 
 def _toml(path: Path) -> dict[str, Any]:

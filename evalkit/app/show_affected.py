@@ -10,7 +10,8 @@ from typing import Any
 from evalkit.app.affected import Affected
 from evalkit.app.drift import Drifted
 from evalkit.errors import ExitCode
-from evalkit.report.text import counted, json_text
+from evalkit.figures import counted
+from evalkit.report.text import json_text
 from evalkit.trace.visible import visible
 
 __all__ = ["affected_json", "affected_lines", "drift_exit_code", "drift_json", "drift_lines"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict
 from typing import Any
 
@@ -14,7 +15,7 @@ from evalkit.stats.interval import midp
 from evalkit.trace.visible import visible
 from evalkit.verdict.baseline import Baseline, BaselineInfo
 from evalkit.verdict.effect import OPPOSED, opposed
-from evalkit.verdict.model import CaseVerdict
+from evalkit.verdict.model import CaseVerdict, Change, SuiteEffect
 
 __all__ = [
     "BASELINE_HEAD",
@@ -91,30 +92,31 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
     yield visible(
         f"run {found.run_id} against run {found.info.run_id}: {compared} of {len(found.verdicts)} cases compared"
     )
-    if found.p is not None:
-        between = points_between(found.low, found.high)
-        sure = f'(95 %: {between} points), exact p of "worse" {p_text(found.p)}'
-        yield f"{_suite_told(found)} {'in equal replays, here and there' if found.deterministic else sure}"
+    if found.effect is not None:
+        between = points_between(*found.effect.this_suite)
+        sure = f'(95 %: {between} points), exact p of "worse" {p_text(found.effect.p_worse)}'
+        how = "in equal replays, here and there" if found.effect.deterministic else sure
+        yield f"{_suite_told(found.effect, {verdict.change for verdict in found.verdicts})} {how}"
     for verdict in found.verdicts:
         if verdict.stale:
             yield visible(f"{verdict.case_id}: {verdict.stale}")
 
 
-def _suite_told(found: Comparison) -> str:
+def _suite_told(effect: SuiteEffect, changes: AbstractSet[Change]) -> str:
     """What is shown of the suite: by the exact test or the interval, or by a case of it."""
-    if found.p is not None and opposed(found.difference, found.p):
-        return f"this suite: {OPPOSED}; {signed_points(found.difference)}"
-    size, changes = points(abs(found.difference)), {verdict.change for verdict in found.verdicts}
-    if _suite_is_worse(found) or (found.difference < 0 and "regressed" in changes):
-        return f"this suite is worse by {size}"
-    if found.difference > 0 and ("improved" in changes or found.low > 0):
-        return f"this suite is better by {size}"
-    shown = "" if found.deterministic else " shown"
-    return f"this suite: no change{shown}, {signed_points(found.difference)}"
+    difference = effect.difference
+    if opposed(difference, effect.p_worse):
+        return f"this suite: {OPPOSED}; {signed_points(difference)}"
+    if _is_worse(effect) or (difference < 0 and "regressed" in changes):
+        return f"this suite is worse by {points(-difference)}"
+    if difference > 0 and ("improved" in changes or effect.this_suite[0] > 0):
+        return f"this suite is better by {points(difference)}"
+    shown = "" if effect.deterministic else " shown"
+    return f"this suite: no change{shown}, {signed_points(difference)}"
 
 
-def _suite_is_worse(found: Comparison) -> bool:
-    return found.p is not None and found.p <= _ALPHA and found.difference < 0
+def _is_worse(effect: SuiteEffect) -> bool:
+    return effect.p_worse <= _ALPHA and effect.difference < 0
 
 
 def comparison_json(found: Comparison) -> dict[str, Any]:
@@ -133,19 +135,26 @@ def comparison_json(found: Comparison) -> dict[str, Any]:
         }
         for one in found.verdicts
     ]
-    suite = {
-        "p_worse": found.p,
-        "difference": found.difference,
-        "low": found.low,
-        "high": found.high,
-        "deterministic": found.deterministic,
+    return {"run": found.run_id, "baseline": asdict(found.info), "suite": _effect_json(found.effect), "cases": cases}
+
+
+def _effect_json(effect: SuiteEffect | None) -> dict[str, Any]:
+    if effect is None:
+        return {"p_worse": None, "difference": 0.0, "low": 0.0, "high": 0.0, "deterministic": False}
+    low, high = effect.this_suite
+    return {
+        "p_worse": effect.p_worse,
+        "difference": effect.difference,
+        "low": low,
+        "high": high,
+        "deterministic": effect.deterministic,
     }
-    return {"run": found.run_id, "baseline": asdict(found.info), "suite": suite, "cases": cases}
 
 
 def comparison_exit_code(found: Comparison) -> ExitCode:
     """1 where a case or the suite is shown to be worse, 3 where nothing could be compared, else 0."""
-    if any(verdict.change == "regressed" for verdict in found.verdicts) or _suite_is_worse(found):
+    is_worse = found.effect is not None and _is_worse(found.effect)
+    if is_worse or any(verdict.change == "regressed" for verdict in found.verdicts):
         return ExitCode.BLOCKED
     return ExitCode.DONE if any(map(_is_compared, found.verdicts)) else ExitCode.INCONCLUSIVE
 

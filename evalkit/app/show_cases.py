@@ -16,7 +16,7 @@ from evalkit.case.view import pruning_words, render_view, volatile_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
-from evalkit.figures import figures
+from evalkit.figures import counted, figures
 from evalkit.percent import whole_percent
 from evalkit.trace.diff import compare
 from evalkit.trace.file import step_json
@@ -207,8 +207,7 @@ def comparison_json(left: Trace, right: Trace) -> dict[str, Any]:
 
 
 def _spent_words(found: dict[str, Any]) -> str:
-    calls = found["model_calls"]
-    parts = [f"{calls} model {'call' if calls == 1 else 'calls'}"]
+    parts = [counted(found["model_calls"], "model call")]
     parts += [f"{found['tokens']:,} tokens"] if found["tokens"] is not None else []
     parts += [f"${figures(found['cost_usd'], 4)}"] if found["cost_usd"] is not None else []
     parts += [f"{figures(found['duration_s'], 3)} s"] if found["duration_s"] is not None else []

@@ -10,9 +10,9 @@ from evalkit.app.forget import CaseFound, Forgetting
 from evalkit.trace.visible import visible
 from evalkit.vault.model import Evidence
 
-__all__ = ["NOT_REACHED", "evidence_json", "forgetting_json", "forgetting_lines", "kept_lines", "listed_json"]
+__all__ = ["evidence_json", "forgetting_json", "forgetting_lines", "kept_lines", "listed_json"]
 
-NOT_REACHED = (
+_NOT_REACHED = (
     "backups, snapshots and copies of the evidence folder: a wrapped key that was copied still opens its trace",
     "git history, other clones and branches, and CI's artifacts: they hold the old versions, with surrogates",
     "raw trace files that lie elsewhere, such as the source of an ingest",
@@ -63,7 +63,7 @@ def forgetting_json(found: Forgetting) -> dict[str, Any]:
         "maybe": list(found.maybe),
         "other_key": list(found.strange),
         "left": list(found.left),
-        "not_reached": list(NOT_REACHED),
+        "not_reached": list(_NOT_REACHED),
         "audit": found.audit,
     }  # fmt: skip
 
@@ -83,7 +83,7 @@ def forgetting_lines(found: Forgetting) -> Iterator[str]:
     yield from (f"not searched, made with another project key: {one}" for one in found.strange)
     yield from (f"left, names the subject; change it yourself: {visible(one)}" for one in found.left)
     yield "not reached:"
-    yield from (f"  {one}" for one in NOT_REACHED)
+    yield from (f"  {one}" for one in _NOT_REACHED)
     if found.audit:
         yield f"audit line: {found.audit}"
 

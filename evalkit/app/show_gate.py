@@ -13,14 +13,14 @@ from evalkit.app.show_runs import decision_json, decision_lines, notice_lines, u
 from evalkit.report.escapes import MARKS, code, escaped, github_command, github_line
 from evalkit.trace.visible import visible
 
-__all__ = ["GATE_FORMATS", "Format", "gate_json", "gate_lines"]
+__all__ = ["Format", "gate_json", "gate_lines"]
 
 Format: TypeAlias = Literal["text", "json", "markdown", "github"]
-GATE_FORMATS: tuple[Format, ...] = ("text", "json", "markdown", "github")
 
 _SHOWN = 50
 _ANNOTATED = 9
-"""GitHub shows ten annotations of a step; the last one counts the others."""
+"""GitHub shows ten annotations of a level and step; the last one counts the others."""
+_GATE = "evalkit gate"
 
 
 def gate_json(done: Run) -> dict[str, Any]:
@@ -67,7 +67,10 @@ def _markdown(done: Run) -> Iterator[str]:
 
 
 def _github(done: Run, settings: Settings) -> Iterator[str]:
-    """The text, and an annotation for what blocks or was not measured, at the case's page where there is one."""
+    """The text, and an annotation for what blocks or was not measured, at the case's page where there is one.
+
+    What is to be known is annotated, too: nobody reads the output of a job that is green.
+    """
     yield from map(github_line, _text(done))
     entries = [("error", "blocks the release", *entry) for entry in done.decision.blocking]
     entries += [("warning", "not measured", *entry) for entry in done.decision.inconclusive]
@@ -75,11 +78,13 @@ def _github(done: Run, settings: Settings) -> Iterator[str]:
         page = _page(case, settings)
         yield github_command(command, visible(what), file=page, line="1" if page else "", title=f"{case}: {title}")
     if len(entries) > _ANNOTATED:
-        yield github_command(
-            "error", f"and {len(entries) - _ANNOTATED} more, in the job's output", title="evalkit gate"
-        )
+        yield github_command("error", f"and {len(entries) - _ANNOTATED} more, in the job's output", title=_GATE)
+    for notice in done.notices[:_ANNOTATED]:
+        yield github_command("notice", visible(notice), title=f"{_GATE}: to know")
+    if len(done.notices) > _ANNOTATED:
+        yield github_command("notice", f"and {len(done.notices) - _ANNOTATED} more, in the job's output", title=_GATE)
     if not entries and done.decision.outcome != "PASS":
-        yield github_command("error", visible(done.decision.reason), title="evalkit gate")
+        yield github_command("error", visible(done.decision.reason), title=_GATE)
 
 
 def _page(case_id: str, settings: Settings) -> str:

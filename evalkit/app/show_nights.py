@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from evalkit.errors import InputError
+from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.text import counted, interval_text, p_text
+from evalkit.report.text import interval_text, p_text
 from evalkit.stats.interval import midp
 from evalkit.trace.visible import visible
 from evalkit.verdict.history import Night

@@ -15,7 +15,7 @@ from evalkit.capture.through import instrument, plain_shape
 from evalkit.trace.effect import check_effect
 from evalkit.trace.model import Effect
 
-__all__ = ["marked_tools", "tool"]
+__all__ = ["declared_effect", "marked_tools", "tool"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -63,6 +63,12 @@ def _instrument(function: Callable[..., Any], *, effect: Effect | None, name: st
     through = instrument(function, begin, plain_shape(function))
     setattr(through, _MARK, (capability, effect))
     return through
+
+
+def declared_effect(function: Callable[..., Any]) -> Effect | None:
+    """The effect that a function's own mark declares; None where it has no mark, or that says none."""
+    mark = vars(function).get(_MARK) if isinstance(function, FunctionType) else None
+    return None if mark is None else mark[1]
 
 
 def marked_tools() -> dict[str, tuple[Callable[..., Any], Effect | None]]:

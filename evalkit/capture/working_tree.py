@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
-import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from evalkit.capture.git import git_environment
+
 __all__ = ["dirty_patch", "patch_now"]
 
 _TIMEOUT_S = 5.0
-_COMMAND = ("git", "-c", "core.fsmonitor=false", "diff", "HEAD", "--binary", "--no-ext-diff", "--no-textconv")
+_PLAINLY = "--binary --no-ext-diff --no-textconv --no-relative --ignore-submodules=untracked".split()
+"""Whatever a repository's settings leave out, or have a program of theirs show."""
+_COMMAND = ("git", "-c", "core.fsmonitor=false", "diff", "HEAD", *_PLAINLY)
 
 
 @functools.lru_cache(maxsize=8)
@@ -31,8 +34,7 @@ def patch_now(folder: Path, without: Sequence[str] = ()) -> bytes | None:
     """
     paths = ("--", ":/", *(f":(top,exclude,glob){pattern}" for pattern in without))
     own = ("EVALKIT_RECORD_", "GIT_EXTERNAL_DIFF")  # a filter of git's that is Python must not be recorded in its turn
-    env = {name: value for name, value in os.environ.items() if not name.startswith(own)}
-    env["GIT_OPTIONAL_LOCKS"] = "0"
+    env = {name: value for name, value in git_environment(folder).items() if not name.startswith(own)}
     try:
         done = subprocess.run(
             [*_COMMAND, *paths], cwd=folder, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False

@@ -18,6 +18,7 @@ __all__ = ["render_pytest"]
 
 _WIDTH = 88
 _LONGEST_NAME = 70
+_TO_ITS_END = Check("completed")
 _HEAD = '''\
 """{title}
 
@@ -65,8 +66,15 @@ def render_pytest(case: Case, path: PurePosixPath, target: str) -> str:
         )
     ]
     taken: set[str] = set()
-    parts += [_test(check, taken) for check in case.gating]
+    parts += [_test(check, taken) for check in _asserted(case)]
     return "\n\n".join(parts)
+
+
+def _asserted(case: Case) -> Iterator[Check]:
+    """What gates, and that the run ends well: an agent that breaks off repeats nothing, and calls nothing wrong."""
+    yield from case.gating
+    if not any(check.type == _TO_ITS_END.type for check in case.gating):
+        yield _TO_ITS_END
 
 
 def _test(check: Check, taken: set[str]) -> str:

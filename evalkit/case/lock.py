@@ -7,16 +7,18 @@ case's newest version is retired.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalkit.errors import IntegrityError
 
-__all__ = ["LOCK_NAME", "LockLine", "lock_problems", "parse_lock", "read_lock", "render_lock", "write_lock"]
+__all__ = ["LOCK_NAME", "LockLine", "lines_in", "lock_problems", "parse_lock", "read_lock", "render_lock", "write_lock"]
 
 LOCK_NAME = "gates.lock"
 _HEAD = "# Permanent cases, written by evalkit; a line goes only when its case is retired."
+_CONFLICT = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+_AFTER_A_MERGE = "settle the cases' own files first, then evalkit check --write-lock"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -40,14 +42,35 @@ def parse_lock(text: str, where: str) -> list[LockLine]:
         IntegrityError: a line is not of the lock's form, or a case stands twice.
     """
     found: dict[str, LockLine] = {}
-    for number, raw in enumerate(text.splitlines(), 1):
-        if not raw.strip() or raw.startswith("#"):
-            continue
-        parts = raw.split()
-        if len(parts) != 3 or not parts[1].removeprefix("v").isdecimal() or parts[0] in found:
-            raise IntegrityError(f"not a line of the gate lock: {raw[:80]!r}", f"{where}:{number}", "git checkout it")
-        found[parts[0]] = LockLine(parts[0], int(parts[1].removeprefix("v")), parts[2])
+    for number, raw in _told(text):
+        place = f"{where}:{number}"
+        if raw.startswith(_CONFLICT):
+            raise IntegrityError(f"a merge left the gate lock unfinished: {raw[:80]!r}", place, _AFTER_A_MERGE)
+        line = _line(raw)
+        if line is None:
+            raise IntegrityError(f"not a line of the gate lock: {raw[:80]!r}", place, "git checkout it")
+        if line.case_id in found:
+            raise IntegrityError(f"{line.case_id} stands in the gate lock twice", place, _AFTER_A_MERGE)
+        found[line.case_id] = line
     return list(found.values())
+
+
+def lines_in(text: str) -> list[LockLine]:
+    """The lines that a lock's text holds, be it one or what a merge left of two."""
+    return [line for _, raw in _told(text) if (line := _line(raw)) is not None]
+
+
+def _told(text: str) -> Iterator[tuple[int, str]]:
+    """What says something, with the number of its line; some editors begin a file with a mark of their own."""
+    lines = enumerate(text.removeprefix("\ufeff").splitlines(), 1)
+    return ((number, raw) for number, raw in lines if raw.strip() and not raw.startswith("#"))
+
+
+def _line(raw: str) -> LockLine | None:
+    parts = raw.split()
+    if len(parts) != 3 or not parts[1].removeprefix("v").isdecimal():
+        return None
+    return LockLine(parts[0], int(parts[1].removeprefix("v")), parts[2])
 
 
 def read_lock(root: str | Path) -> list[LockLine]:
@@ -93,5 +116,6 @@ def lock_problems(
             problems.append((line.case_id, f"what is locked as version {line.version} is version {found.version}"))
         elif found is not None and found.version == line.version and found.digest != line.digest:
             problems.append((line.case_id, f"version {line.version} is not the file that was locked"))
-    problems += [(case_id, "is permanent, but not in the gate lock") for case_id in now if case_id not in known]
+    unlocked = "is permanent, but not in the gate lock: evalkit check --write-lock adds it"
+    problems += [(case_id, unlocked) for case_id in now if case_id not in known]
     return sorted(problems)

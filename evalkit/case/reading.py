@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from evalkit.canonical import parse_exact
 from evalkit.case.header import case_from_header, header_digest, refuse_strange_format
 from evalkit.case.model import Case
+from evalkit.case.pointer import refuse_pointer
 from evalkit.case.rows import STEP_SCHEMA, Chain, steps_from_rows
 from evalkit.errors import InputError, IntegrityError
 
@@ -124,6 +125,7 @@ def _as_parquet(where: str) -> Iterator[None]:
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError) as error:
+        refuse_pointer(where)
         raise InputError(f"not readable as Parquet: {error}", where, "restore the file from version control") from None
 
 

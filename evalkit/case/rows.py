@@ -20,7 +20,7 @@ from evalkit.trace.file import error_json
 from evalkit.trace.model import KINDS, Step, StepError, Usage
 from evalkit.trace.repeats import Repeats
 
-__all__ = ["STEP_SCHEMA", "Chain", "request_key", "steps_from_rows", "steps_to_columns"]
+__all__ = ["STEP_SCHEMA", "Chain", "steps_from_rows", "steps_to_columns"]
 
 _TIME = pa.timestamp("us", tz="UTC")
 STEP_SCHEMA = pa.schema(
@@ -115,12 +115,8 @@ class Chain:
         return self.last
 
 
-def request_key(step: Step) -> str | None:
-    """Digest of capability and canonical arguments, for looking up in SQL; None for a step that is no dependency."""
-    return _request_key(step, Repeats())
-
-
 def _request_key(step: Step, keys: Repeats) -> str | None:
+    """Digest of capability and canonical arguments, for looking up in SQL; None for a step that is no dependency."""
     if not step.is_dependency:
         return None
     return keys.sha256(b"[%b,%b," % (canonical(step.kind), canonical(step.name)), step.input, b"]")[:32]

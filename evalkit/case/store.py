@@ -22,6 +22,7 @@ from evalkit.canonical import exact_text, parse_exact
 from evalkit.case.header import header_digest, header_json, refuse_strange_format
 from evalkit.case.look import Look
 from evalkit.case.model import Case, check_case_id
+from evalkit.case.pointer import refuse_pointer
 from evalkit.case.reading import METADATA_KEY, read_files
 from evalkit.case.rows import STEP_SCHEMA, steps_to_columns
 from evalkit.errors import InputError, IntegrityError
@@ -29,7 +30,6 @@ from evalkit.trace.repeats import Repeats
 
 __all__ = [
     "METADATA_KEY",
-    "case_digest",
     "case_versions",
     "find_case",
     "iter_cases",
@@ -128,24 +128,24 @@ def write_prepared(prepared: Prepared, root: str | Path, *, look: Look | None = 
     return target
 
 
-def read_case(path: str | Path, digest: str = "") -> Case:
+def read_case(path: str | Path) -> Case:
     """The case in a file, or the newest version in a case's folder; checked against its digest.
-
-    Args:
-        digest: of the version that is meant; empty for whichever it is.
 
     Raises:
         InputError: there is no such file, or it is no case.
-        IntegrityError: header or rows were changed after writing, or it is another version.
+        IntegrityError: header or rows were changed after writing.
     """
-    return read_cases([(path, digest)])[0]
+    return read_cases([(path, "")])[0]
 
 
 def read_cases(wanted: Iterable[tuple[str | Path, str]]) -> list[Case]:
     """Several cases as `read_case` reads each, in less time (see `case.reading`).
 
     Args:
-        wanted: of each the file or folder, and the digest.
+        wanted: of each the file or folder, and the digest of the version that is meant; empty for whichever it is.
+
+    Raises:
+        IntegrityError: also for another version than is meant.
     """
     files = [(_file_of(path), digest) for path, digest in wanted]
     found = read_files(where for where, _ in files)
@@ -169,17 +169,13 @@ def read_header(path: str | Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError("there is no such file", where, "evalkit list") from None
     except (pa.ArrowException, OSError, LookupError, TypeError, ValueError) as error:
+        refuse_pointer(where)
         raise InputError(f"not a case: {error}", where, "evalkit check") from None
     refuse_strange_format(header, where)
     if digest != header_digest(header):
         raise IntegrityError("the header was changed after writing", where, "restore the file from version control")
     found: dict[str, Any] = header
     return found
-
-
-def case_digest(path: str | Path) -> str:
-    """The digest of a version, checked; raises as `read_case` does."""
-    return read_with_digest(path)[1]
 
 
 def read_with_digest(path: str | Path) -> tuple[Case, str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from evalkit.cli.agent_output import agents_to_stderr
-from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.cli.common import as_json, echo_json, options, project, say
 from evalkit.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -17,17 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["affected", "drift", "reapprove"]
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _sources(command: F) -> F:
-    for decorate in (
-        click.option("--target", default="", help="An agent whose first request says what no file says."),
-        click.option("--tools", multiple=True, metavar="FILE", help="Today's tools: JSON of OpenAI, Anthropic or MCP."),
-        click.option("--prompt", multiple=True, metavar="FILE", help="A system prompt of today; {name} fits any text."),
-    ):
-        command = decorate(command)
-    return command
+_sources = options(
+    click.option("--prompt", multiple=True, metavar="FILE", help="A system prompt of today; {name} fits any text."),
+    click.option("--tools", multiple=True, metavar="FILE", help="Today's tools: JSON of OpenAI, Anthropic or MCP."),
+    click.option("--target", default="", help="An agent whose first request says what no file says."),
+)
 
 
 @click.command()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
-from evalkit.cli.common import as_json, echo_json, print_table, project, say
+from evalkit.cli.common import as_json, echo_json, options, print_table, project, say
 
 __all__ = ["baseline"]
 
-F = TypeVar("F", bound=Callable[..., Any])
+_decided = options(
+    click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path)),
+    click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default."),
+    click.option("--reason", required=True, help="Why these runs are the measure."),
+    click.option("--out", type=click.Path(path_type=Path), help="The file; beside the suite by default."),
+)
 
 
 def _warn(line: str) -> None:
@@ -22,18 +25,6 @@ def _warn(line: str) -> None:
 @click.group()
 def baseline() -> None:
     """What later runs are compared with."""
-
-
-def _decided(command: F) -> F:
-    """Runs, and who decides on them, why and for which file."""
-    for decorate in (
-        click.option("--out", type=click.Path(path_type=Path), help="The file; beside the suite by default."),
-        click.option("--reason", required=True, help="Why these runs are the measure."),
-        click.option("--actor", default="", help="Who decides this; EVALKIT_ACTOR or USER by default."),
-        click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path)),
-    ):
-        command = decorate(command)
-    return command
 
 
 @baseline.command("set")

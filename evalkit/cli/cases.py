@@ -87,17 +87,28 @@ def history(case: str, as_json: bool) -> None:
 @click.command()
 @click.argument("path", type=click.Path(path_type=Path), required=False)
 @click.option("--write-views", is_flag=True, help="Write the case.md files that are out of date.")
+@click.option("--write-lock", is_flag=True, help="Write the gate lock anew, after a merge of two.")
 @click.option("--part-surrogates", is_flag=True, help="Write new versions where two values share a surrogate.")
 @as_json
 @click.pass_context
-def check(context: click.Context, path: Path | None, write_views: bool, part_surrogates: bool, as_json: bool) -> None:
+def check(
+    context: click.Context,
+    path: Path | None,
+    write_views: bool,
+    write_lock: bool,
+    part_surrogates: bool,
+    as_json: bool,
+) -> None:
     """Whether the case library still is what was written."""
     from evalkit.app import parting
     from evalkit.app.checkup import check_library, checkup_exit_code, write_stale_views
     from evalkit.app.keys import policy_of
+    from evalkit.app.locks import rewrite_lock
 
     settings = project()
     cases = path or settings.cases
+    if write_lock:
+        say(f"wrote {rewrite_lock(cases)}", err=as_json)
     if part_surrogates:
         for written in parting.part_surrogates(cases, settings):
             say(f"wrote {written}", err=as_json)

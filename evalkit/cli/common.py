@@ -23,6 +23,7 @@ __all__ = [
     "as_json",
     "coloured",
     "echo_json",
+    "options",
     "print_table",
     "project",
     "refuse_ignored",
@@ -69,6 +70,17 @@ SUITE = _Suite()
 def as_json(command: F) -> F:
     """The ``--json`` flag of every command that prints a table."""
     return click.option("--json", "as_json", is_flag=True, help="JSON on stdout, people's text on stderr.")(command)
+
+
+def options(*decorators: Callable[[F], F]) -> Callable[[F], F]:
+    """Options and arguments that several commands share, as one decorator; help shows them in this order."""
+
+    def decorate(command: F) -> F:
+        for one in reversed(decorators):
+            command = one(command)
+        return command
+
+    return decorate
 
 
 def refuse_ignored(context: click.Context, allowed: set[str], why: str) -> None:

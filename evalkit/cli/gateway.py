@@ -95,7 +95,7 @@ def gateway(
 def _tell(plan: Plan, replay: Replay, *, as_json: bool, apart: bool) -> None:
     """What the session came to."""
     from evalkit.app.replay import compared
-    from evalkit.app.show_runs import comparison_json, comparison_line, replay_json, replay_lines
+    from evalkit.app.show_replays import comparison_json, comparison_line, replay_json, replay_lines
 
     shown = compared(plan, replay)
     if as_json:

@@ -9,9 +9,9 @@ from importlib import import_module
 
 import click
 
+from evalkit.app.message import error_text
 from evalkit.cli.ended import end_with
 from evalkit.cli.given import refusing_empty
-from evalkit.cli.message import error_text
 from evalkit.cli.streams import ready_streams
 from evalkit.errors import EvalkitError, ExitCode, InputError
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from evalkit.cli.common import options
 
 if TYPE_CHECKING:
     from evalkit.app.replay_plan import Plan
@@ -17,9 +18,8 @@ __all__ = ["BUDGET", "ON_MISS", "model_options", "planned"]
 BUDGET = "Stop there: calls=N,tokens=N,cost_usd=N,seconds=N."
 ON_MISS = "For calls without a recorded answer: NAME*=fail|error|stub|stub:JSON|live. The sample counts as missed."
 
-F = TypeVar("F", bound=Callable[..., Any])
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_OPTIONS = (
+model_options = options(
     click.option("--base-url", default=None, help="The live model's OpenAI-compatible endpoint."),
     click.option("--model", help="Ask the live model by this name."),
     click.option("--system-prompt", type=_FILE, help="A file with the system prompt to use instead."),
@@ -43,13 +43,6 @@ _OPTIONS = (
     click.option("--actor", default="", help="Who asks a live model; EVALKIT_ACTOR or USER by default."),
     click.option("--reason", default="", help="Why a live model is asked."),
 )
-
-
-def model_options(command: F) -> F:
-    """Adds the options, in their order."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def planned(

@@ -51,16 +51,17 @@ def replay(
 ) -> None:
     """Replay one case in its frozen world and judge it."""
     from evalkit.app.replay import check_free, compared, run_plan, write_traces
-    from evalkit.app.replay_plan import dry_json, dry_lines
-    from evalkit.app.show_runs import (
-        account_lines,
+    from evalkit.app.show_replays import (
         comparison_json,
         comparison_line,
+        dry_json,
+        dry_lines,
         layer_lines,
         repeat_lines,
         replay_json,
         replay_lines,
     )
+    from evalkit.app.show_runs import account_lines
     from evalkit.trace.visible import visible
 
     dry, settings = mode == "dry", project()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalkit.app.message import error_text
 from evalkit.cli.common import as_json, echo_json, project, say, say_line, step_range, terminal_width
-from evalkit.cli.message import error_text
 from evalkit.errors import CaseRefused, ExitCode
 from evalkit.trace.visible import one_line, visible
 
@@ -235,7 +235,7 @@ def _every(sources: tuple[str, ...], format: str | None) -> Iterator[Trace]:
 def judge(context: click.Context, case: str, traces: tuple[str, ...], format: str | None, as_json: bool) -> None:
     """A case's checks against traces that already exist; 1 if a gating one fails."""
     from evalkit.app.judging import judge_traces
-    from evalkit.app.show_runs import result_json, result_lines
+    from evalkit.app.show_replays import result_json, result_lines
 
     judged = [one for source in traces for one in judge_traces(case, source, project(), format=format)]
     if as_json:

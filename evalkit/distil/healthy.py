@@ -51,10 +51,8 @@ class Search:
     passed_over: Counter[str]
 
 
-def healthy_runs(
-    incident: Trace, candidates: Iterable[Trace], *, expected: Sequence[Check] = (), most: int = _MOST
-) -> Search:
-    """The likest healthy runs of the incident's task, at most `most`; never the incident itself.
+def healthy_runs(incident: Trace, candidates: Iterable[Trace], *, expected: Sequence[Check] = ()) -> Search:
+    """The likest healthy runs of the incident's task, at most five; never the incident itself.
 
     Args:
         expected: what a person said should have happened: a run on which it does not hold is none.
@@ -76,8 +74,8 @@ def healthy_runs(
         found.append((near + len(shared), HealthyRun(run, why)))
     agreed = sorted(_most_agreed(found), key=lambda one: -one[0])
     passed_over["changed the world otherwise than most"] += len(found) - len(agreed)
-    passed_over["beyond the number that is taken"] += max(0, len(agreed) - most)
-    return Search(tuple(run for _, run in agreed[:most]), +passed_over)
+    passed_over["beyond the number that is taken"] += max(0, len(agreed) - _MOST)
+    return Search(tuple(run for _, run in agreed[:_MOST]), +passed_over)
 
 
 def less_sure(checks: Iterable[Check]) -> tuple[Check, ...]:

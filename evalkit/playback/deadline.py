@@ -119,6 +119,7 @@ class _Alarm:
         self._goes_off_at: float | None = None
         self._thread = 0
         self._before: Any = None
+        self._others_at: float | None = None
 
     def works_here(self) -> bool:
         """Whether it goes off in this thread."""
@@ -128,6 +129,8 @@ class _Alarm:
         """Lets it go off in this thread, the main one; also where an agent has taken the signal for itself."""
         if not self._thread:
             self._before = signal.getsignal(signal.SIGALRM)
+            others = signal.getitimer(signal.ITIMER_REAL)[0]
+            self._others_at = monotonic() + others if others else None
             self._thread = threading.get_ident()
         if signal.getsignal(signal.SIGALRM) != self.goes_off:
             signal.signal(signal.SIGALRM, self.goes_off)
@@ -146,9 +149,11 @@ class _Alarm:
             self.deadline.rings()
 
     def stop(self) -> None:
-        """Goes off no more."""
+        """Goes off no more. Whoever had the timer before has it again, if late: a limit of pytest's tests, say."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before)
+        if self._others_at is not None:
+            signal.setitimer(signal.ITIMER_REAL, max(self._others_at - monotonic(), 0.001))
         self._thread, self.deadline, self._goes_off_at = 0, None, None
 
 

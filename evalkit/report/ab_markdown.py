@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evalkit.figures import counted
 from evalkit.report.ab_rows import CASE_HEAD, METRIC_HEAD, CaseRow, case_rows, metric_rows
 from evalkit.report.escapes import code, escaped
-from evalkit.report.text import counted
 from evalkit.verdict.ab import ABVerdict
 
 __all__ = ["render_ab_markdown"]

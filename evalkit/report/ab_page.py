@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalkit.figures import figures
+from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.ab_rows import CaseRow, MetricRow, case_row, metric_rows
+from evalkit.report.ab_rows import CaseRow, MetricRow, amount, case_row, metric_rows
 from evalkit.report.packed import STATIC_DETAILS, entry
 from evalkit.report.page import render_page
-from evalkit.report.text import cost_text, counted, cut
+from evalkit.report.text import cost_text, cut
 from evalkit.report.trajectory import Trajectory
-from evalkit.verdict.ab import ABVerdict, Better, CasePair, MetricChange
+from evalkit.verdict.ab import ABVerdict, Better, CasePair, Metric, MetricChange, RateChange
 from evalkit.verdict.ab_words import metric_name
 
 __all__ = ["render_ab_html"]
@@ -163,38 +163,28 @@ def _row(pair: CasePair, reports: tuple[str, str], trajectory: Trajectory | None
 
 def _entry(row: ABRow, section: ABSection) -> dict[str, Any]:
     pair = row.pair
-    cost = _change_of_means(pair, "cost")
+    cost_a, cost_b = pair.a.means.get("cost"), pair.b.means.get("cost")
+    cheaper = None if cost_a is None or cost_b is None else cost_a - cost_b
     return entry(
         pair.case_id,
         section=section.key,
         folded=section.folded,
         keys=[row.key, *(["gate"] if pair.permanent else [])],
-        numbers={"rate": pair.difference, "p": pair.p_adjusted, "cost": None if cost is None else -cost},
+        numbers={"rate": pair.difference, "p": pair.p_adjusted, "cost": cheaper},
         chosen={},
         text=f"{pair.case_id} {cut(pair.title, 200)} {row.text.word}".lower(),
     )
 
 
 def _means(pair: CasePair) -> Iterator[tuple[str, str, str]]:
-    forms = (("cost", "cost", cost_text), ("latency", "latency", _seconds), ("steps", "steps", _number),
-             ("tokens", "tokens", _number))  # fmt: skip
-    for metric, label, form in forms:
-        a, b = pair.a.means.get(metric), pair.b.means.get(metric)  # type: ignore[call-overload]  # names of metrics
-        if a is not None and b is not None and (a or b):
-            yield label, form(a) or "0", form(b) or "0"
+    for metric, a in pair.a.means.items():
+        b = pair.b.means.get(metric)
+        if b is not None and (a or b):
+            yield metric, _mean(metric, a), _mean(metric, b)
 
 
-def _change_of_means(pair: CasePair, metric: str) -> float | None:
-    a, b = pair.a.means.get(metric), pair.b.means.get(metric)  # type: ignore[call-overload]  # names of metrics
-    return None if a is None or b is None else b - a
-
-
-def _seconds(value: float) -> str:
-    return f"{figures(value, 3)} s"
-
-
-def _number(value: float) -> str:
-    return figures(value, 4)
+def _mean(metric: Metric, value: float) -> str:
+    return cost_text(value) or "0" if metric == "cost" else amount(metric, value)
 
 
 def _sentence(part: str) -> str:
@@ -204,18 +194,17 @@ def _sentence(part: str) -> str:
 def _metrics(found: ABVerdict) -> Iterator[MetricLine]:
     """The metrics' rows, each with a picture on a scale of its own: what matters is whether it meets no change."""
     pictures: dict[str, tuple[str, str]] = {}
+    changes: list[tuple[str, RateChange | MetricChange, float | None]] = [
+        (metric_name(change.metric), change, change.change) for change in found.metrics
+    ]
     if found.rate is not None:
-        rate = found.rate
-        suite, like = (rate.low, rate.difference, rate.high), (rate.low_like, rate.difference, rate.high_like)
-        pictures["pass rate, this suite"] = _scaled(*suite, beside=like)
-        pictures["pass rate, cases like these"] = _scaled(*like, beside=suite)
-    by_name = {metric_name(change.metric): change for change in found.metrics}
+        changes.append(("pass rate", found.rate, found.rate.difference))
+    for name, change, middle in changes:
+        suite, like = (change.low, middle, change.high), (change.low_like, middle, change.high_like)
+        pictures[f"{name}, this suite"] = _scaled(*suite, beside=like)
+        pictures[f"{name}, cases like these"] = _scaled(*like, beside=suite)
     for row in metric_rows(found):
-        change: MetricChange | None = by_name.get(row.name)
-        bar, point = pictures.get(row.name) or ("", "")
-        if change is not None:
-            bar, point = _scaled(change.low, change.change, change.high)
-        yield MetricLine(row, bar, point)
+        yield MetricLine(row, *pictures.get(row.name, ("", "")))
 
 
 def _uncompared(found: ABVerdict) -> Iterator[str]:

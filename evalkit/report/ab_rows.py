@@ -9,9 +9,9 @@ from evalkit.figures import figures
 from evalkit.percent import percent, points_between, signed_points
 from evalkit.report.text import p_text
 from evalkit.verdict.ab import ABVerdict, ArmOfCase, CasePair, Metric
-from evalkit.verdict.ab_words import change_text, metric_name
+from evalkit.verdict.ab_words import change_between, change_text, metric_name
 
-__all__ = ["CASE_HEAD", "METRIC_HEAD", "CaseRow", "MetricRow", "case_row", "case_rows", "metric_rows"]
+__all__ = ["CASE_HEAD", "METRIC_HEAD", "CaseRow", "MetricRow", "amount", "case_row", "case_rows", "metric_rows"]
 
 METRIC_HEAD = ("", "A", "B", "change", "adjusted p")
 CASE_HEAD = ("case", "A", "B", "change", "adjusted p", "")
@@ -43,7 +43,7 @@ class CaseRow(NamedTuple):
 
 
 def metric_rows(found: ABVerdict) -> Iterator[MetricRow]:
-    """The pass rate for both questions, then each metric that was compared or asked for."""
+    """The pass rate, then each metric that was compared or asked for: for this suite, and for cases like these."""
     rate = found.rate
     if rate is not None:
         p = "" if found.deterministic else p_text(rate.p_adjusted)
@@ -53,8 +53,12 @@ def metric_rows(found: ABVerdict) -> Iterator[MetricRow]:
             yield MetricRow("pass rate, cases like these", "", "", points_between(rate.low_like, rate.high_like), "")
     for change in found.metrics:
         if change.a is not None and change.b is not None:
-            told = (_amount(change.metric, change.a), _amount(change.metric, change.b), change_text(change))
-            yield MetricRow(metric_name(change.metric), *told, p_text(change.p_adjusted))
+            name = metric_name(change.metric)
+            told = (amount(change.metric, change.a), amount(change.metric, change.b), change_text(change))
+            yield MetricRow(f"{name}, this suite", *told, "" if found.deterministic else p_text(change.p_adjusted))
+            if change.low_like is not None and change.high_like is not None:
+                like = change_between(change.low_like, change.high_like)
+                yield MetricRow(f"{name}, cases like these", "", "", f"{like} %", "")
         elif change.metric == found.primary:
             yield MetricRow(metric_name(change.metric), "", "", f"not compared: {change.reason}", "")
 
@@ -86,7 +90,8 @@ def _counts(arm: ArmOfCase) -> str:
     return f"{arm.passed} of {arm.n}{lost}"
 
 
-def _amount(metric: Metric, value: float) -> str:
+def amount(metric: Metric, value: float) -> str:
+    """A metric's value in its unit."""
     if metric == "cost":
         return f"${figures(value, 4)}"
     return f"{figures(value, 3)} s" if metric == "latency" else figures(value, 4)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from evalkit.distil.coverage import Coverage, DecisionPoint, Mutations, ToolCoverage
+from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.text import counted, cut
+from evalkit.report.text import cut
 
 __all__ = ["CoverageView", "ToolLine", "view_coverage"]
 

@@ -13,9 +13,9 @@ from evalkit.case.model import Case
 from evalkit.case.view import pruning_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import Check
-from evalkit.figures import figures
+from evalkit.figures import counted, figures
 from evalkit.percent import whole_percent
-from evalkit.report.text import cost_text, counted, cut, json_text
+from evalkit.report.text import cost_text, cut, json_text
 from evalkit.report.trajectory import Trajectory, build_trajectory
 from evalkit.suite.model import Outcome, Sample, SampleCheck
 from evalkit.suite.samples import column

@@ -14,15 +14,15 @@ MARKS: dict[GateOutcome, str] = {"PASS": "✅", "BLOCKED": "⛔", "INCONCLUSIVE"
 """The decision's sign in Markdown."""
 _MAX_TEXT = 300
 _SIGNS = re.compile(r"[&<>|`*_\[\]\\~!$^{}]|:(?=//)|(?<=www)\.", re.IGNORECASE)
-_CALLS = re.compile(r"@|(?<!&)#")  # a reference's own number sign stays
+_CALLS = re.compile(r"@|(?<!&)#|\bGH(?=-\d)", re.IGNORECASE)  # a reference's own number sign stays
 _OLD_COMMAND = re.compile(r"##(?=\[)")
 
 
 def escaped(text: str) -> str:
     """Text as Markdown that shows it as it is.
 
-    Every sign that Markdown or HTML reads is a character reference; an at sign or a number sign is followed by an empty
-    comment, so that nobody is notified and no issue is linked.
+    Every sign that Markdown or HTML reads is a character reference; an at sign, a number sign and the GH of ``GH-12``
+    are followed by an empty comment, so that nobody is notified and no issue is linked.
     """
     shown = _SIGNS.sub(lambda match: f"&#{ord(match[0])};", visible(cut(text, _MAX_TEXT)))
     return _CALLS.sub(r"\g<0><!-- -->", shown)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.text import cost_text, counted, cut, interval_text, p_text
+from evalkit.report.text import cost_text, cut, interval_text, p_text
 from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.trend import Rate, Shift, Trend, news, trend_of
 
-__all__ = ["CHART_HEIGHT", "CHART_WIDTH", "NO_HISTORY", "Chart", "History", "NightLine", "build_history"]
+__all__ = ["CHART_HEIGHT", "CHART_WIDTH", "Chart", "History", "NightLine", "build_history"]
 
 MOST_NIGHTS = 60
 CHART_WIDTH, CHART_HEIGHT = 1000, 190
@@ -86,9 +87,6 @@ class History:
     shifts: tuple[tuple[str, str], ...] = ()
     more_shifts: int = 0
     baselines: tuple[tuple[str, str, str, str], ...] = ()
-
-
-NO_HISTORY = History()
 
 
 def build_history(

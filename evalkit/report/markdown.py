@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evalkit.figures import counted
 from evalkit.report.escapes import MARKS, code, escaped
 from evalkit.report.model import ReportModel
 from evalkit.report.row import Row
 from evalkit.report.rows import Rows
-from evalkit.report.text import counted
 
 __all__ = ["render_markdown"]
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
-from operator import itemgetter
-from typing import Any, TypeAlias
+from itertools import islice
+from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.distil.coverage import Coverage
+from evalkit.figures import counted
 from evalkit.report.coverage_view import CoverageView, view_coverage
 from evalkit.report.detail import Detail, build_detail, shown_traces
 from evalkit.report.history import History, build_history
-from evalkit.report.row import KEY_LABELS, SENTENCE, Key, Row, is_loud
+from evalkit.report.overview import SECTIONS, Overview
+from evalkit.report.row import KEY_LABELS, SENTENCE, Key
 from evalkit.report.rows import Rows, Told
-from evalkit.report.text import cost_text, counted, cut, json_text
+from evalkit.report.text import cost_text, cut, json_text
 from evalkit.suite.account import NOTHING_SPENT, Account
 from evalkit.suite.model import Manifest, Sample
 from evalkit.trace.model import Trace
@@ -26,7 +25,6 @@ from evalkit.verdict.baseline import BaselineInfo
 from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.night import night_of
-from evalkit.verdict.verdicts import judged_ids
 
 __all__ = ["Background", "Facet", "Notice", "ReportModel", "Section", "Tally", "build_report"]
 
@@ -36,7 +34,6 @@ _TOLD_WHOLE = 100
 """A run of no more cases is told in full, passing cases too."""
 _PAGE_CHARACTERS = 2_500_000
 _VALUES_A_CASE = 40
-_Urgency: TypeAlias = tuple[int, int, bool, float]
 _QUIET_SHOWN = 20
 """Passing permanent gates beyond this number are folded."""
 _FACET_VALUES = 200
@@ -155,19 +152,6 @@ _HEADLINES = {
     "BLOCKED": "Blocked: this release must not go",
     "INCONCLUSIVE": "Inconclusive: this run can't decide",
 }
-_SECTIONS: tuple[tuple[str, str, str], ...] = (
-    ("gates", "Permanent gates", "one failing blocks the release"),
-    ("regressed", "Regressions", "shown to be worse than the baseline"),
-    ("failing", "Failing", "not permanent: they block nothing"),
-    ("inconclusive", "Inconclusive", "too few results to tell"),
-    ("degraded", "Degraded within margin", "worse than the baseline by less than the suite allows"),
-    ("flaky", "Flaky", "pass, though some samples fail"),
-    ("fixed", "Fixed", "shown to be better than the baseline"),
-    ("rest", "Passing", ""),
-)
-_ORDER = {key: at for at, (key, _, _) in enumerate(_SECTIONS)}
-_WORDS = {"FAIL": 0, "INCONCLUSIVE": 1, "DEGRADED_WITHIN_MARGIN": 2, "PASS": 3}
-_BY_WORD = {"FAIL": "failing", "INCONCLUSIVE": "inconclusive", "DEGRADED_WITHIN_MARGIN": "degraded"}
 
 
 def build_report(
@@ -191,7 +175,7 @@ def build_report(
         account: what the run spent.
         notices: what a reader of the run's numbers should know (`verdict.notices`).
     """
-    seen = _Seen(verdicts, samples)
+    seen = Overview(verdicts, samples)
     whole = len(verdicts) <= _TOLD_WHOLE
     told = [seen.ids[at] for at in islice((at for at in seen.order if whole or seen.loud[at]), _DETAILED_CASES)]
     nights = [night for night in background.nights if night.run_id != manifest.run_id]
@@ -232,61 +216,11 @@ def _spent(account: Account) -> Iterator[tuple[str, str]]:
         yield "stopped", f"{account.stopped}; evalkit run --resume with a larger --budget goes on"
 
 
-class _Seen:
-    """What one look at all verdicts comes to.
-
-    Attributes:
-        ids: the cases' ids, in the verdicts' order; `loud`, `quiet`, `gates`: of each, see `report.row`.
-        order: where the verdicts stand, the most urgent first.
-        sections: how many cases each section has.
-        keys: how many rows have a key.
-        chosen: what rows can be chosen by: values of ``tag``, ``signature``, ``owner``, and how many cases have each.
-        compared: whether a case has a baseline.
-    """
-
-    def __init__(self, verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]]) -> None:
-        self.ids = judged_ids(verdicts)
-        self.loud, self.quiet, self.gates = bytearray(), bytearray(), bytearray()
-        self.failing: set[str] = set()
-        self.sections: Counter[str] = Counter()
-        self.keys: Counter[Key] = Counter()
-        self.chosen: dict[str, Counter[str]] = {"tag": Counter(), "signature": Counter(), "owner": Counter()}
-        self.compared = False
-        self.samples = 0
-        self.cost_usd = self.duration_s = 0.0
-        urgency: dict[_Urgency, array[int]] = {}
-        for at, verdict in enumerate(verdicts):
-            row = Row(verdict, samples.get(verdict.case_id, ()), {})
-            keys, section = row.keys, _section_of(verdict)
-            self.loud.append(is_loud(verdict))
-            self.quiet.append(row.quiet)
-            self.gates.append(verdict.permanent)
-            if "fail" in keys or "inconclusive" in keys:
-                self.failing.add(verdict.case_id)
-            self.sections[section] += 1
-            self.keys.update(keys)
-            self.chosen["tag"].update(verdict.tags)
-            self.chosen["signature"][verdict.signature] += 1
-            self.chosen["owner"][verdict.owner] += 1
-            self.compared = self.compared or verdict.baseline is not None
-            self.samples += len(row.samples)
-            self.duration_s += row.duration_s
-            self.cost_usd += verdict.cost_usd
-            key = _urgency(verdict, section)
-            if key not in urgency:
-                urgency[key] = array("I")
-            urgency[key].append(at)
-        alike: Iterable[Iterable[int]] = (places for _, places in sorted(urgency.items(), key=itemgetter(0)))
-        if not self.ids.sorted:
-            alike = (sorted(places, key=self.ids.__getitem__) for places in alike)
-        self.order = array("I", chain.from_iterable(alike))
-
-
 def _tally(key: Key, label: str, count: int) -> Tally:
     return Tally(key, label.removesuffix("s") if count == 1 and key == "gate" else label, count)
 
 
-def _facets(seen: _Seen) -> Iterator[Facet]:
+def _facets(seen: Overview) -> Iterator[Facet]:
     """Lists to choose from; one value for all cases is no choice."""
     for key, label in (("tag", "tags"), ("signature", "signatures"), ("owner", "owners")):
         named = ((value, count) for value, count in seen.chosen[key].items() if value)
@@ -313,25 +247,9 @@ def _details(
     }
 
 
-def _section_of(verdict: CaseVerdict) -> str:
-    if verdict.permanent:
-        return "gates"
-    if verdict.change == "regressed":
-        return "regressed"
-    if verdict.verdict != "PASS":
-        return _BY_WORD[verdict.verdict]
-    return "flaky" if verdict.failed else "fixed" if verdict.change == "improved" else "rest"
-
-
-def _urgency(verdict: CaseVerdict, section: str) -> _Urgency:
-    """The lower, the more urgent; cases of one urgency stand by their ids."""
-    rate = 1.0 if verdict.rate is None else verdict.rate
-    return _ORDER[section], _WORDS[verdict.verdict], verdict.change != "improved", rate
-
-
-def _sections(seen: _Seen, told: Told) -> Iterator[Section]:
+def _sections(seen: Overview, told: Told) -> Iterator[Section]:
     start = 0  # a section's rows stand together
-    for key, title, note in _SECTIONS:
+    for key, title, note in SECTIONS:
         own = seen.order[start : start + seen.sections[key]]
         start += len(own)
         quiet = sum(seen.quiet[at] for at in own)
@@ -358,7 +276,7 @@ def _reason(decision: Decision, places: Mapping[str, int]) -> str:
     return f"{', '.join(told)}."
 
 
-def _summary(seen: _Seen, manifest: Manifest) -> str:
+def _summary(seen: Overview, manifest: Manifest) -> str:
     cases, gates = len(seen.ids), seen.keys["gate"]
     told = [counted(cases, "case"), counted(gates, "permanent gate"), counted(seen.samples, "sample")]
     if manifest.suite.get("mode"):

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from evalkit.canonical import Json
+from evalkit.figures import counted
 from evalkit.percent import percent
 from evalkit.report.detail import Detail
 from evalkit.report.picture import Dots, IntervalPicture, draw_dots, draw_interval
 from evalkit.report.reproduce import reproduce
-from evalkit.report.text import baseline_text, cost_text, counted, cut, interval_text, p_text, rate_text
+from evalkit.report.text import baseline_text, cost_text, cut, interval_text, p_text, rate_text
 from evalkit.report.trend import Trend, draw_trend
 from evalkit.suite.model import Sample
 from evalkit.suite.samples import column
@@ -193,7 +194,7 @@ class Row:
     @property
     def lost(self) -> int:
         """Samples that did not pass."""
-        return self.verdict.failed + self.verdict.missed + self.verdict.errored
+        return self.verdict.samples - self.verdict.passed
 
     @property
     def search_text(self) -> str:
@@ -205,8 +206,7 @@ class Row:
 
 def is_loud(verdict: CaseVerdict) -> bool:
     """Whether a case is worth being told in full."""
-    lost = verdict.failed + verdict.missed + verdict.errored
-    return verdict.verdict != "PASS" or verdict.change == "regressed" or lost > 0
+    return verdict.verdict != "PASS" or verdict.change == "regressed" or verdict.passed < verdict.samples
 
 
 def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:

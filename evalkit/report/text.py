@@ -11,7 +11,6 @@ __all__ = [
     "MAX_TEXT",
     "baseline_text",
     "cost_text",
-    "counted",
     "cut",
     "interval_text",
     "json_text",
@@ -52,11 +51,6 @@ def cost_text(usd: float) -> str:
     if not usd:
         return ""
     return f"${usd:,.2f}" if usd >= 1 else "<$0.0001" if usd < 0.0001 else f"${usd:.2g}"
-
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """``1 case``, ``2 cases``; thousands are separated."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def cut(text: str, limit: int) -> str:

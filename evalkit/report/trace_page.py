@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from evalkit.distil.locate import Suspect, locate
-from evalkit.report.text import counted
+from evalkit.figures import counted
 from evalkit.report.timeline import LEAST_SUSPECT, Line, Role, Span, clock_text, tally_text, timeline
 from evalkit.report.totals import Totals, totals
 from evalkit.trace.evidence import evidence

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evalkit.canonical import Json
+from evalkit.figures import counted
 from evalkit.playback.fixtures import ReplayHalt
 from evalkit.report.align import Line, align, step_key
-from evalkit.report.text import counted, cut, json_text
+from evalkit.report.text import cut, json_text
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
 
 __all__ = ["Cell", "Ending", "Text", "Trajectory", "TrajectoryLine", "build_trajectory", "step_texts"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.text import counted
 from evalkit.verdict.history import Night
 
-__all__ = ["NO_TREND", "TREND_HEIGHT", "TREND_WIDTH", "Trend", "draw_trend"]
+__all__ = ["TREND_HEIGHT", "TREND_WIDTH", "Trend", "draw_trend"]
 
 MOST_NIGHTS = 14
 TREND_WIDTH, TREND_HEIGHT = 92, 22
@@ -33,7 +33,7 @@ class Trend:
     nights: str = ""
 
 
-NO_TREND = Trend()
+_NO_TREND = Trend()
 
 
 def draw_trend(case_id: str, nights: Sequence[Night], now: tuple[int, int]) -> Trend:
@@ -46,7 +46,7 @@ def draw_trend(case_id: str, nights: Sequence[Night], now: tuple[int, int]) -> T
     counts = [night.cases.get(case_id, (0, 0)) for night in nights[-MOST_NIGHTS:]]
     before = [count for count in counts if count[1]]
     if not before:
-        return NO_TREND
+        return _NO_TREND
     while not counts[0][1]:
         counts = counts[1:]
     points = [*counts, now]

@@ -55,23 +55,15 @@ class Harvested:
     def __len__(self) -> int:
         return len(self.originals)
 
-    def plain(self, text: str, known: int = 0) -> tuple[int, Kind] | None:
-        """Where an original stands in `text` in plain letters, and its kind.
+    def plain(self, text: str) -> tuple[int, Kind] | None:
+        """Where an original stands in `text` in plain letters, and its kind."""
+        data = utf_8(text)
+        found = self.plain_in(data)
+        return None if found is None else (_characters(data[: found[0]]), found[1])
 
-        Args:
-            known: so many characters at its start were looked through before, in another text.
-        """
-        first = max(0, known - self._plain[2] - _AROUND)  # one that ends behind `known` may begin from here on
-        seen = max(0, first - _AROUND)
-        data = utf_8(text[seen:] if seen else text)
-        found = self.plain_in(data, len(utf_8(text[seen:first])))
-        return None if found is None else (seen + _characters(data[: found[0]]), found[1])
-
-    def plain_in(self, data: bytes, first: int = 0) -> tuple[int, Kind] | None:
-        """As `plain`, in UTF-8, from a byte on; where it stands is a number of bytes."""
+    def plain_in(self, data: bytes) -> tuple[int, Kind] | None:
+        """As `plain`, in UTF-8; where it stands is a number of bytes."""
         for start, form, kind in self._met(data):
-            if start < first:
-                continue
             end = start + len(form)
             before = data[max(0, start - _AROUND * 4) : start].decode("utf-8", "ignore")[-_AROUND:]
             after = data[end : end + _AROUND * 4].decode("utf-8", "ignore")[:_AROUND]
@@ -92,7 +84,7 @@ class Harvested:
 
     def _met(self, data: bytes) -> Iterator[tuple[int, bytes, Kind]]:
         """Where originals stand in some bytes, alone or not: place, spelling, kind."""
-        needles, spelled, _ = self._plain
+        needles, spelled = self._plain
         for start, small in needles.find(data.lower()):
             for form, kind in spelled[small]:
                 if data.startswith(form, start):
@@ -115,14 +107,14 @@ class Harvested:
         return self._encoded[2]
 
     @cached_property
-    def _plain(self) -> tuple[Needles[bytes], dict[bytes, list[tuple[bytes, Kind]]], int]:
-        """Originals in small letters, ready to be looked for; by these their spellings; the longest's characters."""
+    def _plain(self) -> tuple[Needles[bytes], dict[bytes, list[tuple[bytes, Kind]]]]:
+        """Originals in small letters, ready to be looked for; by these their spellings."""
         forms = {form: kind for text, kind in self.originals for form in (text.lower(), text.upper(), text)}
         spelled: dict[bytes, list[tuple[bytes, Kind]]] = {}
         for form, kind in forms.items():
             data = form.encode()
             spelled.setdefault(data.lower(), []).append((data, kind))
-        return Needles(spelled, much=True), spelled, max(map(len, forms), default=0)
+        return Needles(spelled, much=True), spelled
 
     @cached_property
     def quoted(self) -> bool:
@@ -180,20 +172,16 @@ def verify_bytes(blob: bytes, harvested: Harvested, where: str = "") -> None:
         raise _failure(encoded[1], encoded[2], f"byte {encoded[0]}", where)
 
 
-def verify_text(text: str, harvested: Harvested, where: str = "", *, known: int = 0) -> None:
+def verify_text(text: str, harvested: Harvested, where: str = "") -> None:
     """Look for originals in a text as it is, without decoding it.
-
-    Args:
-        known: so many characters at its start were looked through before, in another text that begins with them.
 
     Raises:
         SanitizationFailed: as `verify`.
     """
-    plain = harvested.plain(text, known)
+    plain = harvested.plain(text)
     if plain is not None:
         raise _failure(plain[1], "plain text", f"character {plain[0]}", where)
-    rest = text[max(0, known - harvested.longest) :]
-    encoded = harvested.encoded(utf_8(rest))
+    encoded = harvested.encoded(utf_8(text))
     if encoded is not None:
         raise _failure(encoded[1], encoded[2], "in its text", where)
 

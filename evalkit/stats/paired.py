@@ -1,7 +1,8 @@
 """Cost, time, steps: the same cases in two arms, compared case by case on the logarithm.
 
 Such numbers vary by factors, between cases and from run to run. The mean of the logs per case takes the cases out of
-the comparison and keeps one slow run from deciding it.
+the comparison and keeps one slow run from deciding it. As of a pass rate, two questions are answered: whether these
+cases' runs changed, and whether cases like these would.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
+from evalkit.stats.permutation import stratified_permutation
 from evalkit.stats.sign_flip import sign_flip_p
 from evalkit.stats.suite import cluster_t_interval
+from evalkit.stats.welch import stratified_welch
 
 __all__ = ["PairedChange", "paired_change"]
 
@@ -28,9 +31,11 @@ class PairedChange:
     Attributes:
         cases: how many cases were compared.
         change: the typical relative change; 0.08 means 8 % more in arm b.
-        low: the lower end of its interval.
-        high: the upper end of its interval; infinite for a single case.
-        p: two-sided p-value of "no change", by sign flips: all of them up to 13 cases, random ones beyond.
+        low, high: its interval in these cases: only repeated runs vary. From -1 to infinity where so few leave it open.
+        p: two-sided p-value of "no change in any of these cases", by dealing each case's runs anew to the arms.
+        least_p: the smallest that `p` can be with so many runs.
+        low_like, high_like: the change's interval for cases like these; from -1 to infinity for a single case.
+        p_like: two-sided p-value of "no change" for cases like these, by sign flips.
         ratio_of_means: plain mean of arm b over that of arm a, averaged over cases: what the bill shows.
         share_lower: the probability that a run of arm b is below one of arm a in the same case, ties counted half.
     """
@@ -40,6 +45,10 @@ class PairedChange:
     low: float
     high: float
     p: float
+    least_p: float
+    low_like: float
+    high_like: float
+    p_like: float
     ratio_of_means: float
     share_lower: float
 
@@ -54,16 +63,18 @@ def paired_change(
 ) -> PairedChange:
     """Compare two arms that ran the same cases.
 
-    The interval is Student's t over the cases' differences of mean logs; `p` assumes that these are symmetric about 0
-    when nothing changed.
+    In these cases: `permutation`, on the logarithm. Where an arm has fewer runs than the other, runs that vary more
+    could pass for runs that changed: then Welch's test has to show the change, too (with two runs or more in each arm).
+    For cases like these: Student's t over the cases' differences of mean logs, and sign flips, which assume that these
+    are symmetric about 0 when nothing changed.
 
     Args:
         a: per case the values of its runs in arm a.
         b: per case the values of its runs in arm b, in the same order of cases.
-        rng: the source of the sign flips.
+        rng: the source of random deals and flips.
         shift: added to every value before the logarithm, for numbers that can be 0; the change is that of the
             shifted values.
-        level: the level of the interval.
+        level: the level of the intervals.
 
     Raises:
         InputError: no cases, a case without runs in an arm, or a value that is not above -`shift` or not finite.
@@ -71,27 +82,42 @@ def paired_change(
     if len(a) != len(b) or not len(a):
         raise InputError(f"{len(a)} cases against {len(b)}", cure="give the same cases, one or more, in both arms")
     runs = [(_values(left, shift), _values(right, shift)) for left, right in zip(a, b, strict=True)]
-    logs = np.array([_log_change(left, right) for left, right in runs])
+    in_logs = [(np.log(left), np.log(right)) for left, right in runs]
+    logs = np.array([_log_change(left, right) for left, right in in_logs])
     means = np.array([(left.mean() - shift, right.mean() - shift) for left, right in runs]).mean(axis=0)
-    low, high = cluster_t_interval(logs, level)
+    p_like = sign_flip_p(logs, rng)
+    within = stratified_permutation(in_logs, rng, level)
+    p, low, high = within.p, within.low, within.high
+    if _may_vary_unnoticed(in_logs):
+        p_welch, low_welch, high_welch = stratified_welch(in_logs, level)
+        p, low, high = max(p, p_welch), min(low, low_welch), max(high, high_welch)
+    ends = logs.mean(), low, high, *cluster_t_interval(logs, level)
     with np.errstate(over="ignore"):  # infinite is right where a change is beyond all doubles
-        change, low, high = np.expm1([logs.mean(), low, high]).tolist()
+        change, low, high, low_like, high_like = np.expm1(ends).tolist()
     return PairedChange(
         cases=len(logs),
         change=change,
         low=low,
         high=high,
-        p=sign_flip_p(logs, rng),
+        p=p,
+        least_p=within.least_p,
+        low_like=low_like,
+        high_like=high_like,
+        p_like=p_like,
         ratio_of_means=float(means[1] / means[0]) if means[0] else float("nan"),
         share_lower=float(np.mean([_share_lower(left, right) for left, right in runs])),
     )
 
 
 def _log_change(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """The difference of the mean logs; 0 where it is nothing but rounding, which has a sign and would be counted."""
-    logs = np.log(left), np.log(right)
-    change = float(logs[1].mean() - logs[0].mean())
-    return 0.0 if abs(change) <= _ROUNDING * max(1.0, *(float(np.abs(one).max()) for one in logs)) else change
+    """The difference of the means; 0 where it is nothing but rounding, which has a sign and would be counted."""
+    change = float(right.mean() - left.mean())
+    return 0.0 if abs(change) <= _ROUNDING * max(1.0, *(float(np.abs(one).max()) for one in (left, right))) else change
+
+
+def _may_vary_unnoticed(cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> bool:
+    """Whether a difference of spread could pass for one of the means, and can be told from it."""
+    return any(len(a) != len(b) for a, b in cases) and all(min(len(a), len(b)) > 1 for a, b in cases)
 
 
 def _values(given: ArrayLike, shift: float) -> NDArray[np.float64]:

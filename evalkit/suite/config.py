@@ -69,6 +69,7 @@ from evalkit.suite.model import (
     Suite,
 )
 from evalkit.suite.sources_file import SourcesFile
+from evalkit.validation import faults_text
 
 __all__ = ["check_policy_keys", "load_suite", "suite_from_json"]
 
@@ -267,8 +268,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
     try:
         file = _SuiteFile.model_validate(body)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise ConfigError(faults, where, "see docs/files.md for the keys of a suite") from None
+        raise ConfigError(faults_text(error), where, "see docs/files.md for the keys of a suite") from None
     if file.mode not in ("exact", "simulation") and file.model is None:
         raise ConfigError(f"mode {file.mode} needs an endpoint", where, 'add [model] base_url = "http://..."')
     declared = tuple(Fault(**dict(fault)) for fault in file.faults)

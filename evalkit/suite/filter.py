@@ -11,11 +11,11 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from evalkit.errors import ConfigError
-from evalkit.suite.select import CaseRef
+from evalkit.suite.case_ref import CaseRef
 
-__all__ = ["FILTER", "parse_filter"]
+__all__ = ["parse_filter"]
 
-FILTER = "ID* | id:ID* | tag:NAME* | state:STATE | signature:NAME* | gate; words: and, commas: or, !: not."
+_FILTER = "ID* | id:ID* | tag:NAME* | state:STATE | signature:NAME* | gate; words: and, commas: or, !: not."
 
 Test = Callable[[CaseRef], bool]
 
@@ -28,7 +28,7 @@ def parse_filter(text: str) -> Test:
     """
     words = [_word(word) for word in text.split()]
     if not words:
-        raise ConfigError("an empty filter", "--filter", FILTER)
+        raise ConfigError("an empty filter", "--filter", _FILTER)
     return lambda case: all(word(case) for word in words)
 
 
@@ -43,7 +43,7 @@ def _one(part: str, word: str) -> Test:
     if not colon:
         kind, pattern = ("gate", "gate") if part == "gate" else ("id", part)
     if kind not in _KINDS or not pattern or pattern.startswith("!"):  # it would mean every case
-        raise ConfigError(f"no filter: {part!r}", f"--filter {word!r}", FILTER)
+        raise ConfigError(f"no filter: {part!r}", f"--filter {word!r}", _FILTER)
     texts = _KINDS[kind]
     return lambda case: any(fnmatchcase(text, pattern) for text in texts(case))
 

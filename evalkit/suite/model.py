@@ -150,7 +150,7 @@ class Suite:
         timeout_s: seconds after which a replay is stopped and counts as failed.
         timeouts: the same for some cases: glob pattern of ids, seconds; the first that fits.
         retries: how often a sample is replayed again that infrastructure spoiled.
-        concurrency: replays at once; 0 chooses, see `suite.concurrency`.
+        concurrency: replays at once; 0 chooses, see `suite.choose`.
         model: the endpoint that live modes may reach.
         faults: what goes wrong on purpose in mode ``simulation``.
         what_if: counterfactuals of mode ``simulation``, each as `playback.what_if` reads it.

@@ -6,15 +6,13 @@ Until that journal stands under its name, whole and on the disk, the run stays a
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from evalkit.canonical import Json
 from evalkit.errors import InputError
-from evalkit.suite.disk import on_disk, to_disk
+from evalkit.suite.disk import on_disk, to_disk, write_whole
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import read_manifest, replace_manifest
 from evalkit.suite.model import Manifest
@@ -86,15 +84,6 @@ def _without_tables(folder: Path) -> None:
 
 def _journal_again(folder: Path) -> None:
     journal = folder / JOURNAL_NAME
-    writing = folder / f".{JOURNAL_NAME}.writing"
-    try:
-        with on_disk(journal):
-            with open(writing, "wb") as file:
-                for line in read_lines(folder):
-                    file.write(line + b"\n")
-            to_disk(writing)
-            os.replace(writing, journal)
-            to_disk(folder)
-    finally:
-        with contextlib.suppress(OSError):
-            writing.unlink()
+    write_whole(journal, (line + b"\n" for line in read_lines(folder)), durable=True)
+    with on_disk(journal):
+        to_disk(folder)

@@ -12,16 +12,7 @@ from evalkit.errors import ConfigError
 from evalkit.suite.case_ref import CaseRef, CaseRefs, brief_reference, out_of_place, reference, root_of
 from evalkit.suite.model import Selection
 
-__all__ = [
-    "CaseRef",
-    "CaseRefs",
-    "brief_reference",
-    "list_cases",
-    "matches",
-    "reference",
-    "select_cases",
-    "selection_words",
-]
+__all__ = ["list_cases", "matches", "select_cases", "selection_words"]
 
 _READ_IN_A_ROW = 64
 

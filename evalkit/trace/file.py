@@ -93,11 +93,11 @@ class LineChain:
         return line
 
 
-def encode_trace(trace: Trace, recorded_at: float | None = None) -> Iterator[bytes]:
+def encode_trace(trace: Trace) -> Iterator[bytes]:
     """The lines of a whole trace."""
     chain = LineChain(settled=True)
     told = {SURROGATES: {kind: {**tags} for kind, tags in trace.surrogates.items()}} if trace.surrogates else {}
-    yield chain.encode({**header_json(trace, recorded_at), **told})
+    yield chain.encode({**header_json(trace), **told})
     for step in trace.steps:
         yield chain.encode({"type": "step", **step_json(step)})
     yield chain.encode(finish_json(trace))

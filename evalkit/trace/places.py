@@ -13,7 +13,7 @@ from evalkit.trace.content import Content, readable
 from evalkit.trace.formats.protocol import Source
 from evalkit.trace.visible import visible
 
-__all__ = ["MAX_DEPTH", "Place", "PlaceKind", "disk_place", "disk_source", "file_source", "folder_source"]
+__all__ = ["MAX_DEPTH", "Place", "PlaceKind", "disk_place", "file_source", "folder_source"]
 
 PlaceKind: TypeAlias = Literal["file", "folder", "link", "special"]
 
@@ -80,12 +80,6 @@ def _on_disk(folder: Path, where: str) -> Iterator[Place]:
             yield disk_place(path, spot)
         except UnreadableTrace as problem:  # it went away, or may not be looked at
             yield Place(path.name, spot, "file", path, problem=problem)
-
-
-def disk_source(path: str | Path) -> Source:
-    """A file on disk as the formats see it; raises `UnreadableTrace`."""
-    place = disk_place(Path(path), str(path))
-    return file_source(place, place.content())
 
 
 def file_source(place: Place, content: Content) -> Source:

@@ -126,8 +126,13 @@ class MetricChange:
         cases: how many were compared.
         a, b: plain means over the cases, in the metric's unit.
         change: the typical relative change; 0.08 means 8 % more in arm b.
-        low, high: its interval, for cases like these; None for fewer than two cases.
-        p: two-sided p-value of "no change", by sign flips over the cases.
+        low, high: its interval for this suite: its cases being fixed, only repeated runs vary; None where so few runs
+            leave it open.
+        low_like, high_like: for cases like these, the suite's being a sample; None for fewer than two.
+        p: two-sided p-value of "no change in this suite", by dealing each case's runs anew to the arms.
+        least_p: the smallest that `p` can be with so many runs; None where all replays of each case were equal, so that
+            the change is a fact of this suite and `p` is `p_like`.
+        p_like: two-sided p-value of "no change" for cases like these, by sign flips over the cases.
         p_adjusted: after correction over the metrics; `p` itself where this is the primary metric.
         ratio_of_means: plain mean of b over that of a: what the bill shows.
         share_lower: the probability that a run of b is below one of a in the same case, ties counted half.
@@ -144,7 +149,11 @@ class MetricChange:
     change: float | None = None
     low: float | None = None
     high: float | None = None
+    low_like: float | None = None
+    high_like: float | None = None
     p: float | None = None
+    least_p: float | None = None
+    p_like: float | None = None
     p_adjusted: float | None = None
     ratio_of_means: float | None = None
     share_lower: float | None = None

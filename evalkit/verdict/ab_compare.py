@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from evalkit.stats.mover import mover_interval
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Sample
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import METRICS, ABVerdict, ArmOfCase, Better, CasePair, Loss, Metric, MetricChange, RateChange
 from evalkit.verdict.ab_metrics import means_of, metric_changes
 from evalkit.verdict.ab_words import notes, sentence
@@ -77,7 +77,11 @@ def compare_arms(
     rate = _rate_change(compared, alpha, deterministic=deterministic) if compared else None
     ids = [pair.case_id for pair in compared]
     others = metric_changes(
-        [a.samples[case_id] for case_id in ids], [b.samples[case_id] for case_id in ids], alpha, live=a.live and b.live
+        [a.samples[case_id] for case_id in ids],
+        [b.samples[case_id] for case_id in ids],
+        alpha,
+        live=a.live and b.live,
+        deterministic=deterministic,
     )
     rate, others = _corrected(rate, others, primary, alpha, deterministic=deterministic)
     if rate is not None and lossy is not None and rate.better == lossy:
@@ -259,13 +263,15 @@ def _corrected(
         better: Better = direction if shown and abs(rate.difference) > _SAME else "neither shown"
         rate = replace(rate, p_adjusted=adjusted["pass_rate"], better=better)
     return rate, tuple(
-        change if change.p is None else _shown(change, adjusted[change.metric], alpha) for change in others
+        change if change.p is None else _shown(change, adjusted[change.metric], alpha, deterministic=deterministic)
+        for change in others
     )
 
 
-def _shown(change: MetricChange, adjusted: float, alpha: float) -> MetricChange:
+def _shown(change: MetricChange, adjusted: float, alpha: float, *, deterministic: bool) -> MetricChange:
     less: Better = "b" if (change.change or 0.0) < 0 else "a"
-    return replace(change, p_adjusted=adjusted, better=less if adjusted <= alpha else "neither shown")
+    shown = bool(change.change) if deterministic else adjusted <= alpha
+    return replace(change, p_adjusted=adjusted, better=less if shown else "neither shown")
 
 
 def _of(others: Sequence[MetricChange], metric: Metric) -> Better:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 
 from evalkit.suite.model import Sample
@@ -11,7 +12,7 @@ from evalkit.verdict.ab import Metric, MetricChange
 __all__ = ["OF_LIVE_MODELS", "means_of", "metric_changes"]
 
 _SEED = 20_251
-"""Of the sign flips: the same samples give the same p-value."""
+"""Of random deals and flips: the same samples give the same p-value."""
 
 _VALUES: Mapping[Metric, Callable[[Sample], float]] = {
     "cost": lambda sample: sample.cost_usd,
@@ -32,7 +33,12 @@ def means_of(samples: Sequence[Sample]) -> dict[Metric, float]:
 
 
 def metric_changes(
-    a: Sequence[Sequence[Sample]], b: Sequence[Sequence[Sample]], alpha: float, *, live: bool
+    a: Sequence[Sequence[Sample]],
+    b: Sequence[Sequence[Sample]],
+    alpha: float,
+    *,
+    live: bool,
+    deterministic: bool = False,
 ) -> tuple[MetricChange, ...]:
     """How each metric changed from arm a to arm b, before any correction.
 
@@ -40,9 +46,15 @@ def metric_changes(
         a: per case its samples in arm a, some with a result.
         b: the same of arm b, in the same order of cases.
         live: whether both arms asked a live model; without it only the steps mean anything.
+        deterministic: all replays of each case were equal: what changed in this suite is a fact, and the tests are
+            about cases like these.
     """
     runs_a, runs_b = [_counted(samples) for samples in a], [_counted(samples) for samples in b]
-    return tuple(_change(metric, runs_a, runs_b, alpha, live=live) for metric in _VALUES)
+    changes = (_change(metric, runs_a, runs_b, alpha, live=live) for metric in _VALUES)
+    return tuple(
+        replace(one, low=one.change, high=one.change, p=one.p_like, least_p=None) if deterministic else one
+        for one in changes
+    )
 
 
 def _change(
@@ -61,6 +73,8 @@ def _change(
     zeros = any(not one for values in (*values_a, *values_b) for one in values)
     shift = 1.0 if zeros else 0.0
     found = paired_change(values_a, values_b, np.random.default_rng(_SEED), shift=shift, level=1 - alpha)
+    low, high = _limits(found.low, found.high)
+    low_like, high_like = _limits(found.low_like, found.high_like)
     return MetricChange(
         metric,
         "neither shown",
@@ -68,13 +82,22 @@ def _change(
         a=_mean(values_a),
         b=_mean(values_b),
         change=found.change,
-        low=found.low if found.cases > 1 and isfinite(found.low) else None,
-        high=found.high if found.cases > 1 and isfinite(found.high) else None,
+        low=low,
+        high=high,
+        low_like=low_like,
+        high_like=high_like,
         p=found.p,
+        least_p=found.least_p,
+        p_like=found.p_like,
         ratio_of_means=found.ratio_of_means if isfinite(found.ratio_of_means) else None,
         share_lower=found.share_lower,
         shift=shift,
     )
+
+
+def _limits(low: float, high: float) -> tuple[float, float] | tuple[None, None]:
+    """The ends of an interval; none where it is open."""
+    return (low, high) if isfinite(low) and isfinite(high) else (None, None)
 
 
 def _reason(metric: Metric, a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], *, live: bool) -> str:

@@ -8,7 +8,7 @@ from evalkit.figures import figures, signed_figures
 from evalkit.percent import points, points_between, signed_points
 from evalkit.verdict.ab import ABVerdict, Metric, MetricChange, RateChange
 
-__all__ = ["change_text", "metric_name", "notes", "p_text", "points_between", "sentence", "signed_points"]
+__all__ = ["change_between", "change_text", "metric_name", "notes", "sentence"]
 
 _FEW_CASES = 50
 
@@ -57,7 +57,7 @@ def notes(found: ABVerdict) -> Iterator[str]:
     if rate is not None and found.deterministic:
         yield (
             f"all replays of each case were equal, so the pass rates are facts of this suite; for cases like these: "
-            f"{p_text(rate.p)} (exact McNemar)"
+            f"{_p_text(rate.p)} (exact McNemar)"
         )
     elif rate is not None and rate.low_like is not None and rate.cases < _FEW_CASES:
         yield f"with {rate.cases} cases the interval for cases like these holds too seldom where few of them changed"
@@ -65,14 +65,13 @@ def notes(found: ABVerdict) -> Iterator[str]:
 
 
 def _hopeless(found: ABVerdict) -> Iterator[str]:
-    """The metrics beside the primary one that so few cases can't show to differ: of few signs no choice is rare."""
+    """The metrics beside the primary one that so few samples can't show to differ: of few deals no choice is rare."""
     changes = [one for one in found.metrics if one.metric != found.primary and one.p is not None]
-    if not changes or 2.0 ** (1 - changes[0].cases) * len(changes) <= found.alpha:
-        return
-    names = [metric_name(one.metric) for one in changes if one.p != 1]
+    few = [one for one in changes if one.least_p is not None and one.least_p * len(changes) > found.alpha]
+    names = [metric_name(one.metric) for one in few if one.p != 1]
     if names:
         several = " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
-        yield f"{_cases(changes[0].cases)} can't show a difference of {several}, however large"
+        yield f"so few samples can't show a difference of {several}, however large"
 
 
 def metric_name(metric: Metric) -> str:
@@ -85,12 +84,15 @@ def change_text(change: MetricChange) -> str:
     if change.change is None:
         return "not compared"
     told = f"{signed_figures(_percent(change.change), 3)} %"
-    if change.low is None or change.high is None:
-        return told
-    return f"{told}, {figures(_percent(change.low), 3)} to {figures(_percent(change.high), 3)}"
+    return told if change.low is None or change.high is None else f"{told}, {change_between(change.low, change.high)}"
 
 
-def p_text(p: float) -> str:
+def change_between(low: float, high: float) -> str:
+    """An interval of relative changes: ``3 to 13``, in percent."""
+    return f"{figures(_percent(low), 3)} to {figures(_percent(high), 3)}"
+
+
+def _p_text(p: float) -> str:
     """A p-value as far as it means something: ``p = 0.013``."""
     return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
 
@@ -98,15 +100,15 @@ def p_text(p: float) -> str:
 def _rate_sentence(rate: RateChange, found: ABVerdict) -> str:
     if found.deterministic:
         return _fact(rate, found)
-    between = f"{points_between(rate.low, rate.high)} ({p_text(rate.p)})"
+    between = f"{points_between(rate.low, rate.high)} ({_p_text(rate.p)})"
     if rate.better == "b":
         return f"B is better by {points(rate.difference)}, {between}"
     if rate.better == "a":
         low, high = -rate.high, -rate.low
-        return f"B is worse by {points(-rate.difference)}, {points_between(low, high)} ({p_text(rate.p)})"
+        return f"B is worse by {points(-rate.difference)}, {points_between(low, high)} ({_p_text(rate.p)})"
     if rate.opposed:
         mean = signed_points(rate.difference)
-        return f"the arms differ ({p_text(rate.p)}), but not in one direction: {mean} on average"
+        return f"the arms differ ({_p_text(rate.p)}), but not in one direction: {mean} on average"
     if found.unequal_loss and rate.p_adjusted <= found.alpha:
         return f"no difference shown: B {signed_points(rate.difference)}, {between}, {_but_lost(found)}"
     seen = "too few samples to show even the largest difference 4 times of 5"
@@ -140,16 +142,12 @@ def _primary_sentence(found: ABVerdict) -> str:
     if change.reason:
         return f"{name} could not be compared: {change.reason}"
     assert change.p is not None
-    told = f"{change_text(change)} ({p_text(change.p)})"
+    told = f"{change_text(change)} ({_p_text(change.p)})"
     if change.better == "neither shown":
-        hopeless = 2.0 ** (1 - change.cases) > found.alpha  # of so few signs none are rare enough
-        few = f"; {_cases(change.cases)} can't show one, however large" if hopeless else ""
+        hopeless = change.least_p is not None and change.least_p > found.alpha
+        few = "; so few samples can't show one, however large" if hopeless else ""
         return f"no difference of {name} shown: B {told}{few}"
     return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
-
-
-def _cases(count: int) -> str:
-    return f"{count} case" + ("" if count == 1 else "s")
 
 
 def _percent(share: float) -> float:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import islice, pairwise
 from math import isnan, nan
@@ -24,13 +25,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evalkit.check.model import checks_digest
+from evalkit.case.pointer import refuse_pointer
 from evalkit.errors import InputError
-from evalkit.suite.model import Sample
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.model import SERVED_LISTS, Sample
 from evalkit.suite.samples import column
-from evalkit.suite.select import CaseRef
 from evalkit.suite.texts import ByText, Texts
-from evalkit.verdict.facts import LISTS, Facts, FactsOfCases, facts_of
+from evalkit.verdict.facts import Facts, FactsOfCases, facts_of
 from evalkit.verdict.model import Estimate
 from evalkit.verdict.schedule import TWICE, equal_replays
 
@@ -38,9 +39,9 @@ __all__ = [
     "Baseline",
     "BaselineInfo",
     "Former",
-    "checks_digest",
     "make_baseline",
     "read_baseline",
+    "read_baseline_info",
     "write_baseline",
 ]
 
@@ -48,7 +49,7 @@ _KEY = b"evalkit.baseline"
 _PASSED, _FIRST, _RATE, _VARIANCE = "passed", "first_look", "unbiased_rate", "rate_variance"
 TOTALS = ("cost_usd", "duration_s", "live_model")
 """Fields of a sample whose sums a baseline holds."""
-_FACTS = ("checks", "replayed", "deterministic", *LISTS)
+_FACTS = ("checks", "replayed", "deterministic", *SERVED_LISTS)
 _WRITTEN_AT_ONCE, _READ_AT_ONCE = 16_384, 4_096
 _SCHEMA = pa.schema(
     [
@@ -57,7 +58,7 @@ _SCHEMA = pa.schema(
         ("checks", pa.string()),
         ("replayed", pa.string()),
         ("deterministic", pa.bool_()),
-        *((name, pa.list_(pa.string())) for name in LISTS),
+        *((name, pa.list_(pa.string())) for name in SERVED_LISTS),
         ("metric", pa.string()),
         ("n", pa.int64()),
         ("sum", pa.float64()),
@@ -124,7 +125,9 @@ class Baseline:
         """The rows of the table, as they stand in the file."""
         for at, (case_id, (passed, n, _)) in enumerate(self.counts.items()):
             facts = self.facts[case_id]
-            shared = {name: list(getattr(facts, name)) if name in LISTS else getattr(facts, name) for name in _FACTS}
+            shared = {
+                name: list(getattr(facts, name)) if name in SERVED_LISTS else getattr(facts, name) for name in _FACTS
+            }
             row = {"case_id": case_id, "case_version": facts.version, **shared}
             yield {**row, "metric": _PASSED, "n": n, "sum": float(passed)}
             for metric, sums in self.totals.items():
@@ -190,14 +193,27 @@ def read_baseline(path: Path) -> Baseline:
     Raises:
         InputError: there is none, or the file is no baseline.
     """
+    with _opened(path) as file:
+        rows = (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist())
+        return _read(_info_in(file), rows)
+
+
+def read_baseline_info(path: Path) -> BaselineInfo:
+    """Where the baseline in a file comes from; raises as `read_baseline` does."""
+    with _opened(path) as file:
+        return _info_in(file)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            info = _info(orjson.loads((file.schema_arrow.metadata or {})[_KEY]))
-            return _read(info, (row for some in file.iter_batches(_READ_AT_ONCE) for row in some.to_pylist()))
+            yield file
     except FileNotFoundError:
         cure = f"evalkit baseline set RUN --reason WHY --out {path}, with a finished run of the suite"
         raise InputError("there is no baseline", str(path), cure) from None
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        refuse_pointer(path)
         raise InputError(f"not a baseline: {error}", str(path), "evalkit baseline set RUN") from None
 
 
@@ -263,11 +279,12 @@ def _estimate(found: Mapping[str, Mapping[str, Any]]) -> Estimate:
 
 
 def _facts(row: Mapping[str, Any]) -> Facts:
-    lists: dict[str, Any] = {name: tuple(row[name]) for name in LISTS}
+    lists: dict[str, Any] = {name: tuple(row[name]) for name in SERVED_LISTS}
     known = bool(row.get("deterministic"))  # files from before it was told lack it
     return Facts(row["case_version"], row["checks"], row["replayed"], **lists, deterministic=known)
 
 
-def _info(body: dict[str, Any]) -> BaselineInfo:
+def _info_in(file: pq.ParquetFile) -> BaselineInfo:
+    body: dict[str, Any] = orjson.loads((file.schema_arrow.metadata or {})[_KEY])
     lists = {name: tuple(body[name]) for name in ("runs", "commits")}
     return BaselineInfo(**{**body, **lists, "former": tuple(Former(**one) for one in body["former"])})

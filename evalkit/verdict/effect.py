@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from evalkit.figures import counted
 from evalkit.percent import points_between, signed_points
 from evalkit.verdict.model import BaselineRow, CaseVerdict, SuiteEffect
 from evalkit.verdict.verdicts import distinct
@@ -103,8 +104,7 @@ def _columns(counts: array[int]) -> Any:
 
 def effect_sentence(effect: SuiteEffect) -> str:
     """The effect in a line."""
-    cases = f"{effect.cases} case" + ("" if effect.cases == 1 else "s")
-    told = f"{cases} against the baseline: {signed_points(effect.difference)}"
+    told = f"{counted(effect.cases, 'case')} against the baseline: {signed_points(effect.difference)}"
     if effect.deterministic:
         return f"{told}, in equal replays, here and there; {_interval(effect.cases_like_these)} for cases like these"
     return (

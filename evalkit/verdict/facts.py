@@ -6,16 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evalkit.suite.model import Sample
+from evalkit.suite.case_ref import CaseRef
+from evalkit.suite.model import SERVED_LISTS, Sample
 from evalkit.suite.packed import Digests
 from evalkit.suite.samples import live_samples
-from evalkit.suite.select import CaseRef
 from evalkit.suite.texts import Texts
 
-__all__ = ["LISTS", "Facts", "FactsOfCases", "facts_of"]
-
-LISTS = ("models", "fingerprints", "prompts", "toolsets")
-"""Fields that hold what live calls were answered by and asked with."""
+__all__ = ["Facts", "FactsOfCases", "facts_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +22,7 @@ class Facts:
     Attributes:
         version: the case's.
         checks: see `check.model.checks_digest`.
-        replayed: see `suite.select.CaseRef`.
+        replayed: see `suite.case_ref.CaseRef`.
         models, fingerprints, prompts, toolsets: of all its samples, sorted; see `suite.model.Served`.
         deterministic: its replays were equal, in a frozen world: one outcome, however many there are.
     """
@@ -43,7 +40,7 @@ class Facts:
 def facts_of(case: CaseRef, samples: Sequence[Sample]) -> Facts:
     """What a case's samples were samples of."""
     served = [sample.served for sample in live_samples(samples) if sample.served is not None]
-    words = {name: {word for one in served for word in getattr(one, name)} for name in LISTS}
+    words = {name: {word for one in served for word in getattr(one, name)} for name in SERVED_LISTS}
     lists: dict[str, Any] = {name: tuple(sorted(found)) for name, found in words.items()}
     return Facts(case.version, case.checks_digest, case.replayed, **lists)
 

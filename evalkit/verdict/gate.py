@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalkit.case.lock import LOCK_NAME, LockLine
+from evalkit.figures import counted
 from evalkit.verdict.model import CaseVerdict, Decision
 
 __all__ = ["decide", "if_all_were_run"]
@@ -51,7 +52,9 @@ def decide(
             why = f": {left_out}" if left_out else ""
             blocking.append((line.case_id, f"is a permanent gate and was not run{why}"))
         elif found[0] != line.digest and not any(case_id == line.case_id for case_id, _ in lock_problems):
-            blocking.append((line.case_id, f"ran as version {found[1]}; the lock wants version {line.version}"))
+            blocking.append(
+                (line.case_id, f"ran as version {found[1]}; the lock wants version {line.version}: run it again")
+            )
     blocking += bad
     if blocking:
         return Decision("BLOCKED", _blocked(blocking), tuple(blocking), tuple(inconclusive))
@@ -80,7 +83,7 @@ def if_all_were_run(
         return decision
     first = min(lacking)
     others = len(lacking) - 1
-    told = f"{first} and {others} more permanent case{'s' if others > 1 else ''} were" if others else f"{first} was"
+    told = f"{first} and {counted(others, 'more permanent case')} were" if others else f"{first} was"
     why = f": {left_out}" if left_out else ", as the lock has it"
     return Decision("INCONCLUSIVE", f"{decision.reason}, but {told} not run{why}")
 
@@ -93,16 +96,13 @@ def _blocked(blocking: Sequence[tuple[str, str]]) -> str:
 
 def _unmeasured(inconclusive: Sequence[tuple[str, str]], permanent: int) -> str:
     first, sentence = inconclusive[0]
-    return f"{len(inconclusive)} of {_cases(permanent)} could not be measured; {first}: {sentence}"
+    return f"{len(inconclusive)} of {counted(permanent, 'permanent case')} could not be measured; {first}: {sentence}"
 
 
 def _passed(permanent: int, degraded: int) -> str:
+    cases = counted(permanent, "permanent case")
     if degraded:
         are = "is" if degraded == 1 else "are"
-        told = f"{degraded} of {_cases(permanent)} {are} degraded within the margin, which the policy lets pass"
+        told = f"{degraded} of {cases} {are} degraded within the margin, which the policy lets pass"
         return told if degraded == permanent else f"{told}; {permanent - degraded} passed"
-    return f"{_cases(permanent)} passed" if permanent == 1 else f"all {_cases(permanent)} passed"
-
-
-def _cases(count: int) -> str:
-    return f"{count} permanent case" + ("" if count == 1 else "s")
+    return f"{cases} passed" if permanent == 1 else f"all {cases} passed"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from evalkit.canonical import digest
@@ -13,12 +13,12 @@ from evalkit.verdict.history import Night
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.verdicts import judged_ids
 
-__all__ = ["ASKED_OF_MODEL", "HARMLESS", "night_of"]
+__all__ = ["HARMLESS", "measured_part", "night_of"]
 
 HARMLESS = frozenset("budget sandbox unsafe_replay history baseline baseline_rules keep_traces sequential".split())
 """Keys of a suite that change nothing of what is measured, or only how exactly."""
 _NOT_MEASURED = {*HARMLESS, "name", "prices"}
-ASKED_OF_MODEL = ("name", "system_prompt", "temperature", "extra_body")
+_ASKED_OF_MODEL = ("name", "system_prompt", "temperature", "extra_body")
 """Keys of a suite's model that change what it is asked; the others say where and how often."""
 
 
@@ -75,10 +75,15 @@ def _total(samples: Mapping[str, Sequence[Sample]], name: str) -> float:
 
 def _suite_digest(suite: Mapping[str, Any]) -> str:
     """16 hex digits for what a suite measures: its cases, target, samples, policy, and what is asked of the model."""
-    measured = {key: value for key, value in suite.items() if key not in _NOT_MEASURED}
-    if isinstance(measured.get("model"), Mapping):
-        measured["model"] = {key: measured["model"].get(key) for key in ASKED_OF_MODEL}
-    return digest(measured)[:16]
+    return digest(measured_part(suite, _NOT_MEASURED))[:16]
+
+
+def measured_part(suite: Mapping[str, Any], without: Collection[str]) -> dict[str, Any]:
+    """A suite, as a manifest has it, without some keys, and of its model what that is asked alone."""
+    found = {key: value for key, value in suite.items() if key not in without}
+    if isinstance(found.get("model"), Mapping):
+        found["model"] = {key: found["model"].get(key) for key in _ASKED_OF_MODEL}
+    return found
 
 
 def _sorted(names: Iterable[str]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, permutations
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from evalkit.percent import whole_percent
@@ -136,7 +136,8 @@ def _order_mattered(samples: Mapping[str, Sequence[Sample]], plans: Plans, *, fr
     p = halves_p(mixed)
     if p > _ALPHA:
         return
-    early, late = ([x for case in mixed for x in half(case)] for half in (_first_half, _second_half))
+    early = [passed for block in mixed for passed in block[: len(block) // 2]]
+    late = [passed for block in mixed for passed in block[len(block) // 2 :]]
     yield (
         f"the order of the samples mattered (p {p:.2g}): of cases with both outcomes the earlier half passed "
         f"{_share(early)}, the later half {_share(late)}; a provider that changed, a cache or a rate limit can do that"
@@ -182,8 +183,8 @@ def _fingerprints_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[s
 
 def _prompts_changed(served: Sequence[tuple[Sample, Served]]) -> Iterator[str]:
     """A case's samples were sent one system prompt at first and another one later, or other tools."""
-    for what, names_of in (("system prompt", _prompts), ("tools", _toolsets)):
-        cases = _grouped(served, lambda sample, _: sample.case_id, names_of)
+    for what, field in (("system prompt", "prompts"), ("tools", "toolsets")):
+        cases = _grouped(served, lambda sample, _: sample.case_id, attrgetter(field))
         changed = [case for case, names in cases.items() if _change(names) and len(set(names)) == 2]
         if changed:
             more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
@@ -252,22 +253,6 @@ def _follows(after: Sequence[int], before: Sequence[int]) -> bool:
     fewer = min(len(before), len(after))
     crossed = sum(bisect_left(after, at) for at in before)
     return fewer > 1 and (crossed == 0 or (fewer >= _MANY and crossed <= _CROSSED * len(before) * len(after)))
-
-
-def _prompts(found: Served) -> tuple[str, ...]:
-    return found.prompts
-
-
-def _toolsets(found: Served) -> tuple[str, ...]:
-    return found.toolsets
-
-
-def _first_half(case: Sequence[bool]) -> Sequence[bool]:
-    return case[: len(case) // 2]
-
-
-def _second_half(case: Sequence[bool]) -> Sequence[bool]:
-    return case[len(case) // 2 :]
 
 
 def _share(outcomes: Sequence[bool]) -> str:

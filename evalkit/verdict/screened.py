@@ -14,12 +14,12 @@ from evalkit.verdict.comparative import not_worse
 from evalkit.verdict.parts import parts_of
 from evalkit.verdict.ruling import Ruling
 
-__all__ = ["CONFIRMING", "LEAST_BASELINE", "SCREENED_ABOVE", "SCREENING", "Screened"]
+__all__ = ["LEAST_BASELINE", "SCREENED_ABOVE", "SCREENING", "Screened"]
 
 SCREENED_ABOVE = 200
 """Cases with a baseline above which a suite is screened, where it doesn't say."""
 
-SCREENING, CONFIRMING, LEAST_BASELINE = 5, 30, 20
+SCREENING, _CONFIRMING, LEAST_BASELINE = 5, 30, 20
 _LEVEL = 0.3
 _PUT_ASIDE, _MOST_PUT_ASIDE = 3, 20
 
@@ -45,7 +45,7 @@ class Screened:
     @property
     def most(self) -> int:
         """Samples of a suspect."""
-        both = SCREENING + CONFIRMING
+        both = SCREENING + _CONFIRMING
         return both if self.cap is None else min(both, self.cap)
 
     @property

@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Across, BaselineRules, Sample
 from evalkit.suite.samples import live_samples
-from evalkit.suite.select import CaseRef
 from evalkit.suite.texts import beside
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.facts import Facts, facts_of

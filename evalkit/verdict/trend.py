@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from evalkit.figures import counted
 from evalkit.suite.texts import ByText, Texts
 from evalkit.verdict.history import Night
 
@@ -104,8 +105,8 @@ def news(before: Night, after: Night) -> tuple[str, ...]:
             before.fingerprints != after.fingerprints,
             f"provider's fingerprint {_list(before.fingerprints)} → {_list(after.fingerprints)}",
         ),
-        (bool(new), f"{new} new case" + ("" if new == 1 else "s")),
-        (bool(gone), f"{gone} case" + ("" if gone == 1 else "s") + " gone"),
+        (bool(new), counted(new, "new case")),
+        (bool(gone), f"{counted(gone, 'case')} gone"),
     )
     return tuple(words for holds, words in told if holds)
 

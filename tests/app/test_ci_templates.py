@@ -121,6 +121,24 @@ def test_github_blocks_and_passes(project: Project, beside: Path, agent: str, co
     assert "refund-twice" in checkout.summary.read_text("utf-8")
 
 
+@pytest.mark.parametrize(("name", "job"), [("github-release.yml", "gate"), ("github-nightly.yml", "nightly")])
+def test_githubs_runner_obeys_no_agent(project: Project, beside: Path, name: str, job: str) -> None:
+    """Whatever agents print stands between the lines that stop and resume commands, by a word that nobody can guess."""
+    project.write("loud.py", "def run(order):\n    print('::error::not ours')\n")
+    checkout = Checkout(project, beside, "once")
+    for suite in ("release", "nightly"):
+        project.write(f"suites/{suite}.toml", 'target = "loud:run"\nsamples = 2\n[select]\ngate = true\n')
+    words = set()
+    for _ in range(2):
+        lines = checkout.shell(f"rm -rf reports\n{steps_of(name, job)['Run']}").stdout.splitlines()
+        word = lines[0].removeprefix("::stop-commands::")
+        assert lines[0] != word
+        assert lines[-1] == f"::{word}::"
+        assert "::error::not ours" in lines[1:-1]
+        words.add(word)
+    assert len(words) == 2
+
+
 def test_github_says_when_there_is_no_run(project: Project, beside: Path) -> None:
     """A suite that can't be read is no verdict: the job ends there."""
     checkout = Checkout(project, beside, "once")

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+import evalkit
 from evalkit.app.ingest import ingest_trace, load_one
-from evalkit.app.replay import replay_case
 from evalkit.app.settings import Settings
 from evalkit.capture.tools import tool
 from evalkit.case.store import read_case
@@ -114,7 +114,7 @@ def test_the_real_incident_replays_frozen(settings: Settings, severity: str, sta
     """Six calls recorded, six substituted, none executed; the bug fails, the fix passes, without a new recording."""
     case = incident_case(settings)
     target: Any = triage(severity)
-    (done,) = replay_case(case, settings, target=target)
+    done = evalkit.replay(read_case(settings.cases / case), target, settings=settings)
     assert done.status == status, done.reason
     assert (done.recorded, done.counts.substituted) == (6, 6)
     assert (done.counts.tool_bodies, done.counts.live_model) == (0, 0)

@@ -31,7 +31,7 @@ def test_tables_stay_short_and_hold_no_escape_codes() -> None:
 def test_no_number_is_cut(width: int) -> None:
     """In a log of 80 columns an interval ended in three dots; names and reasons give way, or the line is longer."""
     found = compared(["p" * 8, "p" * 8], ["f" * 8, "p" * 8])
-    change = MetricChange("cost", "neither shown", 2, 0.0007164, 12345.6, 13.97, 11.2, 17.4, 0.13, 0.39, 9.0, 0.1)
+    change = MetricChange("cost", "neither shown", 2, 0.0007164, 12345.6, 13.97, 11.2, 17.4, p=0.13, p_adjusted=0.39)
     pairs = tuple(replace(pair, case_id="c" * 80, reason="r" * 80) for pair in found.pairs)
     verdict = replace(found, pairs=pairs, metrics=(change,))
     text = "\n".join(ab_lines(ABRun(None, (Path("a"), Path("b")), True, verdict), width))

@@ -20,12 +20,12 @@ from evalkit.case.model import FIXTURE_OF, Case, LifeEvent
 from evalkit.case.rows import STEP_SCHEMA
 from evalkit.case.store import (
     METADATA_KEY,
-    case_digest,
     case_versions,
     find_case,
     read_case,
     read_cases,
     read_header,
+    read_with_digest,
     write_case,
 )
 from evalkit.errors import InputError, IntegrityError
@@ -180,7 +180,7 @@ def test_cases_read_together_are_those_read_alone(tmp_path: Path) -> None:
     """In the order in which they are wanted; a folder means its newest version, a digest the version that has it."""
     paths = [write_case(replace(a_case(), id=f"case-{number}"), tmp_path) for number in range(3)]
     wanted: list[tuple[str | Path, str]] = [
-        (paths[2], case_digest(paths[2])),
+        (paths[2], read_with_digest(paths[2])[1]),
         (paths[0].parent, ""),
         (str(paths[1]), ""),
     ]
@@ -191,7 +191,7 @@ def test_cases_read_together_are_those_read_alone(tmp_path: Path) -> None:
 def test_one_wrong_case_among_many_is_named(tmp_path: Path) -> None:
     """One that is another than was meant, one that was changed, and one that isn't there."""
     paths = [write_case(replace(a_case(), id=f"case-{number}"), tmp_path) for number in range(3)]
-    digests = [case_digest(path) for path in paths]
+    digests = [read_with_digest(path)[1] for path in paths]
     with pytest.raises(IntegrityError, match="case case-1 is another one"):
         read_cases([(paths[0], digests[0]), (paths[1], digests[2]), (paths[2], digests[2])])
     body = paths[2].read_bytes()
@@ -207,7 +207,7 @@ def test_versions_chain_to_their_parents(tmp_path: Path) -> None:
     """A new version names the digest of the one before."""
     first = a_case()
     path = write_case(first, tmp_path)
-    digest = case_digest(path)
+    digest = read_with_digest(path)[1]
     write_case(first.moved(digest, LifeEvent("reviewed", "a", "b", "2026-11-29T00:00:00Z")), tmp_path)
     newest = read_case(tmp_path / "refund-twice")
     assert (newest.version, newest.parent, newest.state) == (2, digest, "reviewed")

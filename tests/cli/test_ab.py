@@ -15,12 +15,10 @@ from evalkit.case.store import read_case, write_case
 from evalkit.check.model import Check
 from evalkit.errors import ConfigError
 from evalkit.suite.results import read_samples
-from tests.cli.test_replay_modes import TARGET, case_id, server
 from tests.counting import CountingModel
+from tests.demo import TARGET
 from tests.project import Outcome, Project
 from tests.suite.runs import library
-
-__all__ = ["case_id", "server"]
 
 AGENTS = "tests.suite.agents"
 SERIAL = ("-n", "1")

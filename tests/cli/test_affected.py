@@ -7,10 +7,8 @@ import pytest
 from evalkit.app.demo import agent
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.store import find_case, read_case
-from tests.cli.test_replay_modes import case_id, server
+from tests.cli.test_gate import committed
 from tests.project import Project
-
-__all__ = ["case_id", "server"]
 
 FIXED = "evalkit.app.demo.agent:run_fixed"
 BUGGY = "evalkit.app.demo.agent:run_buggy"
@@ -74,6 +72,16 @@ def test_an_approved_case_passes_the_gate_when_it_is_run_again(shipped: Project)
         done = shipped.run("run", "suites/r.toml", "--base-url", url, "--out", "reports/b", "-n", "1", "--json")
     assert done.json()["cases"][0]["change"] == "no change shown"
     assert shipped.run("gate", "reports/b").code == 0
+
+
+def test_what_was_agreed_to_is_told_against_the_base(shipped: Project) -> None:
+    """An approval opens the gate: whoever lets the release go sees that there was one."""
+    declared(shipped)
+    committed(shipped, "evalkit.toml", "prompt.txt", "tools.json")
+    shipped.write("prompt.txt", agent.PROMPT_FIXED)
+    shipped.run("reapprove", "twice", "--reason", "it still refunds")
+    notices = shipped.run("gate", "reports/a", "--against", "main", "--json").json()["notices"]
+    assert any("case twice was agreed to as it is under another prompt" in notice for notice in notices)
 
 
 def test_a_suite_may_say_it_instead(shipped: Project) -> None:
@@ -144,3 +152,11 @@ def test_what_no_file_or_no_recording_says_is_not_called_untouched(project: Proj
     project.write("prompt.txt", "You refund orders.")
     done = project.run("affected", "--prompt", "prompt.txt")
     assert (done.code, "recorded without a system prompt" in done.out) == (3, True), done.out + done.err
+    project.write("passing.trace", replace(a_trace(*steps[:2], input={"order": 7}, output={"done": True}), id="h"))
+    project.run("review", "unsaid", "--accept-all", "--reason", "read")
+    done = project.run("promote", "unsaid", "--reason", "x", "--passing", "passing.trace")
+    assert done.code == 0, done.err
+    project.write("evalkit.toml", '[affected]\nprompt = "prompt.txt"\n')
+    project.run("run", project.suite("once", samples=2), "--out", "reports/a")
+    told = project.run("gate", "reports/a", "--json").json()["notices"]
+    assert any(note.startswith("unsaid: recorded without a system prompt") for note in told)

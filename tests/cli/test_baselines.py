@@ -234,8 +234,10 @@ def test_a_suite_that_is_called_worse_is_exit_code_1() -> None:
     from evalkit.app.baselines import Comparison
     from evalkit.app.show_baselines import comparison_exit_code, comparison_lines
     from evalkit.verdict.baseline import BaselineInfo
+    from evalkit.verdict.model import SuiteEffect
 
-    found = Comparison("r", BaselineInfo("b", "s", "ann", "x", "now"), (), 0.01, -0.05, -0.08, -0.02)
+    effect = SuiteEffect(20, -0.05, (-0.08, -0.02), (-0.1, 0.0), 0.01)
+    found = Comparison("r", BaselineInfo("b", "s", "ann", "x", "now"), (), effect)
     assert any("this suite is worse by 5 points" in line for line in comparison_lines(found))
     assert comparison_exit_code(found) == 1
 

@@ -12,11 +12,9 @@ import pytest
 from evalkit.app.demo.server import serving
 from evalkit.suite.results import read_samples
 from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply
-from tests.cli.test_replay_modes import TARGET, case_id, server
 from tests.counting import CountingModel
+from tests.demo import TARGET
 from tests.project import Outcome, Project
-
-__all__ = ["case_id", "server"]
 
 PRICES = '[prices."refund-*"]\ninput = 1000.0\noutput = 2000.0\n'
 CALLS = 4

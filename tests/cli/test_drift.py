@@ -84,6 +84,7 @@ def test_only_what_is_named_and_only_reads_is_called(project: Project) -> None:
     project.ingested()
     for tool, told in (
         ("refund", "changes the world"),
+        ("lookup=tests.cli.drifting:refund", "changes the world"),
         ("look*", "is named"),
         ("nothing", "no tool 'nothing' is marked"),
     ):

@@ -18,10 +18,8 @@ from evalkit.case.store import read_case
 from evalkit.check.model import Check
 from evalkit.trace.read import load_traces
 from tests.build import a_case
-from tests.cli.test_replay_modes import TARGET, case_id
+from tests.demo import TARGET
 from tests.project import REPOSITORY, Outcome, Project
-
-__all__ = ["case_id"]
 
 AGENTS = "tests.suite.agents"
 GUARDED = '''\
@@ -99,14 +97,27 @@ def test_a_miss_is_no_pass_of_the_test(project: Project) -> None:
     assert "not measured: call 1: tool lookup has no recorded answer" in done.out
 
 
+@pytest.mark.parametrize("agent", ["raises", "skips"])
+def test_an_agent_that_breaks_off_is_no_pass_of_the_test(project: Project, agent: str) -> None:
+    """It repeats nothing, and so keeps every check that says what must not be; a run fails it, too."""
+    body = "def raises(order):\n    raise RuntimeError('down')\ndef skips(order):\n    pytest.skip('not today')\n"
+    project.write("broken.py", f"import pytest\n{body}")
+    project.ingested("refund-twice")
+    project.run("export", "refund-twice", "--pytest", "--target", f"broken:{agent}", "--out", "test_a.py")
+    done = run_test(project, "test_a.py")
+    assert done.code == 1, done.out
+    assert "test_the_run_comes_to_its_end_without_an_error" in done.out
+
+
 def test_the_test_says_in_words_what_must_hold(project: Project) -> None:
-    """A function a gating check, named by its sentence; observations are not asserted."""
+    """A function a gating check, named by its sentence, and that the run ends well; observations are not asserted."""
     project.ingested("refund-twice", "--target", f"{AGENTS}:once")
     source = project.run("export", "refund-twice", "--pytest").out
     tree = ast.parse(source)
     case = read_case(project.root / "cases" / "refund-twice" / "v0001.parquet")
     names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
-    assert len(names) == len(case.gating)
+    assert len(names) == len(case.gating) + 1
+    assert names[-1] == "test_the_run_comes_to_its_end_without_an_error"
     assert "test_the_agent_does_not_make_a_change_twice" in names
     assert 'Path(__file__).parent / "cases" / "refund-twice" / "v0001.parquet"' in source
 
@@ -145,7 +156,7 @@ def test_text_of_a_case_is_never_code(text: str) -> None:
 def test_parameters_that_are_no_names_are_passed_all_the_same(params: dict[str, Any]) -> None:
     """Python would not take them by keyword."""
     source = render_pytest(a_case(checks=[Check("step_limit", params)]), PurePosixPath("x.parquet"), "a:b")
-    (call,) = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and _named(node) == "holds"]
+    call, _ = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and _named(node) == "holds"]
     (unpacked,) = call.keywords
     assert unpacked.arg is None
     assert ast.literal_eval(unpacked.value) == params

@@ -17,10 +17,8 @@ from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.playback.sandbox.run import probe_layers
 from evalkit.suite.results import read_samples
 from tests.capture.scripted_server import ScriptedServer, completion, json_reply
-from tests.cli.test_replay_modes import TARGET, case_id, server
+from tests.demo import TARGET
 from tests.project import Outcome, Project
-
-__all__ = ["case_id", "server"]
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="the kernel's layers are Linux's"),

@@ -11,10 +11,7 @@ import pytest
 from evalkit.app.demo import server as demo
 from evalkit.suite.results import read_samples
 from tests.cli.test_budget import suite
-from tests.cli.test_replay_modes import case_id, server
 from tests.project import Project
-
-__all__ = ["case_id", "server"]
 
 
 def test_a_changed_provider_is_noticed_everywhere(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from evalkit.trace.read import load_traces
 from tests.capture.scripted_apis import BLOCKS, CALLS, REASONING, SAID, events_reply, message, response
-from tests.capture.scripted_server import Reply, ScriptedServer, json_reply, scripted_server
+from tests.capture.scripted_server import Reply, ScriptedServer, json_reply
 from tests.project import Project
 
 TOOLS = """
@@ -69,13 +68,6 @@ if __name__ == "__main__":
     run({})
 """
 )
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    """A model endpoint that answers as told."""
-    with scripted_server() as running:
-        yield running
 
 
 def refunding(number: int) -> dict[str, Any]:

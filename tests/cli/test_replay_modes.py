@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,36 +13,15 @@ import pytest
 import evalkit
 from evalkit.app.demo import agent
 from evalkit.app.demo.server import ScriptedModel, serving
-from evalkit.app.demo.walk import record_incident
-from evalkit.app.settings import Settings
 from evalkit.case.store import read_case
 from evalkit.playback.overrides import Overrides
 from evalkit.trace.read import load_traces
 from evalkit.vault.audit import read_audit
-from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, scripted_server, tool_call
+from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, tool_call
 from tests.project import Project
 
-TARGET = "evalkit.app.demo.agent:run_buggy"
 ORDER = {"order_id": "A-1001"}
 """The incident: look up (steps 0 and 1), refund (2, 3), refund again (4, 5), answer (6)."""
-
-
-@pytest.fixture
-def case_id(project: Project) -> str:
-    """The demo's incident: a refund paid twice, with its model calls."""
-    agent._REFUNDED.clear()
-    record_incident(project.root / "incident.trace", Settings(root=project.root, pseudonym_key="11" * 32))
-    agent._REFUNDED.clear()
-    done = project.run("ingest", "incident.trace", "--id", "twice", "--target", TARGET)
-    assert done.code == 0, done.err
-    return "twice"
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    """A model that says what a test has it say."""
-    with scripted_server() as script:
-        yield script
 
 
 def calls(name: str, arguments: dict[str, Any] | str, call_id: str = "c1") -> Reply:

@@ -13,10 +13,8 @@ from html import unescape
 import pytest
 
 from evalkit.app.demo.server import ScriptedModel, serving
-from tests.cli.test_replay_modes import TARGET, case_id
+from tests.demo import TARGET
 from tests.project import REPOSITORY, Project
-
-__all__ = ["case_id"]
 
 PROMPT = 'You handle refunds.\nDon\'t say "no"; cost < $5 & 100%, C:\\new.\n\tLook up first.'
 SUITES = {

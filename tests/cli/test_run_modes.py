@@ -11,11 +11,8 @@ import pytest
 import evalkit
 from evalkit.suite.results import read_samples, read_traces
 from tests.capture.scripted_server import ScriptedServer, completion, json_reply
-from tests.cli.test_replay_modes import case_id, server
 from tests.playback.test_what_if import the_case
 from tests.project import Project
-
-__all__ = ["case_id", "server"]
 
 FAULTS = '[[faults]]\ntool = "lookup"\nkind = "error"\nrate = 0.5\nseed = 7\n'
 

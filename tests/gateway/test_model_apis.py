@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from tests.capture.scripted_server import (
     ScriptedServer,
     completion,
     json_reply,
-    scripted_server,
     stream_reply,
 )
 from tests.gateway.conversations import ASKED, model_step
@@ -85,13 +84,6 @@ APIS: dict[str, Callable[[Served, bool], str]] = {
     "openai_responses": responses,
     "anthropic": messages,
 }
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    """A live model that says what a test has it say."""
-    with scripted_server() as script:
-        yield script
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalkit.figures import figures, signed_figures
+from evalkit.figures import counted, figures, signed_figures
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,12 @@ def test_figures(value: float, count: int, text: str) -> None:
 def test_signed_figures() -> None:
     """A rise has its sign, and so has no change."""
     assert [signed_figures(value, 3) for value in (15.54, 0.0, -0.0, -2.0)] == ["+15.5", "+0", "+0", "-2"]
+
+
+def test_counted() -> None:
+    """Singular, plural, thousands."""
+    assert [counted(1, "case"), counted(2_000, "case"), counted(2, "policy", "policies")] == [
+        "1 case",
+        "2,000 cases",
+        "2 policies",
+    ]

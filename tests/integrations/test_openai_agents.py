@@ -20,18 +20,11 @@ from openai import AsyncOpenAI
 from pydantic import BaseModel
 
 from evalkit.integrations.openai_agents import instrument
-from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, scripted_server, tool_call
+from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, tool_call
 from tests.integrations.loop import recorded, replayed, shown
 from tests.project import Project
 
 BODIES: list[str] = []
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    """A chat endpoint that answers as told."""
-    with scripted_server() as running:
-        yield running
 
 
 class Order(BaseModel):

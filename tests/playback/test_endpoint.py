@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -26,19 +25,12 @@ from evalkit.playback.endpoint.model import Endpoint, EndpointHalt
 from evalkit.playback.endpoint.pacing import Pace, delay_s, retry_after_s
 from evalkit.playback.endpoint.prices import Price, cost_of, price_of
 from evalkit.trace.model import Usage
-from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, scripted_server, stream_reply
+from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, stream_reply
 
 ASKED = {"model": "gpt-test", "messages": [{"role": "user", "content": "hi"}]}
 BUSY = json_reply({"error": {"message": "slow down", "type": "rate_limit_error"}}, status=429, retry_after="0")
 FINE = json_reply(completion("hello"))
 PRICES = (Price("gpt-*", input=2.0, output=10.0, cached_input=0.5, reasoning=20.0),)
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    """An endpoint."""
-    with scripted_server() as script:
-        yield script
 
 
 @pytest.fixture

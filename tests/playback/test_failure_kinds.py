@@ -31,7 +31,7 @@ import time_machine
 
 import evalkit
 from evalkit.canonical import exact_text
-from evalkit.case.store import case_digest, find_case
+from evalkit.case.store import find_case, read_with_digest
 from evalkit.errors import ReplayRefused
 from evalkit.trace.model import Usage
 from tests.capture.scripted_server import (
@@ -275,7 +275,7 @@ def test_09_a_random_id_of_a_tool_does_not_poison_later_requests(loop: Loop) -> 
     assert missed.status == "missed"
     assert [one.path for one in missed.misses[0].differences] == ["/request_id"]
     path = find_case("drawn", loop.folder / "cases")
-    declared = case.revised(case_digest(path), volatile={"close_ticket": ("/request_id",)})
+    declared = case.revised(read_with_digest(path)[1], volatile={"close_ticket": ("/request_id",)})
     assert (
         loop.replay(evalkit.read_case(evalkit.write_case(declared, loop.folder / "cases")), drawing).trace.output
         is True

@@ -149,6 +149,24 @@ def test_cases_in_a_row_have_a_day_each() -> None:
     assert signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="Windows has no interval timers")
+def test_a_timer_that_was_set_before_goes_off_afterwards() -> None:
+    """The limit of a test, say, in whose process a case is replayed; what it interrupts is no replay."""
+    rang: list[float] = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rang.append(time.monotonic()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        done = prepare(the_case(), timeout_s=30).replay(PythonTarget(lambda: time.sleep(0.2)))
+        ended = time.monotonic()
+        assert "stopped" not in done.reason
+        while not rang and time.monotonic() < ended + 30:
+            time.sleep(0.01)
+        assert rang
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_a_working_copy_is_written_to_and_thrown_away(project: Project) -> None:
     """The project's files are there, its keys are not, and what the agent writes is gone afterwards."""
     project.write("prompt.txt", "be brief")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from evalkit.playback.faults import Fault
 from evalkit.playback.overrides import Overrides
 from evalkit.trace.model import Step
 from tests.build import BOUGHT_AT, a_case, a_trace
-from tests.capture.scripted_server import ScriptedServer, completion, json_reply, scripted_server, stream_reply
+from tests.capture.scripted_server import ScriptedServer, completion, json_reply, stream_reply
 
 SAID = "one two three four five six"
 MESSAGES: Any = [{"role": "system", "content": "old"}, {"role": "user", "content": "hello"}]
@@ -58,13 +57,6 @@ def streams() -> Any:
     except Exception as error:
         return [text, type(error).__name__]
     return [text, ""]
-
-
-@pytest.fixture
-def server() -> Iterator[ScriptedServer]:
-    """The live model."""
-    with scripted_server() as script:
-        yield script
 
 
 @pytest.mark.parametrize("target", [asks, asks_async, streams])

@@ -10,19 +10,20 @@ import tomllib
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
+import pyarrow.parquet as pq
 import pytest
 
 from evalkit.app.demo.server import ScriptedModel, serving
+from evalkit.case.model import LifeEvent
 from evalkit.case.store import read_case, write_case
-from tests.cli.test_replay_modes import TARGET, case_id
 from tests.counting import CountingModel
+from tests.demo import TARGET
 from tests.house.test_surface import loaded_by
 from tests.project import REPOSITORY, Outcome, Project
 from tests.suite.runs import library
-
-__all__ = ["case_id"]
 
 AGENTS = "tests.suite.agents"
 NONE_COLLECTED, WRONG_USE = 5, 4
@@ -138,6 +139,7 @@ from _pytest.runner import runtestprotocol
 def pytest_runtest_protocol(item, nextitem):  # what pytest-rerunfailures does
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
     if any(report.failed for report in reports):
+        item._initrequest()
         reports = runtestprotocol(item, nextitem=nextitem, log=False)
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
@@ -250,12 +252,12 @@ def test_a_project_is_found_from_its_files_wherever_pytest_is_started(project: P
     project.write("own_agent.py", "from tests.suite.agents import once\n")
     library(project.root, [1, 2])
     project.write("suites/nightly.toml", "samples = 2\n")
-    for folder in (project.root / "tests", tmp_path / "elsewhere"):
+    for folder, suites in ((project.root / "tests", "suites"), (tmp_path / "elsewhere", "suites/nightly.toml")):
         folder.mkdir()
-        for named, told in (("suites", "2 passed"), ("suites/nightly.toml", "2 passed"), ("cases", "2 passed")):
-            command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin", str(project.root / named)]
-            done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
-            assert told in done.stdout, done.stdout
+        named = [str(project.root / name) for name in (suites, "cases")]
+        command = [sys.executable, "-m", "pytest", "-p", "evalkit.pytest_plugin", *named]
+        done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+        assert "4 passed" in done.stdout, done.stdout
 
 
 def test_options_choose_another_target_and_number(project: Project) -> None:
@@ -297,6 +299,59 @@ def test_a_suite_that_says_only_its_name_is_one(project: Project, named: str) ->
     assert "1 passed" in run(project, named, "--evalkit-target", f"{AGENTS}:once").out
     project.write("suites/nightly.toml", 'name = "nightly\n')
     assert "not TOML" in run(project, named).out
+
+
+@pytest.mark.parametrize("folder", ["suites", "suites/payments"])
+def test_suites_in_folders_of_the_folder_are_suites_too(project: Project, folder: str) -> None:
+    """A gate that is not run looks like a passed one; a broken one is an error, and other TOML files are left alone."""
+    suite(project)
+    (project.root / "suites" / "nightly.toml").unlink()
+    project.write("suites/payments/release.toml", f'target = "{AGENTS}:twice"\nsamples = 2\n')
+    project.write("suites/payments/deep/data.toml", "[package]\nname = 'x'\n")
+    assert "2 failed" in run(project, folder).out
+    project.write("suites/payments/release.toml", 'name = "release"\n')
+    assert "2 passed" in run(project, folder, "--evalkit-target", f"{AGENTS}:once").out
+    project.write("suites/payments/release.toml", 'name = "release')
+    assert "not TOML" in run(project, folder).out
+
+
+def test_the_keys_of_a_suite_are_all_known() -> None:
+    """By them suites are told from other programs' files, before anything of evalkit is loaded."""
+    from evalkit import pytest_plugin
+    from evalkit.suite.config import _SuiteFile
+
+    assert _SuiteFile.model_fields.keys() == pytest_plugin._TELLING_KEYS | pytest_plugin._OTHER_KEYS
+
+
+def test_no_case_is_left_out_for_its_name(project: Project) -> None:
+    """pytest looks into no folder called build, dist or venv; a case may have that id, unless one asks to ignore it."""
+    library(project.root, [1])
+    case = read_case(project.root / "cases" / "order-1" / "v0001.parquet")
+    for name in ("build", "dist", "venv", "node_modules", "a.egg"):
+        write_case(replace(case, id=name), project.root / "cases")
+    target = ("--evalkit-target", f"{AGENTS}:once")
+    assert "6 passed" in run(project, "cases", *target).out
+    assert "4 passed" in run(project, "cases", *target, "--ignore=cases/build", "--ignore-glob=*/di*").out
+    project.write("cases/dist/test_x.py", "def test_x():\n    pass\n")
+    assert "6 passed" in run(project, "cases", "-k", "not test_x", *target).out
+
+
+@pytest.mark.parametrize("state", ["proposed", "retired"])
+def test_what_lies_in_a_cases_place_is_that_case_or_an_error(project: Project, state: Any) -> None:
+    """Another case's file, or one that a program wrote again without its header, does not stand for it."""
+    suite(project)
+    place = project.root / "cases" / "order-2" / "v0001.parquet"
+    other = read_case(project.root / "cases" / "order-1" / "v0001.parquet")
+    event = LifeEvent(state, "ann", "a copy", "2026-01-01T00:00:00Z")
+    copied = write_case(replace(other, id="copied", life=(event,)), project.root / "other")
+    place.chmod(0o644)
+    place.write_bytes(copied.read_bytes())
+    done = run(project, "cases", "--evalkit-target", f"{AGENTS}:once")
+    assert (done.code, "the file holds case copied version 1" in done.out) == (2, True), done.out
+    place.write_bytes(b"PAR1")
+    pq.write_table(pq.read_table(copied).replace_schema_metadata({}), place)
+    done = run(project, "cases", "--evalkit-target", f"{AGENTS}:once")
+    assert (done.code, "not a case" in done.out) == (2, True), done.out
 
 
 def test_other_files_are_left_alone(project: Project) -> None:
@@ -404,6 +459,93 @@ def test_the_sessions_account_is_removed(
         done = run(project, "suites/p.toml")
     assert "1 passed" in done.out, done.out
     assert not list((tmp_path / "temporary").glob("evalkit-pytest-*"))
+
+
+@pytest.fixture
+def neighbours(project: Project) -> tuple[str, str]:
+    """Two projects whose agents' modules have one name; the second one's agent refunds twice."""
+    for name, agent in (("a", "once"), ("b", "twice")):
+        library(project.root / name, [1])
+        project.write(f"{name}/evalkit.toml", 'target = "own_agent:run"\n')
+        project.write(f"{name}/own_agent.py", f"import own_tools\nrun = own_tools.{agent}\n")
+        project.write(f"{name}/own_tools.py", "from tests.suite.agents import once, twice\n")
+        project.write(f"{name}/suites/s.toml", "samples = 2\n")
+    return "a", "b"
+
+
+@pytest.mark.parametrize("named", ["suites", "cases"])
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_a_project_is_not_judged_by_its_neighbours_agent(
+    project: Project, neighbours: tuple[str, str], named: str, options: tuple[str, ...]
+) -> None:
+    """Python has one module of a name: the second project's cases are errors, and say so."""
+    plugins = ("xdist.plugin",) if options else ()
+    assert run(project, "b/" + named).out.count("own_agent is loaded") == 0
+    done = run(project, f"a/{named}", f"b/{named}", *options, plugins=plugins)
+    assert ("1 passed" in done.out, "1 error" in done.out) == (True, True), done.out
+    assert re.search(r"not measured: .*b: module own_(agent|tools) is loaded from .*a.own_", done.out)
+    project.write("b/own_agent.py", (project.root / "a" / "own_agent.py").read_text("utf-8"))
+    assert "2 passed" in run(project, f"a/{named}", f"b/{named}", *options, plugins=plugins).out
+
+
+def test_modules_of_another_project_do_not_hide_the_agents_own(project: Project, neighbours: tuple[str, str]) -> None:
+    """Each looks into its own folder first, also for what it loads as it goes."""
+    for name in neighbours:
+        project.write(f"{name}/agent_{name}.py", "def run(order):\n    import late\n    return late.run(order)\n")
+        project.write(f"{name}/evalkit.toml", f'target = "agent_{name}:run"\n')
+    project.write("a/late.py", "from tests.suite.agents import once as run\n")
+    project.write("b/late.py", "from tests.suite.agents import twice as run\n")
+    done = run(project, "a/suites", "b/suites", "a/cases", "b/cases")
+    assert "2 failed, 2 passed" in done.out, done.out
+    done = run(project, "a/suites", "b/suites", "a/cases", "b/cases", "--evalkit-in-process")
+    assert "2 passed, 2 errors" in done.out, done.out
+
+
+def test_what_an_agent_says_is_cut_and_shown_as_it_is(project: Project) -> None:
+    """Readers of JUnit XML take ten megabytes of text at most; and no terminal obeys an agent."""
+    loud = r"raise RuntimeError('\x1b[31m\n::error::x \u202e' + 'y' * 3_000_000)"
+    project.write("loud.py", f"def run(order):\n    {loud}\n")
+    done = run(project, suite(project, orders=(1,)), "--evalkit-target", "loud:run", "--junitxml", "out.xml")
+    told = (project.root / "out.xml").read_text("utf-8")
+    for text in (done.out, told):
+        assert len(text) < 30_000
+        assert r"\x1b[31m\n::error::x \u202eyyy" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+
+
+def test_errors_show_what_a_case_holds_as_it_is(project: Project) -> None:
+    """A case may come from elsewhere: its texts begin no line, in which a CI service would look for commands."""
+    library(project.root, [1])
+    case = read_case(project.root / "cases" / "order-1" / "v0001.parquet")
+    write_case(replace(case, version=2, target="\x1b[31m\n::error::x:y"), project.root / "cases")
+    done = run(project, "cases")
+    assert r"not measured: target \x1b[31m\n::error::x:y: importing" in done.out
+    assert "\x1b" not in done.out
+    assert "\n::error" not in done.out
+
+
+@pytest.mark.parametrize("named", ["suites", "suites/nightly.toml", "cases"])
+def test_settings_that_can_not_be_used_are_an_error_in_words(project: Project, named: str) -> None:
+    """And no trace of evalkit's own code."""
+    suite(project)
+    project.write("evalkit.toml", "cases = 3\n")
+    done = run(project, named)
+    assert done.code in (2, WRONG_USE)
+    assert "evalkit.toml: cases: " in done.out
+    assert "Traceback" not in done.out
+    assert "settings.py" not in done.out
+
+
+def test_a_session_leaves_nothing_where_a_worker_was_ended(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent that ends its worker leaves the folder that its replays had."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    done = run(project, suite(project, "leaves"), "-n", "1", plugins=("xdist.plugin",))
+    assert "2 failed" in done.out, done.out
+    assert not list((tmp_path / "temporary").glob("evalkit-*"))
 
 
 def test_evalkits_own_use_of_xdist_is_not_disturbed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from evalkit.report.markdown import render_markdown
 from tests.report.build import RunParts, blocked_run, large_run
 
 HOSTILE = (
-    "`a` | b <script>x</script> [l](http://e) ![i](u) **b** @octocat #12 https://evil.example ~~s~~ $x$ "
+    "`a` | b <script>x</script> [l](http://e) ![i](u) **b** @octocat #12 GH-12 https://evil.example ~~s~~ $x$ "
     "\u202e\x1b[0m\nz"
 )
 
@@ -43,7 +43,7 @@ def test_hostile_text_is_no_markup() -> None:
     assert "https://" not in text
     assert "\x1b" not in text
     assert "\u202e" not in text
-    assert not re.search(r"@octocat|(?<!&)#12", text)
+    assert not re.search(r"@octocat|(?<!&)#12|GH-12", text)
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert {row.count("|") for row in rows} == {7}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalkit.report.text import counted, cut, interval_text, json_text, p_text
+from evalkit.report.text import cut, interval_text, json_text, p_text
 
 
 def test_an_interval_is_in_whole_percents_but_for_its_ends() -> None:
@@ -22,15 +22,6 @@ def test_a_cut_tells_the_length() -> None:
     """What is left out is said."""
     assert cut("a" * 5000, 3) == "aaa… (5,000 characters)"
     assert cut("abc", 3) == "abc"
-
-
-def test_counted() -> None:
-    """Singular, plural, thousands."""
-    assert [counted(1, "case"), counted(2_000, "case"), counted(2, "policy", "policies")] == [
-        "1 case",
-        "2,000 cases",
-        "2 policies",
-    ]
 
 
 def test_json_that_has_no_canonical_form_is_still_shown() -> None:

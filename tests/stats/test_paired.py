@@ -18,9 +18,10 @@ def test_a_constant_factor_is_found_whatever_the_cases_cost() -> None:
     """8 % more in every case is 8 %, though cases differ by factors of a thousand."""
     a = [[10.0**k, 2 * 10.0**k] for k in range(8)]
     found = paired_change(a, [[1.08 * value for value in runs] for runs in a], rng())
-    assert (found.change, found.low, found.high) == pytest.approx((0.08, 0.08, 0.08))
+    assert (found.change, found.low_like, found.high_like) == pytest.approx((0.08, 0.08, 0.08))
     assert found.ratio_of_means == pytest.approx(1.08)
-    assert found.p == pytest.approx(2 / 2**8, abs=4e-3)
+    assert found.p_like == pytest.approx(2 / 2**8, abs=4e-3)
+    assert found.p > 0.5  # each case's runs differ by a factor of two: these runs alone show nothing of 8 %
     assert found.cases == 8
 
 
@@ -41,7 +42,9 @@ def test_one_slow_run_does_not_decide() -> None:
     found = paired_change(a, b, rng())
     assert found.ratio_of_means > 2
     assert found.low <= 0 <= found.high
-    assert found.p > 0.5
+    assert found.low_like <= 0 <= found.high_like
+    assert found.p > 0.3
+    assert found.p_like > 0.5
 
 
 def test_swapping_the_arms_inverts_the_change() -> None:
@@ -51,21 +54,35 @@ def test_swapping_the_arms_inverts_the_change() -> None:
     there, back = paired_change(a, b, rng()), paired_change(b, a, rng())
     assert 1 + back.change == pytest.approx(1 / (1 + there.change))
     assert (1 + back.low, 1 + back.high) == pytest.approx((1 / (1 + there.high), 1 / (1 + there.low)))
-    assert back.p == there.p
+    assert (1 + back.low_like, 1 + back.high_like) == pytest.approx(
+        (1 / (1 + there.high_like), 1 / (1 + there.low_like))
+    )
+    assert (back.p, back.p_like) == (there.p, there.p_like)
     assert back.share_lower == pytest.approx(1 - there.share_lower)
+
+
+def test_few_cases_with_many_runs_show_what_changed_in_them() -> None:
+    """Four cases: of cases like these their signs can't tell, of themselves their runs do."""
+    source = rng()
+    a = source.lognormal(0, 0.3, (4, 10))
+    found = paired_change(list(a), list(3 * source.lognormal(0, 0.3, (4, 10))), rng())
+    assert (found.p, found.p_like) == (0.0001, 0.125)
+    assert 1.5 < found.low < 2.0 < found.high < 3.0
 
 
 def test_unchanged_arms_are_rarely_called_changed() -> None:
     """Under no change, 300 simulated comparisons give p <= 0.05 and an interval off 0 in about one of twenty."""
-    source, wrong, missed = np.random.default_rng(5), 0, 0
+    source, wrong, missed = np.random.default_rng(5), np.zeros(2), np.zeros(2)
     for _ in range(300):
         base = source.normal(0, 1, (25, 1))
         a, b = (np.exp(base + source.normal(0, 0.4, (25, 3))) for _ in range(2))
         found = paired_change(list(a), list(b), source)
-        wrong += found.p <= 0.05
-        missed += not found.low <= 0 <= found.high
-    assert 3 <= wrong <= 30
-    assert 3 <= missed <= 30
+        wrong += found.p <= 0.05, found.p_like <= 0.05
+        missed += not found.low <= 0 <= found.high, not found.low_like <= 0 <= found.high_like
+    assert (wrong >= 3).all()
+    assert (wrong <= 30).all()
+    assert (missed >= 3).all()
+    assert (missed <= 30).all()
 
 
 def test_shares_count_ties_half() -> None:
@@ -87,6 +104,7 @@ def test_one_case_leaves_everything_open() -> None:
     found = paired_change([[1.0]], [[2.0]], rng())
     assert found.change == pytest.approx(1.0)
     assert (found.low, found.high, found.p) == (-1.0, np.inf, 1.0)
+    assert (found.low_like, found.high_like, found.p_like) == (-1.0, np.inf, 1.0)
 
 
 def test_arms_with_other_cases_are_refused() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from evalkit.errors import ConfigError
 from evalkit.suite import choose as choosing
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.choose import choose, memory_at_hand
 from evalkit.suite.model import ModelEndpoint, Suite
-from evalkit.suite.select import CaseRef
 
 CASES = [CaseRef("/c", "c", 1, "d", "proposed", "t", "", "", ())]
 MODEL = ModelEndpoint("http://127.0.0.1:1/v1", concurrency=20)

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from evalkit.suite import work
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.disk import DiskFault
 from evalkit.suite.journal import JOURNAL_NAME
 from evalkit.suite.manifest import MANIFEST_NAME
 from evalkit.suite.model import Suite
 from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, read_attempts, read_samples
 from evalkit.suite.run import OpenRun
-from evalkit.suite.select import CaseRef, list_cases
+from evalkit.suite.select import list_cases
 from tests.loaded import Loaded
 from tests.suite.runs import library, run
 from tests.suite.test_run import outcomes, timeless

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalkit.errors import ConfigError
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.filter import parse_filter
-from evalkit.suite.select import CaseRef
 
 CASES = [
     CaseRef("", "refund-1", 1, "", "permanent", "", "SIDE_EFFECT_REPEATED:refund", "", ("money", "eu")),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.plan import Item, Portion, plan_items, plans_again, split_item
 from evalkit.suite.seen import Seen
-from evalkit.suite.select import CaseRef
 
 
 def refs(count: int) -> list[CaseRef]:

@@ -66,13 +66,14 @@ def test_whole_documents_are_claimed_once(tmp_path: Path, name: str, document: A
 @pytest.mark.skipif(not CORPORA.is_dir(), reason="the shared corpora are not beside this checkout")
 def test_real_files_are_claimed_by_their_own_format_only() -> None:
     """The three formats claim the files of their own folders, and none of any other tool's."""
-    from evalkit.trace.places import disk_source
+    from evalkit.trace.places import disk_place, file_source
 
     owners = {"langfuse": "langfuse", "langsmith": "langsmith", "openai-agents-sdk": "openai-agents"}
     formats = {name: FORMATS.get(name) for name in owners.values()}
     for folder in sorted(path for path in CORPORA.iterdir() if path.is_dir()):
         for path in sorted(each for each in folder.rglob("*") if each.is_file()):
-            source = disk_source(path)
+            place = disk_place(path, str(path))
+            source = file_source(place, place.content())
             claimed = {name for name, each in formats.items() if each.detect(source)}
             expected = {owners[folder.name]} if folder.name in owners and _is_trace(path) else set()
             assert claimed == expected, path

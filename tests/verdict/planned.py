@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Policy, Sample, Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import Baseline
 from evalkit.verdict.compare import baseline_rows
 from evalkit.verdict.plans import Plans, make_plans

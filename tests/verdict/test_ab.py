@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Outcome, Sample
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.ab import ABVerdict, CasePair, MetricChange
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 from evalkit.verdict.ab_words import change_text
@@ -334,8 +334,8 @@ def test_the_arms_the_other_way_round_give_the_verdict_the_other_way_round(n_a: 
 
     a, b = arm("a", n_a), arm("b", n_b)
     found, turned, reordered = compare_arms(cases, a, b), compare_arms(cases, b, a), compare_arms(cases[::-1], a, b)
-    cost = by_metric(found)["cost"].p
-    assert cost == by_metric(turned)["cost"].p == by_metric(reordered)["cost"].p
+    cost, other_way, other_order = (by_metric(one)["cost"] for one in (found, turned, reordered))
+    assert (cost.p, cost.p_like) == (other_way.p, other_way.p_like) == (other_order.p, other_order.p_like)
     assert found.rate is not None
     assert turned.rate is not None
     assert found.rate.detectable == turned.rate.detectable
@@ -402,14 +402,27 @@ def test_one_case_could_have_seen_what_its_own_test_shows(n_a: int, n_b: int) ->
     assert min(power(n_a, n_b), power(n_b, n_a)) == pytest.approx(0.8, abs=1e-6)
 
 
-def test_too_few_cases_for_a_metric_say_so() -> None:
-    """Five cases that all cost three times as much: signs of five differences can't be rarer than 1 in 16."""
-    for cases, few in ((5, True), (6, False)):
-        refs, old, new = arms(["pp"] * cases, ["pp"] * cases)
-        more = {id: [replace(one, substituted=9) for one in own] for id, own in new.samples.items()}
-        found = compare_arms(refs, old, replace(new, samples=more), primary="steps")
-        assert ("5 cases can't show one, however large" in found.sentence) is few
-        assert (found.better == "a") is not few
+@pytest.mark.parametrize(
+    ("cases", "runs", "few"), [(1, "ppp", True), (1, "pppp", False), (5, "p", True), (6, "p", False)]
+)
+def test_too_few_samples_for_a_metric_say_so(cases: int, runs: str, few: bool) -> None:
+    """Three times the steps: three runs against three can be dealt in 20 ways, five cases of one run in 32."""
+    refs, old, new = arms([runs] * cases, [runs] * cases)
+    more = {id: [replace(one, substituted=9) for one in own] for id, own in new.samples.items()}
+    found = compare_arms(refs, old, replace(new, samples=more), primary="steps")
+    assert ("so few samples can't show one, however large" in found.sentence) is few
+    assert (found.better == "a") is not few
+
+
+def test_four_cases_show_what_three_times_the_steps_are() -> None:
+    """In this suite; of cases like these four signs can't tell, and their interval stands beside."""
+    refs, old, new = arms(["pppppp"] * 4, ["pppppp"] * 4)
+    more = {id: [replace(one, substituted=9 + one.index % 2) for one in own] for id, own in new.samples.items()}
+    found = compare_arms(refs, old, replace(new, samples=more))
+    steps = by_metric(found)["steps"]
+    assert (steps.better, steps.p, steps.p_like) == ("a", 0.0001, 0.125)
+    assert found.sentence.endswith("; steps +216 %, 209 to 223")
+    assert steps.low_like is not None
 
 
 def test_too_few_samples_are_not_said_to_show_nothing_at_all() -> None:
@@ -418,11 +431,26 @@ def test_too_few_samples_are_not_said_to_show_nothing_at_all() -> None:
     assert found.sentence.endswith("too few samples to show even the largest difference 4 times of 5")
 
 
-@pytest.mark.parametrize("cases", [4, 9])
-def test_metrics_that_so_few_cases_can_not_show_are_named(cases: int) -> None:
-    """Three times the steps have p = 0.125 over four cases, and an interval that leaves 0 out all the same."""
-    many, old, new = arms(["pp"] * cases, ["pp"] * cases)
+@pytest.mark.parametrize("runs", ["pp", "pppppp"])
+def test_metrics_that_so_few_samples_can_not_show_are_named(runs: str) -> None:
+    """Two runs against two can be dealt in six ways."""
+    many, old, new = arms([runs], [runs])
     dear = {name: [replace(one, substituted=9) for one in several] for name, several in new.samples.items()}
-    told = f"{cases} cases can't show a difference of steps, however large"
-    assert (told in compare_arms(many, old, replace(new, samples=dear)).notes) is (cases == 4)
+    told = "so few samples can't show a difference of steps, however large"
+    assert (told in compare_arms(many, old, replace(new, samples=dear)).notes) is (runs == "pp")
     assert told not in compare_arms(many, old, new).notes
+
+
+def test_steps_of_equal_replays_are_facts() -> None:
+    """A frozen case whose replays all take nine steps takes nine: no p-value has to show it."""
+    cases, old, new = arms(["pp"], ["pp"], frozen=True)
+    made = [
+        replace(arm, samples={"c0": [replace(one, trace=arm.name, substituted=n) for one in arm.samples["c0"]]})
+        for arm, n in ((old, 3), (new, 9))
+    ]
+    found = compare_arms(cases, *made)
+    steps = by_metric(found)["steps"]
+    assert steps.better == "a"
+    assert [steps.low, steps.change, steps.high] == pytest.approx([2.0] * 3)
+    assert found.sentence.endswith("; steps +200 %, 200 to 200")
+    assert not [note for note in found.notes if "so few" in note]

@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from evalkit.canonical import exact_text
-from evalkit.check.model import Check, check_json
+from evalkit.check.model import Check, check_json, checks_digest
 from evalkit.errors import InputError
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Sample
-from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import BaselineInfo, checks_digest, make_baseline, read_baseline, write_baseline
+from evalkit.verdict.baseline import BaselineInfo, make_baseline, read_baseline, write_baseline
 from evalkit.verdict.facts import facts_of
 from evalkit.verdict.model import Estimate
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from evalkit.canonical import exact_text
-from evalkit.check.model import Check, check_json
+from evalkit.check.model import Check, check_json, checks_digest
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Outcome, Policy, Sample, SampleCheck, Suite
-from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest, make_baseline
+from evalkit.verdict.baseline import Baseline, BaselineInfo, make_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.estimate import estimate_of, pooled
 from evalkit.verdict.in_batches import InBatches

@@ -6,10 +6,11 @@ from math import log
 
 import pytest
 
+from evalkit.check.model import checks_digest
 from evalkit.stats.suite import cmh_p
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Sample, Suite
-from evalkit.suite.select import CaseRef
-from evalkit.verdict.baseline import Baseline, BaselineInfo, checks_digest
+from evalkit.verdict.baseline import Baseline, BaselineInfo
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.effect import OPPOSED, effect_sentence, suite_effect
 from evalkit.verdict.model import SuiteEffect

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Outcome, Policy, Sample, Served, Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.notices import run_notices
 from evalkit.verdict.plans import make_plans

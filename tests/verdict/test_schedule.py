@@ -14,9 +14,9 @@ from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.non_inferiority import non_inferiority_cuts
 from evalkit.stats.power import n_for_drop
 from evalkit.stats.two_sample import regression_cuts
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Outcome, Policy, PolicyFor, Selection, Suite
 from evalkit.suite.seen import Seen
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.plans import CasePlan, make_plans, policy_of
 from evalkit.verdict.schedule import standing, wanted
 from evalkit.verdict.screened import Screened

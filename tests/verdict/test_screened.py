@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from evalkit.stats.acceptance import acceptance_plan
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Policy, Suite
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.family import regressions
 from evalkit.verdict.plans import Plans, make_plans
 from evalkit.verdict.screened import Screened

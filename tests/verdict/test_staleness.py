@@ -8,8 +8,8 @@ import pytest
 
 from evalkit.canonical import exact_text
 from evalkit.check.model import Check, check_json
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Across, BaselineRules, Policy, PolicyKind, Sample, Served
-from evalkit.suite.select import CaseRef
 from evalkit.verdict.baseline import BaselineInfo, make_baseline
 from evalkit.verdict.compare import case_verdicts
 from evalkit.verdict.facts import Facts

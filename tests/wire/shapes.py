@@ -27,7 +27,8 @@ OUTPUTS: Any = st.fixed_dictionaries(
 _FIELDS = (
     "role content type text input output item part id call_id name arguments tool_calls reasoning refusal usage error "
     "delta index output_index content_index summary annotations citations thinking signature partial_json message "
-    "content_block response status code at lengths patch event set in gone input_tokens"
+    "content_block response status code at lengths patch event set in gone input_tokens messages choices function "
+    "custom logprobs finish_reason function_call prompt_tokens model tools"
 ).split()
 _WORDS = (
     "message reasoning function_call custom_tool_call output_text refusal text thinking tool_use tool_result "

@@ -12,8 +12,7 @@ from evalkit.trace.formats.loose_messages import answer_in, messages_in
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_responses import WIRE
 from evalkit.wire.protocol import WireAnswer, WireError, WireRequest, WireUsage
-from evalkit.wire.registry import WIRES, find_wire
-from tests.wire.shapes import ANY, OUTPUTS, events_in, parsed
+from tests.wire.shapes import OUTPUTS, events_in, parsed
 
 ASKED = WireRequest({"messages": [], "tools": [], "params": {}}, model="m", stream=True)
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "find", "arguments": '{"id": 1}'}
@@ -36,22 +35,6 @@ def answer(*items: Any, **fields: Any) -> WireAnswer:
 def rebuilt(given_answer: WireAnswer) -> Any:
     """The body that the API would send for it."""
     return parse_json(WIRE.response(given_answer, ASKED)[2])
-
-
-@pytest.mark.parametrize(
-    ("method", "url", "matches"),
-    [
-        ("POST", "https://api.openai.com/v1/responses", True),
-        ("POST", "https://x.azure.com/openai/responses?api-version=1", True),
-        ("POST", "https://x.azure.com/openai/v1/responses", True),
-        ("GET", "https://api.openai.com/v1/responses/resp_1", False),
-        ("POST", "https://api.openai.com/v1/responses/resp_1/cancel", False),
-        ("POST", "https://api.openai.com/v1/responses/input_tokens", False),
-    ],
-)
-def test_the_endpoint_is_known_by_its_path(method: str, url: str, matches: bool) -> None:
-    """Only creating a response is a model call."""
-    assert (find_wire(method, url) is WIRES.get("openai_responses")) is matches
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"answers": [1]}', b'{"model": "m"}'])
@@ -240,15 +223,6 @@ def test_errors_are_named_and_come_back(body: bytes, error: WireError) -> None:
     assert again == body or parse_json(again) == parse_json(body)
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b"{}", b'{"output": null}'])
-def test_a_body_that_is_no_response_is_an_error_that_comes_back(body: bytes) -> None:
-    """It is never taken for an empty answer."""
-    found = WIRE.answer(200, {"content-type": "text/html"}, body)
-    assert found.error is not None
-    assert found.error.type == "UnreadableAnswer"
-    assert WIRE.response(found, ASKED) == (200, {"content-type": "text/html"}, body)
-
-
 def test_pieces_of_unknown_kinds_are_counted_and_not_kept() -> None:
     """A piece of a text that stands nowhere else could hold half of a name."""
     events = [
@@ -278,61 +252,6 @@ def test_every_message_survives_a_stream(output: Any, size: int) -> None:
     assert whole.usage == streamed.usage == given_answer.usage
     assert events_in(WIRE.stream(streamed, ASKED)) == events_in([content])
     assert rebuilt(whole) == parse_json(body)
-
-
-SHAPED = st.one_of(
-    ANY,
-    st.builds(
-        lambda value, index: {
-            "type": "response.output_text.annotation.added",
-            "output_index": 0,
-            "content_index": index,
-            "annotation": value,
-        },
-        ANY,
-        ANY,
-    ),
-    st.builds(lambda value: {"input": [value], "tools": [value], "instructions": value}, ANY),
-    st.builds(lambda value: {"output": [value], "usage": value, "status": "failed", "error": value}, ANY),
-    st.builds(
-        lambda value: {"output": [{"type": "message", "content": [value]}, {"type": "reasoning", "summary": value}]},
-        ANY,
-    ),
-    st.builds(
-        lambda kind, value: {"type": kind, "output_index": 0, "item": value, "part": value, "content_index": 0},
-        st.sampled_from(["response.output_item.added", "response.content_part.added"]),
-        ANY,
-    ),
-    st.builds(
-        lambda value: {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": value}, ANY
-    ),
-)
-
-
-@given(SHAPED, SHAPED, SHAPED)
-def test_no_body_breaks_the_reader(first: Any, second: Any, third: Any) -> None:
-    """Whatever a server or a caller sends is read, and can be sent again; the agent never meets our exception."""
-    asked = WIRE.request(dump_json(first)) or ASKED
-    frames = [b"data: " + dump_json(value) + b"\n\n" for value in (first, second, third)]
-    for found in (
-        WIRE.answer(200, {}, dump_json(first)),
-        WIRE.answer(400, {}, dump_json(first)),
-        WIRE.answer_from_stream(frames, {}),
-    ):
-        WIRE.response(found, asked)
-        WIRE.stream(found, asked)
-
-
-KEYS = "top layout usage headers body stream_error script first_number".split()
-
-
-@given(ANY, st.dictionaries(st.sampled_from(KEYS), ANY))
-def test_no_recorded_answer_breaks_the_builder(output: Any, extra: dict[str, Any]) -> None:
-    """Recorded files are hostile: any output and any extras give a response."""
-    for error in (None, WireError("x")):
-        given_answer = WireAnswer(output, error=error, extra=extra)
-        assert isinstance(WIRE.response(given_answer, ASKED)[2], bytes)
-        assert isinstance(WIRE.stream(given_answer, ASKED), list)
 
 
 def test_an_import_reads_a_body_as_the_wire_does() -> None:

@@ -23,10 +23,10 @@ from evalkit.app.show_runs import decision_lines, saving_lines
 from evalkit.capture.recording import record
 from evalkit.playback.environment import environment_of
 
-__all__ = ["ERROR_RATE", "MESSAGE", "record_incident", "walk"]
+__all__ = ["record_incident", "walk"]
 
-MESSAGE = "Hi, order A-1001 arrived broken. Please refund it and tell me when the money is on its way."
-ERROR_RATE = 0.35
+_MESSAGE = "Hi, order A-1001 arrived broken. Please refund it and tell me when the money is on its way."
+_ERROR_RATE = 0.35
 """How often the demo's model confuses the tools, in the variant that went wrong."""
 CASE_ID = "refund-twice"
 _AGENT = "evalkit.app.demo.agent"
@@ -71,11 +71,11 @@ def walk(folder: Path | None, *, say: Callable[[str], Any]) -> tuple[Run, Run]:
     _indent(ingested_lines(done), say)
     say("3. review and promote: the checks are read, the mended agent passes, the case becomes a permanent gate")
     review_case(CASE_ID, settings, actor="demo reviewer", reason="an order must not be refunded twice")
-    with serving(ScriptedModel(ERROR_RATE, seed=7)) as base_url:
+    with serving(ScriptedModel(_ERROR_RATE, seed=7)) as base_url:
         mended = Replays(3, f"{_AGENT}:run_fixed", "live-model", base_url)
         promote_case(CASE_ID, settings, actor="demo", reason="money was paid out twice", replays=mended)
     say("4. run the agent as it was, with a live model and frozen tools, until it is clear whether it passes")
-    with serving(ScriptedModel(ERROR_RATE, seed=7)) as base_url:
+    with serving(ScriptedModel(_ERROR_RATE, seed=7)) as base_url:
         suite = work / "suites" / "release.toml"
         suite.write_text(_SUITE.format(target=f"{_AGENT}:run_buggy", base_url=base_url), "utf-8")
         # the model's server is a thread of this process, which can't be forked then
@@ -95,9 +95,9 @@ def record_incident(path: Path, settings: Settings) -> None:
     with (
         serving(ScriptedModel(error_rate=1.0)) as base_url,
         environment_of(base_url),
-        record(path, name="refund-agent", input={"message": MESSAGE}, sanitizer=make_sanitizer(settings)) as run,
+        record(path, name="refund-agent", input={"message": _MESSAGE}, sanitizer=make_sanitizer(settings)) as run,
     ):
-        run.output = agent.run_buggy(MESSAGE)
+        run.output = agent.run_buggy(_MESSAGE)
 
 
 def _gate(run: Run, settings: Settings, say: Callable[[str], Any]) -> Run:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from evalkit.playback.sandbox.kernel import syscall
 
-__all__ = ["landlock_abi", "restrict_files"]
+__all__ = ["restrict_files"]
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _VERSION_QUERY, _PATH_BENEATH = 1, 1
@@ -27,14 +27,6 @@ _RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 """ABI -> how many file rights it knows; later ones know as many as 5."""
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random")
-
-
-def landlock_abi() -> int:
-    """The kernel's version of Landlock; 0 where it is missing or off."""
-    try:
-        return _version()
-    except OSError:
-        return 0
 
 
 def restrict_files(readable: Iterable[Path], writable: Path) -> int:

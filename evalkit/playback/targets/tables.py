@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.errors import ConfigError
+from evalkit.validation import faults_text
 
 __all__ = ["CommandTable", "HttpTable", "read_table"]
 
@@ -62,5 +63,4 @@ def read_table(model: type[T], body: Any, kind: str) -> T:
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise ConfigError(faults, f"target of type {kind}", "see docs/gateway.md for its keys") from None
+        raise ConfigError(faults_text(error), f"target of type {kind}", "see docs/gateway.md for its keys") from None

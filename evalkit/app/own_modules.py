@@ -1,0 +1,59 @@
+"""Which project's code is loaded, where a process runs agents of several, or a project's tests beside its agent.
+
+Python has one module of a name in a process: who asks for it second gets the first one's, and would be judged by it.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from evalkit.errors import ConfigError
+
+__all__ = ["put_first"]
+
+_OF_TESTS = re.compile(r"conftest|setup|tests?|test_.*|.*_test|__main__")
+"""Modules that each project has, and no agent loads."""
+
+
+def put_first(root: Path, *, known: int = 0) -> int:
+    """Has modules looked for in a project's folder before all others; gives the number of those that are loaded.
+
+    Args:
+        known: what an earlier call gave; while it is the same, there is nothing new to look at.
+
+    Raises:
+        ConfigError: one that the project has is loaded already, from elsewhere and with other content.
+    """
+    folder = str(root)
+    if sys.path[:1] != [folder]:
+        sys.path[:] = [folder, *(place for place in sys.path if place != folder)]
+    count = len(sys.modules)
+    for name, loaded, own in _twice(folder) if count != known else ():
+        what = f"module {name} is loaded from {loaded} already, and the agent's is {own}: Python has one of a name"
+        cure = "run a project's suites and cases in a session of their own, apart from what loads the other module"
+        raise ConfigError(what, folder, cure)
+    return count
+
+
+def _twice(folder: str) -> Iterator[tuple[str, str, str]]:
+    """Modules that are loaded from elsewhere than the project has them: their name, and both files."""
+    names = {entry.partition(".")[0] for entry in os.listdir(folder)}
+    names = {name for name in names if name.isidentifier() and not _OF_TESTS.fullmatch(name)}
+    for name, module in [*sys.modules.items()]:
+        loaded = getattr(module, "__file__", None) if name.partition(".")[0] in names else None
+        if not isinstance(loaded, str):
+            continue
+        base = os.path.join(folder, *name.split("."))
+        own = next((path for path in (f"{base}.py", os.path.join(base, "__init__.py")) if os.path.isfile(path)), None)
+        if own is not None and os.path.isfile(loaded) and not _same(loaded, own):
+            yield name, loaded, own
+
+
+def _same(one: str, other: str) -> bool:
+    """An installed copy that is like its source is as good."""
+    return os.path.samefile(one, other) or filecmp.cmp(one, other, shallow=False)

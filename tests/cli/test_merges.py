@@ -1,0 +1,117 @@
+"""A library after git joined two branches, checked it out in its own way, or left a file out."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+from evalkit.case.lock import read_lock
+from tests.cli.test_gate import committed, gated, git, ran
+from tests.project import Project
+
+__all__ = ["gated"]
+
+MERGED = "a merge left the gate lock unfinished"
+
+
+def on_main(project: Project) -> None:
+    """What was changed in the library is committed on main; the branch of one's own is current."""
+    git(project, "stash")
+    git(project, "switch", "main")
+    git(project, "stash", "pop")
+    git(project, "commit", "-am", "main")
+    git(project, "switch", "mine")
+
+
+def merged(project: Project) -> str:
+    """What git says when it joins main into the branch."""
+    git(project, "add", "cases")
+    git(project, "commit", "-m", "mine")
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "merge", "main"]
+    return subprocess.run(command, cwd=project.root, check=False, capture_output=True, text=True).stdout
+
+
+def test_a_lock_that_two_branches_changed_is_written_anew(gated: Project) -> None:
+    """Each edited another case; their lines are neighbours. No command but this one is needed."""
+    committed(gated)
+    gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x")
+    git(gated, "add", "cases")
+    on_main(gated)
+    gated.run("edit", "refund-twice", "--on-miss", "lookup=error", "--reason", "y")
+    assert "Merge conflict in cases/gates.lock" in merged(gated)
+    broken = gated.run("check")
+    assert (broken.code, MERGED in broken.err, "check --write-lock" in broken.err) == (4, True, True)
+    done = gated.run("check", "--write-lock")
+    assert (done.code, "wrote cases/gates.lock" in done.out) == (0, True), done.err
+    assert [(line.case_id, line.version) for line in read_lock("cases")] == [("another", 4), ("refund-twice", 4)]
+    git(gated, "add", "cases")
+    git(gated, "commit", "-m", "merged")
+    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+
+
+def test_one_of_two_versions_of_a_number_is_settled_on(gated: Project) -> None:
+    """Both branches made version 4 of a case: git holds one file of that name, and the lock names both."""
+    committed(gated)
+    gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x")
+    git(gated, "add", "cases")
+    on_main(gated)
+    gated.run("edit", "another", "--on-miss", "lookup=fail", "--reason", "y")
+    assert "cases/another/v0004.parquet" in merged(gated)
+    git(gated, "checkout", "--theirs", "cases/another")
+    assert gated.run("check", "--write-lock").code == 0
+    git(gated, "add", "cases")
+    git(gated, "commit", "-m", "merged")
+    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_writing_the_lock_anew_loses_no_case(gated: Project, whole: bool) -> None:
+    """What it names must be there, or retired; a version that is no gate yet is none."""
+    folder = gated.root / "cases" / "another"
+    if whole:
+        shutil.rmtree(folder)
+    else:
+        (folder / "v0003.parquet").unlink()
+    before = read_lock("cases")
+    done = gated.run("check", "--write-lock")
+    told = "the gate lock names another, and there is no such permanent case any more"
+    assert (done.code, told in done.err) == (4, True), done.err
+    assert read_lock("cases") == before
+
+
+def test_a_locked_file_that_was_replaced_is_not_locked_anew(gated: Project) -> None:
+    """Only where the lock itself names it."""
+    gated.write("cases/gates.lock", f"another v3 {'0' * 64}\n")
+    done = gated.run("check", "--write-lock")
+    assert (done.code, "version 3 of another is not the file that was locked" in done.err) == (4, True)
+    gated.write("cases/gates.lock", f"another v7 {'0' * 64}\n")
+    done = gated.run("check", "--write-lock")
+    assert (done.code, "names version 7 of another, and its newest is 3" in done.err) == (4, True)
+
+
+def test_other_ends_of_lines_make_no_page_an_old_one(gated: Project) -> None:
+    """As git writes them with core.autocrlf; writing the page anew would last until the next checkout."""
+    for name in ("cases/another/case.md", "cases/gates.lock", "suites/release.toml"):
+        path = gated.root / name
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    done = gated.run("check")
+    assert done.code == 0, done.err
+    assert gated.run("gate", ran(gated)).code == 0
+
+
+def test_a_case_that_git_leaves_out_is_told(gated: Project) -> None:
+    """Who ignores all tables has no such case elsewhere; who ignores the whole library does so on purpose."""
+    git(gated, "init", "-b", "main")
+    assert gated.run("check").code == 0
+    gated.write(".gitignore", "*.parquet\n")
+    done = gated.run("check", "--json")
+    assert done.code == 2
+    assert {one["kind"] for one in done.json()["problems"]} == {"ignored"}
+    assert "cases/another/v0003.parquet: is a permanent case, and git ignores the file" in done.err
+    git(gated, "add", "--force", "cases")
+    assert gated.run("check").code == 0
+    git(gated, "rm", "-r", "--cached", "cases")
+    gated.write(".gitignore", "cases/\n")
+    assert gated.run("check").code == 0

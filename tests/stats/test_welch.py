@@ -1,0 +1,64 @@
+"""Two arms that vary differently, within fixed cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp, ttest_ind
+
+from evalkit.errors import InputError
+from evalkit.stats.paired import paired_change
+from evalkit.stats.welch import stratified_welch
+
+AUSTRALIAN = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4]
+OTHER = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 25.7]
+
+
+@pytest.mark.parametrize(("n_a", "n_b"), [(15, 15), (15, 6), (2, 9)])
+def test_one_case_is_welchs_test(n_a: int, n_b: int) -> None:
+    """As SciPy has it, interval included."""
+    a, b = np.array(AUSTRALIAN[:n_a]), np.array(OTHER[:n_b])
+    theirs = ttest_ind(b, a, equal_var=False)
+    between = theirs.confidence_interval(0.9)
+    assert stratified_welch([(a, b)], 0.9) == pytest.approx((theirs.pvalue, between.low, between.high))
+
+
+def test_cases_add_up() -> None:
+    """The same case ten times: a tenth of the variance, ten times the degrees of freedom."""
+    a, b = np.array(AUSTRALIAN), np.array(OTHER)
+    p, low, high = stratified_welch([(a, b)])
+    p_ten, low_ten, high_ten = stratified_welch([(a, b)] * 10)
+    assert p_ten < p
+    assert (low_ten + high_ten) / 2 == pytest.approx((low + high) / 2)
+    assert (high_ten - low_ten) * 10**0.5 == pytest.approx(high - low, rel=0.05)
+
+
+def test_an_arm_that_does_not_vary_is_a_number() -> None:
+    """Welch's test against it is Student's of the other arm; where nothing varies the difference is known."""
+    a, b = np.full(4, 20.0), np.array(OTHER)
+    assert stratified_welch([(a, b)])[0] == pytest.approx(ttest_1samp(b, 20.0).pvalue)
+    assert stratified_welch([(a, a + 1)]) == (0.0, 1.0, 1.0)
+    assert stratified_welch([(a, a)]) == (1.0, 0.0, 0.0)
+
+
+def test_an_arm_of_one_run_has_no_variance() -> None:
+    """So it is refused, as no cases are, and a level that is none."""
+    one, two = np.ones(1), np.ones(2)
+    for cases in ([], [(one, two)], [(two, two), (two, one)]):
+        with pytest.raises(InputError):
+            stratified_welch(cases)
+    with pytest.raises(InputError, match="level"):
+        stratified_welch([(two, two)], 0.0)
+
+
+@pytest.mark.parametrize("wide", [0.2, 0.8])
+def test_an_arm_of_few_runs_that_vary_more_is_not_called_changed(wide: float) -> None:
+    """Twenty runs against seven, nothing changed: dealing alone calls a fifth of 200 changed where these vary more."""
+    source, wrong, missed = np.random.default_rng(8), 0, 0
+    for _ in range(200):
+        a, b = np.exp(source.normal(0, 0.2, (4, 20))), np.exp(source.normal(0, wide, (4, 7)))
+        found = paired_change(list(a), list(b), source)
+        wrong += found.p <= 0.05
+        missed += not found.low <= 0 <= found.high
+    assert wrong <= 20
+    assert missed <= 20
