@@ -2,19 +2,66 @@
 
 from __future__ import annotations
 
+from math import inf
+from typing import TYPE_CHECKING
+
 from evalkit.errors import InputError
 
-__all__ = ["check_counts", "check_drop", "check_rate", "check_rates", "check_share"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "check_counts",
+    "check_drop",
+    "check_rate",
+    "check_rates",
+    "check_share",
+    "whole_counts",
+    "whole_numbers",
+]
 
 
 def check_counts(passed: float, runs: float) -> None:
-    """Refuse anything but ``0 <= passed <= runs``.
+    """Refuse anything but ``0 <= passed <= runs``, both finite.
 
     Raises:
-        InputError: the counts are negative, or there are more passes than runs.
+        InputError: the counts are negative, endless or NaN, or there are more passes than runs.
     """
-    if not 0 <= passed <= runs:
+    if not 0 <= passed <= runs < inf:
         raise InputError(f"{passed} passes of {runs} runs is not a count", cure="give 0 <= passes <= runs")
+
+
+def whole_counts(passed: float, runs: float) -> tuple[int, int]:
+    """Both counts as Python has whole numbers, whatever kind of number they were: NumPy's small ones overflow.
+
+    Raises:
+        InputError: see `check_counts`; or one is not whole.
+    """
+    check_counts(passed, runs)
+    if passed % 1 or runs % 1:
+        raise InputError(f"{passed} passes of {runs} runs is not a count", cure="give whole numbers")
+    return int(passed), int(runs)
+
+
+def whole_numbers(values: ArrayLike) -> NDArray[np.int64]:
+    """An array of counts, of any shape.
+
+    Raises:
+        InputError: one is not a whole number.
+    """
+    import numpy as np
+
+    given = np.asarray(values)
+    if given.dtype.kind in "iub":
+        return given.astype(np.int64)
+    try:
+        counts = given.astype(np.float64)
+    except ValueError:
+        counts = np.array([np.nan])
+    if not (np.isfinite(counts).all() and (counts == np.rint(counts)).all()):
+        raise InputError("counts that are not whole numbers", cure="give numbers of passes and of runs")
+    return counts.astype(np.int64)
 
 
 def check_share(name: str, value: float) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from evalkit.errors import InputError
+from evalkit.stats.arguments import whole_numbers
 from evalkit.stats.binomial import log_ways
 from evalkit.stats.distinct import distinct_rows
 
@@ -58,7 +59,7 @@ def change_point(
     Raises:
         InputError: counts can't be, or differ in number; or no draws.
     """
-    x, n = (np.asarray(values, dtype=np.int64).reshape(-1) for values in (passed, runs))
+    x, n = (whole_numbers(values).reshape(-1) for values in (passed, runs))
     if len(x) != len(n) or (x < 0).any() or (x > n).any() or draws < 1:
         raise InputError("counts that can't be, or no draws", cure="give passes and runs of each entry")
     if np.count_nonzero(n) < 2:
@@ -89,7 +90,7 @@ def change_p_many(passed: ArrayLike, runs: ArrayLike) -> Floats:
     Raises:
         InputError: counts can't be, or are of other shapes.
     """
-    x, n = (np.asarray(values, dtype=np.int64) for values in (passed, runs))
+    x, n = (whole_numbers(values) for values in (passed, runs))
     if x.ndim != 2 or x.shape != n.shape or (x < 0).any() or (x > n).any():
         raise InputError("counts that can't be", cure="give passes and runs of each entry, a row a series")
     p = np.ones(len(x))
@@ -144,7 +145,7 @@ def change_points(
     Raises:
         InputError: see `change_point`.
     """
-    x, n = (np.asarray(values, dtype=np.int64).reshape(-1) for values in (passed, runs))
+    x, n = (whole_numbers(values).reshape(-1) for values in (passed, runs))
     found: dict[int, float] = {}
     stretches = [(0, len(x))]
     while stretches:

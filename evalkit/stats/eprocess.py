@@ -31,7 +31,7 @@ def log_evidence(failures: ArrayLike, runs: ArrayLike, p_good: float, p_bad: flo
     """
     check_rates(p_good, p_bad)
     failed, ran = np.asarray(failures, dtype=np.float64), np.asarray(runs, dtype=np.float64)
-    if not ((failed >= 0) & (failed <= ran)).all():
+    if not ((failed >= 0) & (failed <= ran) & np.isfinite(ran)).all():
         raise InputError("more failures than runs, or fewer than none", cure="give 0 <= failures <= runs")
     ratio: NDArray[np.float64] = failed * (log1p(-p_bad) - log1p(-p_good)) + (ran - failed) * log(p_bad / p_good)
     return ratio

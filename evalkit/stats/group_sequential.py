@@ -101,7 +101,7 @@ def comparison_plan(
 
     Args:
         margin: the drop of the pass rate that must not pass.
-        runs_max: runs of the candidate at the last look, rounded down to whole batches; at most 200.
+        runs_max: runs of the candidate at the last look, which may follow on less than a batch; at most 200.
         alpha: the probability of ever saying FAIL where the candidate is no worse.
         beta: the probability of ever saying PASS where it is worse by `margin` or more.
         batch: runs between two looks.
@@ -113,12 +113,14 @@ def comparison_plan(
     for name, value in (("margin", margin), ("alpha", alpha), ("beta", beta)):
         check_share(name, value)
     known = runs_max if baseline_runs is None else baseline_runs
-    if not 1 <= batch <= runs_max <= _MOST_RUNS or not 1 <= known <= _MOST_KNOWN:
+    whole = not any(number % 1 for number in (batch, runs_max, known))
+    if not (whole and batch >= 1 and 1 <= runs_max <= _MOST_RUNS and 1 <= known <= _MOST_KNOWN):
         raise InputError(
             f"batches of {batch} up to {runs_max} runs, against {known} of the baseline",
-            cure=f"give 1 <= batch <= runs_max <= {_MOST_RUNS}, and at most {_MOST_KNOWN} runs of a baseline",
+            cure=f"give batch >= 1, 1 <= runs_max <= {_MOST_RUNS}, and at most {_MOST_KNOWN} runs of a baseline",
         )
-    return _calibrated(float(margin), runs_max // batch, float(alpha), float(beta), batch, baseline_runs)
+    looks = (*range(batch, runs_max, batch), runs_max)
+    return _calibrated(float(margin), looks, float(alpha), float(beta), baseline_runs)
 
 
 def characteristics(plan: ComparisonPlan, p1: ArrayLike, p2: ArrayLike) -> ComparisonCharacteristics:
@@ -153,11 +155,10 @@ def characteristics(plan: ComparisonPlan, p1: ArrayLike, p2: ArrayLike) -> Compa
 
 @lru_cache(maxsize=64)
 def _calibrated(
-    margin: float, looks: int, alpha: float, beta: float, batch: int, baseline_runs: int | None
+    margin: float, looks: tuple[int, ...], alpha: float, beta: float, baseline_runs: int | None
 ) -> ComparisonPlan:
-    runs = [batch * at for at in range(1, looks + 1)]
-    sizes = [(baseline_runs or n2, n2) for n2 in runs]
-    growth = np.sqrt(np.array(runs) / runs[-1])
+    sizes = [(baseline_runs or n2, n2) for n2 in looks]
+    growth = np.sqrt(np.array(looks) / looks[-1])
     fails = _widest([levels(estimated_p(n1, n2)) for n1, n2 in sizes], sizes, growth, 0.0, alpha)
     turned = [(n2, n1) for n1, n2 in sizes]  # the candidate is the arm that is to be better
     passes = _widest([levels(_score_order(*both, margin), margin) for both in turned], turned, growth, margin, beta)

@@ -14,7 +14,7 @@ from math import expm1, log, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from evalkit.stats.arguments import check_counts, check_share
+from evalkit.stats.arguments import check_counts, check_share, whole_counts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +53,7 @@ def midp_table(n: int, level: float = 0.95) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    check_counts(0, n)
+    _, n = whole_counts(0, n)
     check_share("level", level)
     lower = _midp_lower(np.arange(n + 1), n, level)
     table = np.column_stack([lower, 1.0 - lower[::-1]])
@@ -67,7 +67,7 @@ def midp(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
     Raises:
         InputError: the counts or `level` can't be.
     """
-    check_counts(x, n)
+    x, n = whole_counts(x, n)
     check_share("level", level)
     if n and x in (0, n):  # in closed form: most cases always pass, and NumPy and SciPy take 0.2 s to load
         bound = (1.0 - level) ** (1.0 / n)
@@ -96,7 +96,7 @@ def clopper_pearson_table(n: int, level: float = 0.95) -> NDArray[np.float64]:
     import numpy as np
     from scipy.special import betaincinv
 
-    check_counts(0, n)
+    _, n = whole_counts(0, n)
     check_share("level", level)
     passed = np.arange(1, n + 1)
     lower = np.concatenate([[0.0], betaincinv(passed, n - passed + 1, (1.0 - level) / 2)])
@@ -124,7 +124,7 @@ def cp_lower(x: int, n: int, alpha: float) -> float:
     Raises:
         InputError: the counts or `alpha` can't be.
     """
-    check_counts(x, n)
+    x, n = whole_counts(x, n)
     check_share("alpha", alpha)
     if x == 0:
         return 0.0
@@ -141,7 +141,7 @@ def cp_upper(x: int, n: int, alpha: float) -> float:
     Raises:
         InputError: the counts or `alpha` can't be.
     """
-    check_counts(x, n)
+    x, n = whole_counts(x, n)
     return 1.0 - cp_lower(n - x, n, alpha)
 
 
@@ -153,7 +153,7 @@ def zero_failure_bound(n: int, alpha: float = 0.05) -> float:
     Raises:
         InputError: `n` is negative or `alpha` is no share.
     """
-    check_counts(0, n)
+    _, n = whole_counts(0, n)
     check_share("alpha", alpha)
     return -expm1(log(alpha) / n) if n else 1.0
 
@@ -184,7 +184,7 @@ def wilson_corrected(x: int, n: int, level: float = 0.95) -> tuple[float, float]
     Raises:
         InputError: the counts or `level` can't be.
     """
-    check_counts(x, n)
+    x, n = whole_counts(x, n)
     check_share("level", level)
     if n == 0:
         return 0.0, 1.0
@@ -200,7 +200,7 @@ def jeffreys(x: int, n: int, level: float = 0.95) -> tuple[float, float]:
     Raises:
         InputError: the counts or `level` can't be.
     """
-    check_counts(x, n)
+    x, n = whole_counts(x, n)
     check_share("level", level)
     from scipy.special import betaincinv
 

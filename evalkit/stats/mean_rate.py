@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_share
+from evalkit.stats.arguments import check_share, whole_numbers
 from evalkit.stats.interval import wilson
 
 __all__ = ["NONE_ESTIMATED", "Estimated", "counts_of_arms", "effective_runs", "rates_of", "suite_rate"]
@@ -65,7 +65,7 @@ def counts_of_arms(x1: ArrayLike, n1: ArrayLike, x2: ArrayLike, n2: ArrayLike) -
     Raises:
         InputError: counts can't be, there are no cases, or a case has no runs in one arm.
     """
-    columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (x1, n1, x2, n2)]
+    columns = [whole_numbers(column).reshape(-1) for column in (x1, n1, x2, n2)]
     if len({len(column) for column in columns}) > 1 or not len(columns[0]):
         raise InputError(f"counts of {[len(column) for column in columns]} cases", cure="give one entry a case")
     arms = [(columns[0], columns[1]), (columns[2], columns[3])]

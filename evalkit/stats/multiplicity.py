@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalkit.errors import InputError
+from evalkit.stats.arguments import whole_numbers
 from evalkit.stats.distinct import distinct_rows
 from evalkit.stats.hypergeometric import worse_tail
 
@@ -145,7 +146,12 @@ def attainable_by_fisher(margins: ArrayLike) -> Attainable:
     Raises:
         InputError: the margins have another shape, or can't be.
     """
-    rows = np.asarray(margins, dtype=np.int64).reshape(-1, 3)
+    rows = whole_numbers(margins)
+    if rows.size % 3:
+        raise InputError(
+            "margins that are not three numbers a case", cure="give (n1, n2, passes in both arms) for each"
+        )
+    rows = rows.reshape(-1, 3)
     if (rows < 0).any() or (rows[:, 2] > rows[:, 0] + rows[:, 1]).any():
         raise InputError("margins that no table has", cure="give (n1, n2, passes in both arms) for each case")
     distinct, of_case, _ = distinct_rows(rows)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_counts, check_share
+from evalkit.stats.arguments import check_share, whole_counts
 from evalkit.stats.score import score, score_cuts, widest_by_score
 from evalkit.stats.unconditional import largest_probability
 
@@ -34,10 +34,9 @@ def non_inferiority_p(x1: int, n1: int, x2: int, n2: int, margin: float) -> floa
     Raises:
         InputError: the counts can't be, or `margin` is not between -1 and 1.
     """
-    check_counts(x1, n1)
-    check_counts(x2, n2)
+    counts = *whole_counts(x1, n1), *whole_counts(x2, n2)
     check_margin(margin)
-    return _non_inferiority_p(int(x1), int(n1), int(x2), int(n2), float(margin))
+    return _non_inferiority_p(*counts, float(margin))
 
 
 def non_inferiority_cuts(n1: int, n2: int, margin: float, alpha: float) -> Cuts:
@@ -46,8 +45,7 @@ def non_inferiority_cuts(n1: int, n2: int, margin: float, alpha: float) -> Cuts:
     Raises:
         InputError: a number of runs is negative, `margin` is not between -1 and 1, or `alpha` is no share.
     """
-    check_counts(0, n1)
-    check_counts(0, n2)
+    (_, n1), (_, n2) = whole_counts(0, n1), whole_counts(0, n2)
     check_margin(margin)
     check_share("alpha", alpha)
     if n1 == 0 or n2 == 0:

@@ -24,7 +24,7 @@ def normal_power(p1: float, p2: float, n: float, alpha: float = 0.05) -> float:
     """
     own, pooled = _spreads(p1, p2)
     check_share("alpha", alpha)
-    if not n > 0:
+    if not 0 < n < inf:
         raise InputError(f"{n} runs an arm", cure="give a positive number")
     excess = sqrt(n) * (p1 - p2) - NormalDist().inv_cdf(1 - alpha) * pooled
     return NormalDist().cdf(excess / own if own else inf * (1 if excess > 0 else -1))

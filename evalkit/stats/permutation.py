@@ -82,7 +82,8 @@ def stratified_permutation(
     if ways <= deals:
         effects, shares = _every(cases)
     else:
-        effects, shares = _random(cases, rng, deals)
+        in_order = sorted(cases, key=lambda runs: [one.tolist() for one in runs])  # cases in another order: the same p
+        effects, shares = _random(in_order, rng, deals)
     return _counted(cases, effects, shares, level, ways)
 
 

@@ -10,7 +10,7 @@ from math import asin, inf, sqrt
 
 import numpy as np
 
-from evalkit.stats.arguments import check_drop, check_rate, check_share
+from evalkit.stats.arguments import check_drop, check_rate, check_share, whole_counts
 from evalkit.stats.binomial import binomial_cdf, binomial_pmf
 from evalkit.stats.normal_power import normal_power
 from evalkit.stats.two_sample import regression_cuts
@@ -33,6 +33,7 @@ def regression_power(p1: float, n1: int, p2: float, n2: int, alpha: float = 0.05
     """
     check_rate(p1)
     check_rate(p2)
+    (_, n1), (_, n2) = whole_counts(0, n1), whole_counts(0, n2)
     cuts = regression_cuts(n1, n2, alpha)
     below = binomial_cdf(n2, np.array([p2]))[0]
     return float(binomial_pmf(n1, np.array([p1]))[0] @ below[cuts])
@@ -63,7 +64,7 @@ def n_for_drop(
     check_drop(p, drop)
     check_share("alpha", alpha)
     check_share("power", power)
-    n1 = None if n1 is None else min(n1, _ENUMERATED)
+    n1 = None if n1 is None else min(whole_counts(0, n1)[1], _ENUMERATED)
     if n1 == 0 or (start := _start(p, drop, alpha, power, n1)) > n_max:
         return None
     holds = 0
@@ -88,6 +89,7 @@ def detectable_drop(p: float, n1: int, n2: int, alpha: float = 0.05, power: floa
     """
     check_drop(p, p)
     check_share("power", power)
+    (_, n1), (_, n2) = whole_counts(0, n1), whole_counts(0, n2)
 
     def chance(rate: float) -> float:
         if min(n1, n2) > _ENUMERATED:

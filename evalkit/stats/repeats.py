@@ -9,7 +9,7 @@ from math import comb, nan
 from typing import Literal
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_counts
+from evalkit.stats.arguments import whole_counts
 from evalkit.stats.interval import midp
 
 __all__ = ["Stability", "pass_at_k", "pass_hat_k", "pass_hat_k_interval", "stability"]
@@ -32,7 +32,7 @@ def pass_hat_k(c: int, n: int, k: int) -> float:
     Raises:
         InputError: the counts can't be, or `k` is below 1.
     """
-    _check(c, n, k)
+    c, n, k = _whole(c, n, k)
     return comb(c, k) / comb(n, k) if n >= k else nan
 
 
@@ -47,7 +47,7 @@ def pass_at_k(c: int, n: int, k: int) -> float:
     Raises:
         InputError: the counts can't be, or `k` is below 1.
     """
-    _check(c, n, k)
+    c, n, k = _whole(c, n, k)
     return 1 - comb(n - c, k) / comb(n, k) if n >= k else nan
 
 
@@ -59,7 +59,7 @@ def pass_hat_k_interval(c: int, n: int, k: int, level: float = 0.95) -> tuple[fl
     Raises:
         InputError: the counts or `level` can't be, or `k` is below 1.
     """
-    _check(c, n, k)
+    c, n, k = _whole(c, n, k)
     low, high = midp(c, n, level)
     return low**k, high**k
 
@@ -73,7 +73,7 @@ def stability(x: int, n: int) -> Stability:
     Raises:
         InputError: the counts can't be.
     """
-    check_counts(x, n)
+    x, n = whole_counts(x, n)
     if x in (0, n) and n < _FEWEST:
         return "UNKNOWN"
     from scipy.special import betainc
@@ -87,7 +87,7 @@ def stability(x: int, n: int) -> Stability:
     return "FLAKY" if 1 - low - high >= _SURE else "UNKNOWN"
 
 
-def _check(c: int, n: int, k: int) -> None:
-    check_counts(c, n)
-    if k < 1:
-        raise InputError(f"k is {k}, wanted 1 or more", cure="give k >= 1")
+def _whole(c: int, n: int, k: int) -> tuple[int, int, int]:
+    if not k >= 1 or k % 1:
+        raise InputError(f"k is {k}, wanted a whole number, 1 or more", cure="give k >= 1")
+    return *whole_counts(c, n), int(k)

@@ -11,7 +11,7 @@ from math import log
 import numpy as np
 
 from evalkit.errors import InputError
-from evalkit.stats.arguments import check_counts
+from evalkit.stats.arguments import whole_counts
 from evalkit.stats.hypergeometric import passes_pmf
 
 __all__ = ["both_steps_p", "put_aside"]
@@ -52,8 +52,9 @@ def put_aside(x: int, n: int, runs: int, drawn: float) -> tuple[tuple[int, int],
     Raises:
         InputError: counts can't be, or more are put aside than there are.
     """
-    check_counts(x, n)
-    check_counts(runs, n)
+    (x, n), (runs, _) = whole_counts(x, n), whole_counts(runs, n)
+    if not 0 <= drawn <= 1:
+        raise InputError(f"{drawn} drawn from 0 to 1", cure="give a number from 0 to 1")
     least, mass = passes_pmf(n - runs, runs, x)
     at = int(np.searchsorted(np.cumsum(mass), drawn, side="right"))
     passed = least + min(at, len(mass) - 1)

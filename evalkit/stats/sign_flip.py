@@ -21,6 +21,8 @@ Alternative = Literal["less", "two-sided"]
 
 _BLOCK = 1 << 20
 _SAME = 1e-12
+_LARGEST = 1e6
+"""The root of the sum of squares that can be counted: it takes half a gigabyte."""
 
 
 def sign_flip_p_whole(differences: ArrayLike, alternative: Alternative = "less") -> float:
@@ -30,12 +32,14 @@ def sign_flip_p_whole(differences: ArrayLike, alternative: Alternative = "less")
         P(flipped sum <= sum), or for "two-sided" P(|flipped sum| >= |sum|); at least 1e-12.
 
     Raises:
-        InputError: a difference is not a whole number.
+        InputError: a difference is not a whole number, or they are too large to be counted.
     """
     given = np.asarray(differences, dtype=np.float64).reshape(-1)
-    whole = np.rint(given).astype(np.int64) if np.isfinite(given).all() else np.zeros(0, dtype=np.int64)
-    if len(whole) != len(given) or (whole != given).any():
+    if not np.isfinite(given).all() or (np.rint(given) != given).any():
         raise InputError("differences that are not whole numbers", cure="use sign_flip_p for measured values")
+    if np.hypot.reduce(given, initial=0.0) > _LARGEST:
+        raise InputError("differences too large to be counted", cure="use sign_flip_p for measured values")
+    whole = given.astype(np.int64)
     if alternative == "two-sided":
         whole = whole if whole.sum() <= 0 else -whole
     # the sum with flipped signs is 2 K - T: K sums the sizes whose sign is +, each with probability 1/2
@@ -60,21 +64,24 @@ def sign_flip_p(
     values = np.asarray(differences, dtype=np.float64).reshape(-1)
     if not np.isfinite(values).all() or flips < 1:
         raise InputError("differences that are not finite, or no flips", cure="leave out cases without a difference")
-    seen = values.sum()
-    slack = _SAME * np.abs(values).sum()
+    sizes = np.sort(
+        np.abs(values)
+    )  # by size: random signs then say the same in any order of the cases, and of the arms
+    seen, most = values.sum(), sizes.sum()
+    slack = _SAME * most
 
     def extreme(signs: NDArray[np.int8]) -> int:
-        sums = 2 * (signs @ values) - seen
+        sums = 2 * (signs @ sizes) - most
         more = sums <= seen + slack if alternative == "less" else np.abs(sums) >= abs(seen) - slack
         return int(np.count_nonzero(more))
 
-    choices = 1 << min(len(values), 62)
+    choices = 1 << min(len(sizes), 62)
     if choices <= flips:
         numbers = np.arange(choices)[:, np.newaxis]
-        return extreme((numbers >> np.arange(len(values)) & 1).astype(np.int8)) / choices
-    rows = max(1, _BLOCK // max(1, len(values)))
+        return extreme((numbers >> np.arange(len(sizes)) & 1).astype(np.int8)) / choices
+    rows = max(1, _BLOCK // max(1, len(sizes)))
     blocks = (min(rows, flips - start) for start in range(0, flips, rows))
-    found = sum(extreme(rng.integers(0, 2, size=(block, len(values)), dtype=np.int8)) for block in blocks)
+    found = sum(extreme(rng.integers(0, 2, size=(block, len(sizes)), dtype=np.int8)) for block in blocks)
     return (1 + found) / (1 + flips)
 
 

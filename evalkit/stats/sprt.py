@@ -61,9 +61,9 @@ def sprt_plan(
             rates are so close that thousands of runs were needed.
     """
     fixed, _ = acceptance_plan(p_good, p_bad, alpha, beta)
-    if batch < 1:
-        raise InputError(f"a batch of {batch} runs", cure="give batch >= 1")
-    if runs_max is not None and runs_max < batch:
+    if not batch >= 1 or batch % 1:
+        raise InputError(f"a batch of {batch} runs", cure="give a whole number, 1 or more")
+    if runs_max is not None and not runs_max >= batch:
         raise InputError(f"{runs_max} runs are less than a batch of {batch}", cure="give runs_max >= batch")
     wanted = in_batches(fixed, batch) if runs_max is None else runs_max
     if wanted > LONGEST:
@@ -71,7 +71,7 @@ def sprt_plan(
             f"telling {p_good} from {p_bad} takes {fixed} runs, too many to look at in turn",
             cure="give rates that are further apart, or larger errors",
         )
-    looks = wanted // batch
+    looks = int(wanted // batch)
     for more in range(1 if runs_max is not None else _TRIES):
         if (found := _searched(p_good, p_bad, alpha, beta, batch, looks + more)) is not None:
             return found

@@ -202,7 +202,13 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
     like = like_these_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
     b_worse, a_worse = cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)
     p = min(1.0, 2 * min(b_worse, a_worse))
-    detectable = None if deterministic else detectable_in_this_suite(x1, n1, x2, n2, alpha)
+    detectable = (
+        None
+        if deterministic
+        else _either_way(
+            detectable_in_this_suite(x1, n1, x2, n2, alpha), detectable_in_this_suite(x2, n2, x1, n1, alpha)
+        )
+    )
     only = pairs[0]
     if len(pairs) == 1 and only.p is not None and only.low is not None and only.high is not None:
         p, low, high = only.p, only.low, only.high  # one case's own are sharper; CMH is Fisher's test then
@@ -229,7 +235,15 @@ def _detectable(pair: CasePair, alpha: float) -> float | None:
     from evalkit.stats.power import detectable_drop
 
     middle = (pair.a.passed + pair.b.passed) / (pair.a.n + pair.b.n)
-    return detectable_drop(max(middle, 1 - middle), pair.a.n, pair.b.n, alpha / 2)
+    rate = max(middle, 1 - middle)
+    return _either_way(
+        detectable_drop(rate, pair.a.n, pair.b.n, alpha / 2), detectable_drop(rate, pair.b.n, pair.a.n, alpha / 2)
+    )
+
+
+def _either_way(b_worse: float | None, a_worse: float | None) -> float | None:
+    """What can be seen whichever arm is the worse one: with unequal numbers of samples these differ."""
+    return None if b_worse is None or a_worse is None else max(b_worse, a_worse)
 
 
 def _corrected(

@@ -76,20 +76,21 @@ class AgainstBaseline:
         if self._needed > self.most:
             return f"{self.most} samples are too few to tell a drop of {points(self.policy.margin)} for sure; " \
                    f"{self._needed} are needed"  # fmt: skip
+        if x1 <= policy.margin * n1 and self.ruling((False,) * self.most).word == "PASS":
+            return f"even where all samples fail, that is no drop of {points(policy.margin)} from {x1} of {n1}"
         return ""
 
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """The plan's next look."""
         n = len(passed)
-        if self.most < self.policy.batch:
-            return self.most if n < self.most else None
-        if n and self._decided(passed) is not None:
+        if n >= self.most or (n and self._decided(passed) is not None):
             return None
-        return next((look for look in range(self.policy.batch, self.most + 1, self.policy.batch) if look > n), None)
+        batch = self.policy.batch
+        return min(self.most, (n // batch + 1) * batch)
 
     def ruling(self, passed: Sequence[bool], p_adjusted: float | None = None) -> Ruling:
         """The word of the first look that decides."""
-        found = self._decided(passed) if self.most >= self.policy.batch else None
+        found = self._decided(passed)
         (x1, n1), margin = self.measure, self.policy.margin
         if found is None:
             return undecided(x1, n1, sum(passed), len(passed), margin, self.alpha, self.policy.beta)

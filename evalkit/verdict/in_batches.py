@@ -58,13 +58,17 @@ class InBatches:
             InputError: the rates are so close that thousands of samples were needed.
         """
         n, _ = acceptance_plan(*self._asked)
-        longest = in_batches(n, self.policy.batch)
-        if longest > LONGEST:
+        needed = in_batches(n, self.policy.batch)
+        if needed > LONGEST:
             _ = self._stopping  # says so, before anything is run
-        if self.cap is None or self.cap >= longest or (self.cap >= n and self.most == self._stopping.looks[-1]):
+        if self.cap is None:
             return ""
+        if self.cap >= n:  # there may be a plan that is as short, and the usual one may be longer than its rule says
+            needed = self._stopping.looks[-1]
+            if self.cap >= needed:
+                return ""
         rates = f"{percent(self.policy.p_good)} from {percent(self.policy.p_bad)}"
-        return f"{self.cap} samples are too few to tell a pass rate of {rates} for sure; {longest} are needed"
+        return f"{self.cap} samples are too few to tell a pass rate of {rates} for sure; {needed} are needed"
 
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """The plan's next look, or the last sample that is allowed."""

@@ -144,6 +144,14 @@ def test_not_worse_than_the_baseline(gated: Project) -> None:
     assert (done.code, case["verdict"]) == (1, "FAIL")
 
 
+def test_fewer_samples_than_a_batch_are_looked_at_once(gated: Project) -> None:
+    """Four samples rule out a drop of 90 points, and so does the run; nothing was said to be underpowered."""
+    with_baseline(gated)
+    done, case = ran(gated, "never_alike", '[policy]\nkind = "not_worse"\nmargin = 0.9', "--samples", "4")
+    assert (done.code, case["verdict"], case["samples"]) == (0, "PASS", 4)
+    assert "UNDERPOWERED" not in done.err
+
+
 @pytest.mark.parametrize(("key", "code", "outcome"), [("", 1, "BLOCKED"), ('on_degraded = "pass"', 0, "PASS")])
 def test_degraded_within_the_margin(gated: Project, key: str, code: int, outcome: str) -> None:
     """A quarter fails: worse, and by less than is tolerated. It blocks a permanent case, unless the policy says not."""

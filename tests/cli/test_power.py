@@ -66,6 +66,17 @@ def test_a_suite_is_told_what_its_gates_will_take(project: Project) -> None:
     assert "UNDERPOWERED: another and 1 more: 20 samples are too few to tell a pass rate of 99% from 90%" in few.out
 
 
+def test_samples_that_the_plan_goes_beyond_are_told_to_be_too_few(project: Project) -> None:
+    """99 % is told from 50 % by five samples at once, in batches of three by nine: with six some cases stay open."""
+    project.promoted()
+    policy = "[policy]\np_good = 0.99\np_bad = 0.5\nbatch = 3\n"
+    project.write("suites/release.toml", f'target = "tests.suite.agents:never_alike"\n{policy}[select]\ngate = true\n')
+    assert "9 samples at most" in project.run("power", "suites/release.toml").out
+    few = project.run("power", "suites/release.toml", "--samples", "6")
+    assert few.code == 3
+    assert "6 samples are too few to tell a pass rate of 99% from 50% for sure; 9 are needed" in few.out
+
+
 @pytest.mark.parametrize(
     "arguments", [("--drop", "20"), ("--rate", "0.5", "--drop", "0.6"), ("--good", "0.8"), ("missing.toml",)]
 )

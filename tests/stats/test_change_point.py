@@ -83,7 +83,7 @@ def test_nights_without_runs_are_passed_over() -> None:
 
 def test_counts_that_cannot_be_are_refused() -> None:
     """More passes than runs, lists of different length."""
-    for passed, runs in (([6, 5], [5, 5]), ([5], [5, 5])):
+    for passed, runs in (([6, 5], [5, 5]), ([5], [5, 5]), ([0.5, 1], [5, 5]), ([5, 5], [5, float("nan")])):
         with pytest.raises(InputError):
             change_point(passed, runs, rng())
 

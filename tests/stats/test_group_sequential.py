@@ -42,7 +42,9 @@ def walked(plan: ComparisonPlan, p1: float, p2: float, stops: set[str]) -> dict[
     return found
 
 
-@pytest.mark.parametrize(("margin", "runs", "batch", "baseline"), [(0.4, 12, 4, None), (0.5, 12, 3, 20)])
+@pytest.mark.parametrize(
+    ("margin", "runs", "batch", "baseline"), [(0.4, 12, 4, None), (0.5, 12, 3, 20), (0.5, 11, 4, 20), (0.8, 3, 5, 20)]
+)
 def test_both_errors_hold_at_every_rate(margin: float, runs: int, batch: int, baseline: int | None) -> None:
     """An unchanged candidate ever fails with at most alpha, one worse by the margin ever passes with at most beta.
 
@@ -73,10 +75,10 @@ def test_characteristics_are_those_of_another_recursion() -> None:
 @pytest.mark.parametrize(
     ("base", "margin", "runs", "baseline", "unchanged", "regressed", "twice"),
     [
-        (0.95, 0.25, 47, None, 16.9, 23.9, 13.2),
-        (0.99, 0.20, 44, None, 20.4, 26.4, 14.9),
-        (0.95, 0.25, 38, 50, 14.6, 15.2, 7.3),
-        (0.95, 0.25, 29, 100, 13.2, 12.8, 7.0),
+        (0.95, 0.25, 45, None, 16.9, 23.9, 13.2),
+        (0.99, 0.20, 40, None, 20.4, 26.4, 14.9),
+        (0.95, 0.25, 35, 50, 14.6, 15.2, 7.3),
+        (0.95, 0.25, 25, 100, 13.2, 12.8, 7.0),
     ],
 )
 def test_comparing_in_batches_needs_few_runs(
@@ -89,6 +91,12 @@ def test_comparing_in_batches_needs_few_runs(
     assert found.passed[0] >= 0.95
     assert found.failed[1] >= 0.87
     assert found.failed[2] >= 0.99
+
+
+def test_the_last_look_takes_all_runs() -> None:
+    """What is less than a batch is looked at, too: at the end, or as the only look."""
+    assert comparison_plan(0.5, 12, baseline_runs=20).looks == ((20, 5), (20, 10), (20, 12))
+    assert comparison_plan(0.5, 3, baseline_runs=20).looks == ((20, 3),)
 
 
 def test_a_plan_says_what_to_do() -> None:
@@ -113,10 +121,10 @@ def test_plans_travel_between_processes() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"margin": 25}, {"runs_max": 4}, {"runs_max": 500}, {"alpha": 5}, {"batch": 0}, {"baseline_runs": 1001}],
+    [{"margin": 25}, {"runs_max": 0}, {"runs_max": 500}, {"alpha": 5}, {"batch": 0}, {"baseline_runs": 1001}],
 )
 def test_plans_without_sense_are_refused(arguments: dict[str, int]) -> None:
-    """Percent, less than a batch, more than can be worked out."""
+    """Percent, no runs, more than can be worked out."""
     wanted: dict[str, float] = {"margin": 0.3, "runs_max": 20, **arguments}
     with pytest.raises(InputError):
         comparison_plan(**wanted)  # type: ignore[arg-type]  # wrong on purpose

@@ -156,12 +156,27 @@ def test_tables_are_read_only() -> None:
             table[0, 0] = 1.0
 
 
-@pytest.mark.parametrize(("x", "n"), [(-1, 3), (4, 3), (0, -1)])
+@pytest.mark.parametrize(("x", "n"), [(-1, 3), (4, 3), (0, -1), (3, float("inf")), (float("nan"), 3)])
 def test_impossible_counts_are_refused(x: int, n: int) -> None:
-    """More passes than runs, or fewer than none, is an error and no interval."""
+    """More passes than runs, fewer than none, or endless many: an error and no interval."""
     for interval in (midp, clopper_pearson, wilson, wilson_corrected, jeffreys):
         with pytest.raises(InputError):
             interval(x, n)
+
+
+def test_parts_of_a_run_are_refused() -> None:
+    """Half a pass is none; Wilson's interval alone takes an effective number of runs."""
+    for interval in (midp, clopper_pearson, wilson_corrected, jeffreys):
+        with pytest.raises(InputError, match="count"):
+            interval(2.5, 5)  # type: ignore[arg-type]  # wrong on purpose
+    assert wilson(2.5, 5)[0] > 0
+
+
+def test_all_kinds_of_whole_numbers_are_counts() -> None:
+    """Those of NumPy, the small ones too, true for one, and whole floats."""
+    for one in (np.int32(1), np.uint8(1), True, 1.0, np.float64(1)):
+        assert midp(one, 3) == midp(1, 3)  # type: ignore[arg-type]  # beyond what is typed
+        assert clopper_pearson(one, 3) == clopper_pearson(1, 3)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, float("nan")])

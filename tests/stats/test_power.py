@@ -123,6 +123,13 @@ def test_questions_without_sense_are_refused() -> None:
         detectable_drop(0.9, 10, 10, power=80)
 
 
+def test_more_runs_against_a_large_baseline_show_more() -> None:
+    """Of a baseline of 1,000: 39 and more runs, too, are judged by the sharper order of the tables."""
+    power = [regression_power(0.95, 1000, 0.8, n) for n in (38, 39, 60)]
+    assert power == sorted(power)
+    assert regression_power(0.95, 1000, 0.85, 60) > 0.8
+
+
 @pytest.mark.parametrize(("p_good", "p_bad"), [(0.9, 0.899), (0.9999, 0.9998)])
 def test_rates_that_are_too_close_are_refused_at_once(p_good: float, p_bad: float) -> None:
     """Instead of counting for minutes."""

@@ -71,9 +71,9 @@ def test_labels_are_mirror_images(passed: int, failed: int) -> None:
     assert stability(failed, passed + failed) == swapped.get(label, label)
 
 
-@pytest.mark.parametrize(("c", "n", "k"), [(-1, 3, 1), (4, 3, 1), (1, 3, 0)])
+@pytest.mark.parametrize(("c", "n", "k"), [(-1, 3, 1), (4, 3, 1), (1, 3, 0), (1.5, 3, 1), (1, 3, 1.5)])
 def test_impossible_counts_are_refused(c: int, n: int, k: int) -> None:
-    """More passes than runs, or k below 1, is an error."""
+    """More passes than runs, k below 1, or a part of a run is an error."""
     for function in (pass_hat_k, pass_at_k):
         with pytest.raises(InputError):
             function(c, n, k)

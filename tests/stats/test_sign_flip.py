@@ -94,6 +94,8 @@ def test_other_numbers_are_refused() -> None:
     for values in ([0.5], [float("nan")]):
         with pytest.raises(InputError, match="whole"):
             sign_flip_p_whole(values)
+    with pytest.raises(InputError, match="too large"):
+        sign_flip_p_whole([10**12, 3])
     with pytest.raises(InputError, match="finite"):
         sign_flip_p([float("inf")], np.random.default_rng(1))
 

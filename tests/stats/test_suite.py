@@ -165,6 +165,9 @@ def test_suites_that_cannot_be_compared_are_refused() -> None:
     for arguments in (([], [], [], []), ([0], [0], [1], [1]), ([2], [1], [1], [1]), ([1, 1], [1, 1], [1], [1])):
         with pytest.raises(InputError):
             cmh_p(*arguments)
+    for part in (0.5, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="whole"):
+            cmh_p([part], [1], [1], [1])
     with pytest.raises(InputError):
         cluster_t_interval([0.1, 0.2], groups=["a"])
     with pytest.raises(InputError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -124,7 +126,18 @@ def test_fisher_gives_the_known_values(table: tuple[int, int, int, int], p: floa
 def test_impossible_counts_are_refused() -> None:
     """Counts that can't be, arms of different lengths: errors, not p-values."""
     for function in (regression_p, fisher_p):
-        with pytest.raises(InputError):
-            function(11, 10, 3, 10)
+        for wrong in (11, 2.5, float("nan"), float("inf")):
+            with pytest.raises(InputError):
+                function(wrong, 10, 3, 10)  # type: ignore[arg-type]  # some are wrong on purpose
     with pytest.raises(InputError, match="shapes"):
         regression_p_many([1, 2], [3, 3], [1], [3])
+    for part in (0.5, float("nan"), float("inf")):
+        with pytest.raises(InputError, match="whole"):
+            regression_p_many([part, 2], [3, 3], [1, 1], [3, 3])
+
+
+def test_small_kinds_of_numbers_do_not_overflow() -> None:
+    """200 and 200 runs, as NumPy's bytes have them, are 400 and not 144."""
+    few: Any = np.uint8(200)
+    assert fisher_p(few, few, few - 10, few) == fisher_p(200, 200, 190, 200)
+    assert regression_p(few, few, few - 10, few) == regression_p(200, 200, 190, 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -318,6 +319,30 @@ def test_the_same_samples_give_the_same_verdict() -> None:
     assert compare_arms(cases, *pair) == compare_arms(cases, *pair)
 
 
+@pytest.mark.parametrize(("n_a", "n_b"), [([4], [5]), ([3, 4, 5], [8, 2, 6]), ([5] * 20, [5] * 20)])
+def test_the_arms_the_other_way_round_give_the_verdict_the_other_way_round(n_a: list[int], n_b: list[int]) -> None:
+    """And the cases in another order the same one: what could have been seen and random flips included."""
+    draws = random.Random(5)
+    cases = [case(f"c{at}") for at in range(len(n_a))]
+
+    def arm(name: str, sizes: list[int]) -> ArmSamples:
+        found = {
+            one.id: [replace(sample, cost_usd=draws.lognormvariate(0, 1)) for sample in samples(one.id, "p" * n)]
+            for one, n in zip(cases, sizes, strict=True)
+        }
+        return ArmSamples(name, found, live=True)
+
+    a, b = arm("a", n_a), arm("b", n_b)
+    found, turned, reordered = compare_arms(cases, a, b), compare_arms(cases, b, a), compare_arms(cases[::-1], a, b)
+    cost, other_way, other_order = (by_metric(one)["cost"] for one in (found, turned, reordered))
+    assert (cost.p, cost.p_like) == (other_way.p, other_way.p_like) == (other_order.p, other_order.p_like)
+    assert found.rate is not None
+    assert turned.rate is not None
+    assert found.rate.detectable == turned.rate.detectable
+    assert (found.rate.low, found.rate.high) == pytest.approx((-turned.rate.high, -turned.rate.low))
+    assert found.sentence == reordered.sentence
+
+
 def test_the_pairs_are_in_the_order_of_the_cases() -> None:
     """All of them, compared or not."""
     found = compared(["pp", "mm", "pp"], ["pp", "pp", "ff"])
@@ -367,12 +392,14 @@ def test_one_case_could_have_seen_what_its_own_test_shows(n_a: int, n_b: int) ->
     found = compared(["p" * n_a], ["p" * n_b])
     assert found.rate is not None
     assert found.rate.detectable is not None
-    shown = [compared(["p" * n_a], ["p" * x + "f" * (n_b - x)]).better == "a" for x in range(n_b + 1)]
+    drop = found.rate.detectable
 
-    def power(drop: float) -> float:
-        return float(binom.pmf(range(n_b + 1), n_b, 1 - drop) @ np.array(shown))
+    def power(whole: int, falling: int) -> float:
+        """Of an arm that always passes, over one that falls by the difference named."""
+        shown = [compared(["p" * whole], ["p" * x + "f" * (falling - x)]).better == "a" for x in range(falling + 1)]
+        return float(binom.pmf(range(falling + 1), falling, 1 - drop) @ np.array(shown))
 
-    assert power(found.rate.detectable) == pytest.approx(0.8, abs=1e-6)
+    assert min(power(n_a, n_b), power(n_b, n_a)) == pytest.approx(0.8, abs=1e-6)
 
 
 @pytest.mark.parametrize(

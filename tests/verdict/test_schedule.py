@@ -357,3 +357,37 @@ def test_fixed_comparisons_share_alpha_as_a_family() -> None:
     assert (plans["b"].table([]), plans["a"].table([True])) == (None, None)  # nothing, and nothing to compare it with
     sequential = make_plans(Suite("s", policy=Policy("not_worse", margin=0.3)), cases, {"b": MEASURE})
     assert sequential["b"].alpha == pytest.approx(0.05 / 4)
+
+
+def words_of(plan: CasePlan) -> set[str]:
+    """All that a plan can come to, by the passes up to each look."""
+    found, open_ = set[str](), {(0, 0): tuple[bool, ...]()}
+    while open_:
+        (n, passes), order = open_.popitem()
+        look = plan.next_look(order)
+        if look is None:
+            found.add(plan.ruling(order).word)
+            continue
+        for more in range(look - n + 1):
+            key = look, passes + more
+            open_.setdefault(key, (*order, *(True,) * more, *(False,) * (look - n - more)))
+    return found
+
+
+@pytest.mark.parametrize("samples", [1, 2, 4, 6, 9, 14, 60])
+@pytest.mark.parametrize("margin", [0.25, 0.5, 0.95])
+@pytest.mark.parametrize("measure", [(10, 10), (50, 50), (10, 20), (5, 100)])
+def test_what_is_not_underpowered_can_pass_and_fail(samples: int, margin: float, measure: tuple[int, int]) -> None:
+    """Against a baseline, in batches, with less than one of them, and where no drop is as large as the margin."""
+    suite = Suite("s", policy=Policy("not_worse", margin=margin, beta=0.1), samples=samples)
+    plan = make_plans(suite, [ref()], {"c": measure})["c"]
+    words = set[str]() if plan.underpowered else words_of(plan)
+    assert plan.underpowered or ("PASS" in words and words & {"FAIL", "DEGRADED_WITHIN_MARGIN"})
+
+
+@pytest.mark.parametrize("samples", [2, 4, 5, 6, 8, 9, 12])
+def test_what_is_not_underpowered_leaves_no_case_open(samples: int) -> None:
+    """Two rates far apart: a plan in batches may take a batch more than its usual length."""
+    suite = Suite("s", policy=Policy(p_good=0.99, p_bad=0.5, batch=3), samples=samples)
+    plan = make_plans(suite, [ref()], {})["c"]
+    assert ("INCONCLUSIVE" in words_of(plan)) is bool(plan.underpowered)
