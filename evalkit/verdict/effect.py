@@ -28,6 +28,7 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     both = _Both(verdicts)
     if not both.cases:
         return None
+    from evalkit.stats.mover import mover_interval
     from evalkit.stats.suite import differences, like_these_interval, this_suite_interval
 
     counts = _columns(both.counts)
@@ -37,6 +38,9 @@ def suite_effect(verdicts: Sequence[CaseVerdict]) -> SuiteEffect | None:
     if both.deterministic:
         return SuiteEffect(both.cases, difference, (difference, difference), like_these, float(difference >= 0), True)
     interval = this_suite_interval(*counts, estimated=both.estimated)
+    if both.cases == 1:  # one case's own holds, and covers better
+        low, high = mover_interval(*map(int, counts[:, 0]))
+        interval = min(low, difference), max(high, difference)
     return SuiteEffect(both.cases, difference, interval, like_these, _p_worse(both))
 
 

@@ -7,6 +7,7 @@ from math import log
 import pytest
 
 from evalkit.check.model import checks_digest
+from evalkit.stats.mover import mover_interval
 from evalkit.stats.suite import cmh_p
 from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Sample, Suite
@@ -66,3 +67,16 @@ def test_a_suspicion_that_was_not_followed_up_counts_as_far_as_it_goes() -> None
     quiet = {f"quiet-{at}": "p" * 5 for at in range(9)}
     p = float(cmh_p([20], [20], [3], [5]))
     assert screened({"suspect": "ppffp", **quiet}).p_worse == pytest.approx(p * (1 - log(p)))
+
+
+def test_a_suite_of_one_case_has_the_interval_of_that_case() -> None:
+    """Made of two exact ones; its early stop makes the one by estimated variances too short."""
+    case = CaseRef("/p", "c", 1, "", "proposed", "t", "s", "", ())
+    base = Baseline(BaselineInfo("r", "s", "a", "w", "now"), {"c": (45, 50, checks_digest(()))})
+    plans = make_plans(Suite("s", mode="live-model"), [case], {"c": (45, 50)})
+    outcomes = "ppppfpppfpppppppppfpppppppppppfppppppppp"
+    samples = [Sample("c", 1, at, "passed" if one == "p" else "failed") for at, one in enumerate(outcomes)]
+    found = suite_effect(case_verdicts([case], {"c": samples}, plans, base, frozen=False))
+    assert found is not None
+    low, high = mover_interval(45, 50, outcomes.count("p"), len(outcomes))
+    assert found.this_suite == (min(low, found.difference), max(high, found.difference))
