@@ -13,6 +13,8 @@ from evalkit.errors import InputError
 
 __all__ = ["unbiased_rate"]
 
+_MOST_COUNTED = 2_000
+
 Ways = tuple[int, int, int]
 """Orders of passes and failures that lead somewhere; the same times the passes s of the first look; times s (s - 1)."""
 
@@ -43,8 +45,8 @@ def unbiased_rate(
     first = min(next_look(()) or n, n)
     if not n:
         raise InputError("no samples", cure="give the outcomes of one or more")
-    ways, by_passes, by_pairs = _ways(n, x, first, next_look)
-    if not ways:  # not by this plan: what it would have done tells nothing of these
+    ways, by_passes, by_pairs = _ways(n, x, first, next_look) if n <= _MOST_COUNTED else (0, 0, 0)
+    if not ways:  # too many, or not by this plan: what it would have done tells nothing of these
         return x / n, x * (n - x) / (n * n * (n - 1)) if n > 1 else None
     rate = by_passes / (ways * first)
     if first == 1:

@@ -69,3 +69,11 @@ def test_a_first_look_of_one_sample_tells_no_variance() -> None:
 def test_a_run_cut_short_is_told_as_far_as_it_came() -> None:
     """A budget that ended says nothing of the outcomes."""
     assert unbiased_rate([True, True, False], until_a_failure) == (1.0, 0.0)
+
+
+def test_of_very_many_samples_it_is_the_plain_share() -> None:
+    """10,000 samples with a look after every five, whose orders nobody would see counted."""
+    outcomes = [at % 10 != 9 for at in range(10_000)]
+    rate, variance = unbiased_rate(outcomes, lambda seen: len(seen) + 5 if len(seen) < 20_000 else None)
+    assert rate == 0.9
+    assert variance == pytest.approx(0.9 * 0.1 / 9_999)
