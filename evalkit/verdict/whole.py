@@ -22,6 +22,7 @@ SAMPLES_ZERO_FAILURES = 20
 """Taken by ``zero_failures`` where the suite names no number: no failure among them leaves rates below 14 % open."""
 
 _MOST = 100_000
+_MOST_LOOKS = 100
 
 
 def samples_min_rate(rate: float, alpha: float, beta: float) -> int:
@@ -70,12 +71,11 @@ class Whole:
 
     def next_look(self, passed: Sequence[bool]) -> int | None:
         """All samples; by batches where a failure may settle it."""
-        n = len(passed)
-        looked_at = n - n % self.policy.batch  # what a batch that is not whole holds is not looked at
+        n, batch = len(passed), self._batch
+        looked_at = n - n % batch  # what a batch that is not whole holds is not looked at
         if n >= self.most or (self.early and self._settled(passed[:looked_at])):
             return None
-        following = (n // self.policy.batch + 1) * self.policy.batch if self.early else self.most
-        return min(self.most, following)
+        return min(self.most, (n // batch + 1) * batch if self.early else self.most)
 
     def ruling(self, passed: Sequence[bool], p_adjusted: float | None = None) -> Ruling:
         """The policy's word once all samples are there, or the rest can't change it."""
@@ -102,6 +102,11 @@ class Whole:
         if self.policy.kind != "not_worse" or self.measure is None or not passed:
             return None
         return *self.measure, sum(passed), len(passed)
+
+    @property
+    def _batch(self) -> int:
+        """Samples between two looks: of thousands a hundredth, since each look goes through all there are."""
+        return self.policy.batch * max(1, self.most // (_MOST_LOOKS * self.policy.batch))
 
     def _settled(self, passed: Sequence[bool]) -> bool:
         """Whether the rest of the samples can't keep the case from failing."""

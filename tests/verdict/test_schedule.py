@@ -391,3 +391,14 @@ def test_what_is_not_underpowered_leaves_no_case_open(samples: int) -> None:
     suite = Suite("s", policy=Policy(p_good=0.99, p_bad=0.5, batch=3), samples=samples)
     plan = make_plans(suite, [ref()], {})["c"]
     assert ("INCONCLUSIVE" in words_of(plan)) is bool(plan.underpowered)
+
+
+@pytest.mark.parametrize(("most", "looks"), [(20, 4), (600, 120), (1_999, 134), (20_000, 100)])
+def test_a_plan_of_thousands_of_samples_looks_a_hundred_times_or_little_more(most: int, looks: int) -> None:
+    """Each look goes through all there are: after every five of 20,000 samples it took a minute for one case."""
+    plan = plan_of(Policy("min_rate", min_rate=0.9), samples=most)
+    seen, found = 0, []
+    while (look := plan.next_look([True] * seen)) is not None:
+        found.append(look)
+        seen = look
+    assert (len(found), found[-1]) == (looks, most)
