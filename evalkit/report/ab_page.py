@@ -8,7 +8,7 @@ from typing import Any
 
 from evalkit.figures import counted
 from evalkit.percent import percent
-from evalkit.report.ab_rows import CaseRow, MetricRow, amount, case_row, metric_rows
+from evalkit.report.ab_rows import LIKE, CaseRow, MetricRow, amount, case_row, metric_rows
 from evalkit.report.packed import STATIC_DETAILS, entry
 from evalkit.report.page import render_page
 from evalkit.report.text import cost_text, cut
@@ -123,6 +123,7 @@ def render_ab_html(
         reports=reports,
         sections=sections,
         metrics=tuple(_metrics(found)),
+        like=LIKE,
         uncompared=tuple(_uncompared(found)),
         slopes=_slopes(found),
         chips=[(_KEYS[one], _CHIPS[one], sum(p.better == one for p in found.pairs)) for one, _, _ in _SECTIONS],
@@ -193,18 +194,17 @@ def _sentence(part: str) -> str:
 
 def _metrics(found: ABVerdict) -> Iterator[MetricLine]:
     """The metrics' rows, each with a picture on a scale of its own: what matters is whether it meets no change."""
-    pictures: dict[str, tuple[str, str]] = {}
-    changes: list[tuple[str, RateChange | MetricChange, float | None]] = [
-        (metric_name(change.metric), change, change.change) for change in found.metrics
-    ]
+    changes: dict[str, tuple[RateChange | MetricChange, float | None]] = {
+        metric_name(change.metric): (change, change.change) for change in found.metrics
+    }
     if found.rate is not None:
-        changes.append(("pass rate", found.rate, found.rate.difference))
-    for name, change, middle in changes:
-        suite, like = (change.low, middle, change.high), (change.low_like, middle, change.high_like)
-        pictures[f"{name}, this suite"] = _scaled(*suite, beside=like)
-        pictures[f"{name}, cases like these"] = _scaled(*like, beside=suite)
+        changes["pass rate"] = found.rate, found.rate.difference
+    name = ""
     for row in metric_rows(found):
-        yield MetricLine(row, *pictures.get(row.name, ("", "")))
+        name = name if row.name == LIKE else row.name.removesuffix(", this suite")
+        change, middle = changes[name]
+        suite, like = (change.low, middle, change.high), (change.low_like, middle, change.high_like)
+        yield MetricLine(row, *(_scaled(*like, beside=suite) if row.name == LIKE else _scaled(*suite, beside=like)))
 
 
 def _uncompared(found: ABVerdict) -> Iterator[str]:

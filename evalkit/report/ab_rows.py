@@ -11,9 +11,11 @@ from evalkit.report.text import p_text
 from evalkit.verdict.ab import ABVerdict, ArmOfCase, CasePair, Metric
 from evalkit.verdict.ab_words import change_between, change_text, metric_name
 
-__all__ = ["CASE_HEAD", "METRIC_HEAD", "CaseRow", "MetricRow", "amount", "case_row", "case_rows", "metric_rows"]
+__all__ = ["CASE_HEAD", "LIKE", "METRIC_HEAD", "CaseRow", "MetricRow", "amount", "case_row", "case_rows", "metric_rows"]
 
 METRIC_HEAD = ("", "A", "B", "change", "adjusted p")
+LIKE = "cases like these"
+"""The name of a row that says what the one above is elsewhere."""
 CASE_HEAD = ("case", "A", "B", "change", "adjusted p", "")
 
 
@@ -50,7 +52,7 @@ def metric_rows(found: ABVerdict) -> Iterator[MetricRow]:
         moved = f"{signed_points(rate.difference)}, {points_between(rate.low, rate.high)}"
         yield MetricRow("pass rate, this suite", percent(rate.a), percent(rate.b), moved, p)
         if rate.low_like is not None and rate.high_like is not None:
-            yield MetricRow("pass rate, cases like these", "", "", points_between(rate.low_like, rate.high_like), "")
+            yield MetricRow(LIKE, "", "", points_between(rate.low_like, rate.high_like), "")
     for change in found.metrics:
         if change.a is not None and change.b is not None:
             name = metric_name(change.metric)
@@ -58,7 +60,7 @@ def metric_rows(found: ABVerdict) -> Iterator[MetricRow]:
             yield MetricRow(f"{name}, this suite", *told, "" if found.deterministic else p_text(change.p_adjusted))
             if change.low_like is not None and change.high_like is not None:
                 like = change_between(change.low_like, change.high_like)
-                yield MetricRow(f"{name}, cases like these", "", "", f"{like} %", "")
+                yield MetricRow(LIKE, "", "", f"{like} %", "")
         elif change.metric == found.primary:
             yield MetricRow(metric_name(change.metric), "", "", f"not compared: {change.reason}", "")
 
