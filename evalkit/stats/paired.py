@@ -64,7 +64,8 @@ def paired_change(
     """Compare two arms that ran the same cases.
 
     In these cases: `permutation`, on the logarithm. Where an arm has fewer runs than the other, runs that vary more
-    could pass for runs that changed: then Welch's test has to show the change, too (with two runs or more in each arm).
+    could pass for runs that changed: then Welch's test has to show the change, too; or, where most cases have a single
+    run in an arm, of which nobody can tell how it varies, what is shown for cases like these.
     For cases like these: Student's t over the cases' differences of mean logs, and sign flips, which assume that these
     are symmetric about 0 when nothing changed.
 
@@ -85,13 +86,16 @@ def paired_change(
     in_logs = [(np.log(left), np.log(right)) for left, right in runs]
     logs = np.array([_log_change(left, right) for left, right in in_logs])
     means = np.array([(left.mean() - shift, right.mean() - shift) for left, right in runs]).mean(axis=0)
-    p_like = sign_flip_p(logs, rng)
+    p_like, ends_like = sign_flip_p(logs, rng), cluster_t_interval(logs, level)
     within = stratified_permutation(in_logs, rng, level)
-    p, low, high = within.p, within.low, within.high
-    if _may_vary_unnoticed(in_logs):
-        p_welch, low_welch, high_welch = stratified_welch(in_logs, level)
-        p, low, high = max(p, p_welch), min(low, low_welch), max(high, high_welch)
-    ends = logs.mean(), low, high, *cluster_t_interval(logs, level)
+    p, low, high, least_p = within.p, within.low, within.high, within.least_p
+    if any(len(left) != len(right) for left, right in runs):  # one that varies more could pass for one that changed
+        if _vary_visibly(in_logs):
+            p_also, *ends_also = stratified_welch(in_logs, level)
+        else:
+            p_also, ends_also, least_p = p_like, [*ends_like], max(least_p, 2.0 ** (1 - len(runs)))
+        p, low, high = max(p, p_also), min(low, ends_also[0]), max(high, ends_also[1])
+    ends = logs.mean(), low, high, *ends_like
     with np.errstate(over="ignore"):  # infinite is right where a change is beyond all doubles
         change, low, high, low_like, high_like = np.expm1(ends).tolist()
     return PairedChange(
@@ -100,7 +104,7 @@ def paired_change(
         low=low,
         high=high,
         p=p,
-        least_p=within.least_p,
+        least_p=least_p,
         low_like=low_like,
         high_like=high_like,
         p_like=p_like,
@@ -115,9 +119,9 @@ def _log_change(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     return 0.0 if abs(change) <= _ROUNDING * max(1.0, *(float(np.abs(one).max()) for one in (left, right))) else change
 
 
-def _may_vary_unnoticed(cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> bool:
-    """Whether a difference of spread could pass for one of the means, and can be told from it."""
-    return any(len(a) != len(b) for a, b in cases) and all(min(len(a), len(b)) > 1 for a, b in cases)
+def _vary_visibly(cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> bool:
+    """Whether each arm has two runs or more in most cases, so that one sees how they vary."""
+    return all(2 * sum(len(runs) > 1 for runs in arm) >= len(arm) for arm in zip(*cases, strict=True))
 
 
 def _values(given: ArrayLike, shift: float) -> NDArray[np.float64]:

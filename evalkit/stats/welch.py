@@ -20,7 +20,7 @@ def stratified_welch(cases: Sequence[tuple[Floats, Floats]], level: float = 0.95
     """Two-sided p-value and interval of arm b's mean less arm a's, averaged over the cases.
 
     Every arm of every case has a variance of its own; degrees of freedom as by Satterthwaite (1946), Welch (1947). It
-    assumes means that are nearly normal, and needs two runs or more in each arm.
+    assumes means that are nearly normal. A single run has no variance: it is given the mean of those of its arm.
 
     Args:
         cases: per case the values of its runs in arm a and in arm b.
@@ -30,20 +30,29 @@ def stratified_welch(cases: Sequence[tuple[Floats, Floats]], level: float = 0.95
         p, low, high.
 
     Raises:
-        InputError: no cases, an arm with fewer than two runs, or `level` is no share.
+        InputError: no cases, an arm that has two runs or more in no case, or `level` is no share.
     """
     check_share("level", level)
-    arms = [arm for both in cases for arm in both]
-    if not arms or min(map(len, arms)) < 2:
-        raise InputError("an arm with fewer than two runs has no variance", cure="leave such cases out")
+    parts = [part for arm in zip(*cases, strict=True) for part in _of_arm(arm)]
+    if not parts:
+        raise InputError("no cases", cure="give one or more")
     from scipy.special import stdtr, stdtrit
 
     difference = float(np.mean([b.mean() - a.mean() for a, b in cases]))
-    variances = np.array([arm.var(ddof=1) / len(arm) for arm in arms])
+    variances, freedoms = np.array(parts).T
     total = float(variances.sum())
     if not total:
         return (0.0 if difference else 1.0), difference, difference
-    freedom = total**2 / float((variances**2 / (np.array([len(arm) for arm in arms]) - 1)).sum())
+    freedom = total**2 / float((variances**2 / freedoms).sum())
     error = sqrt(total) / len(cases)
     reach = float(stdtrit(freedom, 0.5 + level / 2)) * error
     return 2 * float(stdtr(freedom, -abs(difference) / error)), difference - reach, difference + reach
+
+
+def _of_arm(arm: Sequence[Floats]) -> list[tuple[float, int]]:
+    """The variances of means that make up that of their sum, those of single runs shared out; degrees of freedom."""
+    several = [runs for runs in arm if len(runs) > 1]
+    if not several:
+        raise InputError("an arm with fewer than two runs in each case has no variance", cure="leave it out")
+    borrowed = (len(arm) - len(several)) / len(several)
+    return [(float(runs.var(ddof=1)) * (1 / len(runs) + borrowed), len(runs) - 1) for runs in several]

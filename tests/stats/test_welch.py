@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_1samp, ttest_ind
+from scipy.stats import t, ttest_1samp, ttest_ind
 
 from evalkit.errors import InputError
 from evalkit.stats.paired import paired_change
@@ -41,24 +41,61 @@ def test_an_arm_that_does_not_vary_is_a_number() -> None:
     assert stratified_welch([(a, a)]) == (1.0, 0.0, 0.0)
 
 
-def test_an_arm_of_one_run_has_no_variance() -> None:
+def test_an_arm_of_single_runs_has_no_variance() -> None:
     """So it is refused, as no cases are, and a level that is none."""
     one, two = np.ones(1), np.ones(2)
-    for cases in ([], [(one, two)], [(two, two), (two, one)]):
+    for cases in ([], [(one, two)], [(two, one), (two, one)]):
         with pytest.raises(InputError):
             stratified_welch(cases)
     with pytest.raises(InputError, match="level"):
         stratified_welch([(two, two)], 0.0)
 
 
-@pytest.mark.parametrize("wide", [0.2, 0.8])
-def test_an_arm_of_few_runs_that_vary_more_is_not_called_changed(wide: float) -> None:
-    """Twenty runs against seven, nothing changed: dealing alone calls a fifth of 200 changed where these vary more."""
+def test_a_single_run_is_given_the_variance_of_its_arm() -> None:
+    """The mean of the arm's other cases: as if it varied so, and no more is known of it."""
+    a, b = np.array([1.0, 2.0]), np.array([3.0, 7.0])
+    _, low, high = stratified_welch([(a, b), (a, np.array([5.0]))])
+    variances, freedoms = [0.25, 0.25, 8 / 2 + 8 / 1], [1, 1, 1]  # of the means; that of the single run is b's
+    freedom = sum(variances) ** 2 / sum(one**2 / n for one, n in zip(variances, freedoms, strict=True))
+    assert (low + high) / 2 == pytest.approx(3.5)
+    assert (high - low) / 2 == pytest.approx(t.ppf(0.975, freedom) * sum(variances) ** 0.5 / 2)
+
+
+SOME_FEW = [(20, 7)] * 4
+A_SINGLE_RUN = [*SOME_FEW, (20, 1)]
+HALF_SINGLE = [(5, 1), (5, 2)] * 2
+ALL_SINGLE = [(20, 1)] * 8
+
+
+@pytest.mark.parametrize(
+    ("runs", "wide"),
+    [(SOME_FEW, 0.2), (SOME_FEW, 0.8), (A_SINGLE_RUN, 0.8), (HALF_SINGLE, 0.8), (ALL_SINGLE, 0.8), ([(20, 1)], 0.8)],
+)
+def test_an_arm_of_few_runs_that_vary_more_is_not_called_changed(runs: list[tuple[int, int]], wide: float) -> None:
+    """Nothing changed; dealing alone calls a fifth to three fifths of 60 changed where the few runs vary more."""
     source, wrong, missed = np.random.default_rng(8), 0, 0
-    for _ in range(200):
-        a, b = np.exp(source.normal(0, 0.2, (4, 20))), np.exp(source.normal(0, wide, (4, 7)))
-        found = paired_change(list(a), list(b), source)
+    for _ in range(60):
+        a = [np.exp(source.normal(0, 0.2, n)) for n, _ in runs]
+        b = [np.exp(source.normal(0, wide, n)) for _, n in runs]
+        found = paired_change(a, b, source)
         wrong += found.p <= 0.05
         missed += not found.low <= 0 <= found.high
-    assert wrong <= 20
-    assert missed <= 20
+    assert wrong <= 8
+    assert missed <= 8
+
+
+def test_one_single_run_takes_no_change_away() -> None:
+    """Half as much again is still found in nearly all of 30 comparisons, with one case that lost all runs but one."""
+    source = np.random.default_rng(8)
+    shown = 0
+    for _ in range(30):
+        a = [np.exp(source.normal(0, 0.4, n)) for n, _ in A_SINGLE_RUN]
+        b = [np.exp(source.normal(0.4, 0.4, n)) for _, n in A_SINGLE_RUN]
+        shown += paired_change(a, b, source).p <= 0.05
+    assert shown >= 25
+
+
+def test_a_single_run_against_many_can_show_nothing() -> None:
+    """How it varies is not seen, not even between cases: that is said, however far it is from the others."""
+    found = paired_change([np.linspace(1, 2, 40)], [[1e6]], np.random.default_rng(1))
+    assert (found.p, found.least_p, found.low, found.high) == (1.0, 1.0, -1.0, np.inf)
