@@ -22,6 +22,7 @@ from evalkit.case.store import read_case, write_case
 from tests.counting import CountingModel
 from tests.demo import TARGET
 from tests.house.test_surface import loaded_by
+from tests.loaded import Loaded
 from tests.project import REPOSITORY, Outcome, Project
 from tests.suite.runs import library
 
@@ -313,6 +314,17 @@ def test_suites_in_folders_of_the_folder_are_suites_too(project: Project, folder
     assert "2 passed" in run(project, folder, "--evalkit-target", f"{AGENTS}:once").out
     project.write("suites/payments/release.toml", 'name = "release')
     assert "not TOML" in run(project, folder).out
+
+
+@pytest.mark.parametrize("named", [".", "nightly.toml"])
+def test_a_suite_is_one_for_who_stands_in_its_folder(project: Project, loaded: Loaded, named: str) -> None:
+    """Though it has only a name, as `evalkit init` writes the night's; the project's settings above are none."""
+    suite(project)
+    project.write("evalkit.toml", f'target = "{AGENTS}:once"\n')
+    project.write("suites/nightly.toml", 'name = "nightly"\n')
+    plugin = ("-p", "evalkit.pytest_plugin")
+    done = loaded.run("pytest", *plugin, named, cwd=project.root / "suites", env=environment())
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_keys_of_a_suite_are_all_known() -> None:
