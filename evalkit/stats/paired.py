@@ -34,7 +34,8 @@ class PairedChange:
         low, high: its interval in these cases: only repeated runs vary. From -1 to infinity where so few leave it open.
         p: two-sided p-value of "no change in any of these cases", by dealing each case's runs anew to the arms.
         least_p: the smallest that `p` can be with so many runs.
-        low_like, high_like: the change's interval for cases like these; from -1 to infinity for a single case.
+        low_like, high_like: the change's interval for cases like these; from -1 to infinity where all changed alike, as
+            a single case does: that tells nothing of others.
         p_like: two-sided p-value of "no change" for cases like these, by sign flips.
         ratio_of_means: plain mean of arm b over that of arm a, averaged over cases: what the bill shows.
         share_lower: the probability that a run of arm b is below one of arm a in the same case, ties counted half.
@@ -86,7 +87,8 @@ def paired_change(
     in_logs = [(np.log(left), np.log(right)) for left, right in runs]
     logs = np.array([_log_change(left, right) for left, right in in_logs])
     means = np.array([(left.mean() - shift, right.mean() - shift) for left, right in runs]).mean(axis=0)
-    p_like, ends_like = sign_flip_p(logs, rng), cluster_t_interval(logs, level)
+    p_like = sign_flip_p(logs, rng)
+    ends_like = cluster_t_interval(logs, level) if np.ptp(logs) > _ROUNDING else (-np.inf, np.inf)
     within = stratified_permutation(in_logs, rng, level)
     p, low, high, least_p = within.p, within.low, within.high, within.least_p
     if any(len(left) != len(right) for left, right in runs):  # one that varies more could pass for one that changed
