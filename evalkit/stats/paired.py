@@ -66,7 +66,7 @@ def paired_change(
 
     In these cases: `permutation`, on the logarithm. Where an arm has fewer runs than the other, runs that vary more
     could pass for runs that changed: then Welch's test has to show the change, too; or, where most cases have a single
-    run in an arm, of which nobody can tell how it varies, what is shown for cases like these.
+    run in an arm, of which nobody can tell how it varies, Student's over the cases' differences: of one case nothing.
     For cases like these: Student's t over the cases' differences of mean logs, and sign flips, which assume that these
     are symmetric about 0 when nothing changed.
 
@@ -92,11 +92,8 @@ def paired_change(
     within = stratified_permutation(in_logs, rng, level)
     p, low, high, least_p = within.p, within.low, within.high, within.least_p
     if any(len(left) != len(right) for left, right in runs):  # one that varies more could pass for one that changed
-        if _vary_visibly(in_logs):
-            p_also, *ends_also = stratified_welch(in_logs, level)
-        else:
-            p_also, ends_also, least_p = p_like, [*ends_like], max(least_p, 2.0 ** (1 - len(runs)))
-        p, low, high = max(p, p_also), min(low, ends_also[0]), max(high, ends_also[1])
+        also = _though_spreads_differ(in_logs, logs, level)
+        p, low, high, least_p = max(p, also[0]), min(low, also[1]), max(high, also[2]), max(least_p, also[3])
     ends = logs.mean(), low, high, *ends_like
     with np.errstate(over="ignore"):  # infinite is right where a change is beyond all doubles
         change, low, high, low_like, high_like = np.expm1(ends).tolist()
@@ -121,9 +118,15 @@ def _log_change(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     return 0.0 if abs(change) <= _ROUNDING * max(1.0, *(float(np.abs(one).max()) for one in (left, right))) else change
 
 
-def _vary_visibly(cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> bool:
-    """Whether each arm has two runs or more in most cases, so that one sees how they vary."""
-    return all(2 * sum(len(runs) > 1 for runs in arm) >= len(arm) for arm in zip(*cases, strict=True))
+def _though_spreads_differ(
+    cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], logs: NDArray[np.float64], level: float
+) -> tuple[float, float, float, float]:
+    """p, interval and the smallest that p can be, where the runs of the arms may vary differently."""
+    if all(2 * sum(len(runs) > 1 for runs in arm) >= len(arm) for arm in zip(*cases, strict=True)):
+        return *stratified_welch(cases, level), 0.0
+    if len(logs) > 1:
+        return *stratified_welch([(np.zeros(2), logs)], level), 0.0  # Student's: against an arm that does not vary
+    return 1.0, -np.inf, np.inf, 1.0
 
 
 def _values(given: ArrayLike, shift: float) -> NDArray[np.float64]:
