@@ -94,7 +94,10 @@ def paired_change(
     if any(len(left) != len(right) for left, right in runs):  # one that varies more could pass for one that changed
         also = _though_spreads_differ(in_logs, logs, level)
         p, low, high, least_p = max(p, also[0]), min(low, also[1]), max(high, also[2]), max(least_p, also[3])
-    ends = logs.mean(), low, high, *ends_like
+    typical = float(logs.mean())
+    if abs(typical) <= _ROUNDING * float(np.abs(logs).max()):  # what rounding leaves where they cancel out
+        typical = 0.0
+    ends = typical, low, high, *ends_like
     with np.errstate(over="ignore"):  # infinite is right where a change is beyond all doubles
         change, low, high, low_like, high_like = np.expm1(ends).tolist()
     return PairedChange(

@@ -471,3 +471,19 @@ def test_steps_of_equal_replays_are_facts() -> None:
     assert [steps.low, steps.change, steps.high] == pytest.approx([2.0] * 3)
     assert found.sentence.endswith("; steps +200 %, 200 to 200")
     assert not [note for note in found.notes if "so few" in note]
+
+
+def test_facts_that_cancel_out_are_no_change() -> None:
+    """Frozen cases of 12, 10, 6 steps that take 12, 12, 5 now: what rounding leaves of the mean names no better arm."""
+    cases, old, new = arms(["pp"] * 3, ["pp"] * 3, frozen=True)
+    made = []
+    for arm, counts in ((old, (12, 10, 6)), (new, (12, 12, 5))):
+        named = zip(arm.samples.items(), counts, strict=True)
+        equal = {
+            name: [replace(one, trace=f"{arm.name}-{name}", substituted=n) for one in runs] for (name, runs), n in named
+        }
+        made.append(replace(arm, samples=equal))
+    found = compare_arms(cases, *made)
+    steps = by_metric(found)["steps"]
+    assert found.deterministic
+    assert (steps.better, steps.change) == ("neither shown", 0.0)
