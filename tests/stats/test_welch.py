@@ -111,3 +111,14 @@ def test_a_single_run_against_many_can_show_nothing() -> None:
     """How it varies is not seen, not even between cases: that is said, however far it is from the others."""
     found = paired_change([np.linspace(1, 2, 40)], [[1e6]], np.random.default_rng(1))
     assert (found.p, found.least_p, found.low, found.high) == (1.0, 1.0, -1.0, np.inf)
+
+
+def test_cases_in_another_order_and_arms_the_other_way_round_are_the_same_test() -> None:
+    """To the last digit: a p-value that another order of files moves over a limit would be another verdict."""
+    source = np.random.default_rng(4)
+    cases = [(source.normal(0, 1, 3 + at % 4), source.normal(0, 1, 2 + at % 5)) for at in range(12)]
+    p, low, high = stratified_welch(cases)
+    for _ in range(20):
+        source.shuffle(cases)
+        assert stratified_welch(cases) == (p, low, high)
+        assert stratified_welch([(b, a) for a, b in cases]) == (p, -high, -low)
