@@ -6,10 +6,10 @@ It is told, as what a suite says otherwise than the base's (`app.base_suite`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from pydantic import ValidationError
 
+from evalkit.app.base_tree import BaseTree
 from evalkit.app.settings import Settings
 from evalkit.playback.options import PLAIN_WORLD
 from evalkit.suite.model import Manifest
@@ -19,15 +19,12 @@ from evalkit.suite.sources_file import SourcesFile
 __all__ = ["changed_settings"]
 
 
-def changed_settings(manifest: Manifest, settings: Settings, table: Mapping[str, Any], base: str) -> Iterator[str]:
-    """What the settings say otherwise than the base's, a sentence each.
-
-    Args:
-        table: what the base's settings say, see `app.settings.project_table`.
-    """
+def changed_settings(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterator[str]:
+    """What the settings say otherwise than the base's, a sentence each."""
+    table, base = tree.settings, tree.base
     for name, folder in (("cases", settings.cases), ("suites", settings.suites)):
-        there = table.get(name, name)
-        if folder != settings.root / str(there):
+        there = str(table.get(name, name))
+        if folder != settings.root / there and tree.has_folder(there):  # a base from before evalkit has none
             yield f"the {name} are those in {folder}, where {base} has them in {there}"
     then, now = _sources(table.get("affected")), settings.affected
     for name, before, today in (("prompt", then.prompt, now.prompt), ("tools", then.tools, now.tools)):

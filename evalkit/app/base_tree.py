@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalkit.app.base_ref import base_ref
@@ -15,6 +15,7 @@ from evalkit.app.settings import cases_named, project_table
 from evalkit.capture.git import ask_git
 from evalkit.case.pointer import named_by_pointer
 from evalkit.errors import InputError
+from evalkit.project import SETTINGS_NAME, has_settings
 
 __all__ = ["BaseTree", "base_tree"]
 
@@ -55,7 +56,7 @@ class BaseTree:
         """The path of the file `name` in the folder of cases; empty where the commit has none.
 
         That folder is the one that the commit's own settings name; or the one that counts here; or the only one of the
-        project that has such a file; or the one from which it is gone since.
+        project, without those in its folders, that has such a file; or the one from which it is gone since.
 
         Raises:
             InputError: the cases are in no folder of this repository, or it can't be told which file is meant.
@@ -86,6 +87,11 @@ class BaseTree:
         with contextlib.suppress(InputError):
             folders[self._inside(folder)] = None
         return [place for inside in folders for place in self._files if not inside or _holds(inside, place)]
+
+    def has_folder(self, named: str) -> bool:
+        """Whether the commit has files in a folder, told from the project's."""
+        there = self._from_root(named)
+        return there is not None and any(_holds(self._followed(there), place) for place in self._files)
 
     def has(self, place: str) -> bool:
         """Whether the commit has a file."""
@@ -124,8 +130,7 @@ class BaseTree:
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         """What the commit's files say of the project, see `app.settings.project_table`."""
-        project = self._inside(self._root)
-        return project_table(lambda own: self.text(place) if self.has(place := _joined(project, own)) else None)
+        return self._settings_in(self._inside(self._root))
 
     def _named_here(self, cases: Path) -> bool:
         """Whether the project's file says where the cases are, and not a variable of the environment."""
@@ -164,8 +169,23 @@ class BaseTree:
         return {path: told.partition(" ")[0] for told, _, path in entries}
 
     def _may_be_meant(self, place: str) -> bool:
+        """Whether a lock may be this project's: what is in its folder and no other one's, or was moved or is gone."""
+        if not (self._top / place).exists():
+            return True
         project = self._inside(self._root)
-        return place.startswith(project and f"{project}/") or not (self._top / place).exists()
+        return place.startswith(project and f"{project}/") and not self._is_anothers(place)
+
+    def _is_anothers(self, place: str) -> bool:
+        """Whether a file is of a project in a folder of this one, in the commit and here."""
+        project = PurePosixPath(self._inside(self._root))
+        between = (one for one in PurePosixPath(place).parents if one != project and one.is_relative_to(project))
+        return any(has_settings(self._top / one) and self._had_settings(str(one)) for one in between)
+
+    def _had_settings(self, folder: str) -> bool:
+        return self.has(f"{folder}/{SETTINGS_NAME}") or bool(self._settings_in(folder))
+
+    def _settings_in(self, folder: str) -> Mapping[str, Any]:
+        return project_table(lambda own: self.text(place) if self.has(place := _joined(folder, own)) else None)
 
     def _inside(self, path: Path, name: str = "") -> str:
         """A path as git has it.

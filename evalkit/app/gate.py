@@ -146,7 +146,7 @@ def _otherwise(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterat
             "the commit before, such as HEAD~1)"
         )
     yield from changed_suite(manifest.suite, settings.suites, tree)
-    yield from changed_settings(manifest, settings, tree.settings, tree.base)
+    yield from changed_settings(manifest, settings, tree)
 
 
 def _another_commit(manifest: Manifest, settings: Settings) -> Iterator[str]:

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evalkit.errors import ConfigError
+from evalkit.project import project_root
 
 __all__ = ["put_first"]
 
 _OF_TESTS = re.compile(r"conftest|setup|tests?|test_.*|.*_test|__main__")
 """Modules that each project has, and no agent loads."""
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
 
 
 def put_first(root: Path, *, known: int = 0) -> int:
@@ -54,6 +56,22 @@ def _twice(folder: str) -> Iterator[tuple[str, str, str]]:
             yield name, loaded, own
 
 
-def _same(one: str, other: str) -> bool:
-    """An installed copy that is like its source is as good."""
-    return os.path.samefile(one, other) or filecmp.cmp(one, other, shallow=False)
+def _same(loaded: str, own: str) -> bool:
+    """Whether what is loaded is a project's own file, or as good: an installed copy that is like its source.
+
+    Another project's is not, however alike: it reads the files beside it, and a package the modules below it.
+    """
+    if os.path.samefile(loaded, own):
+        return True
+    if _INSTALLED.isdisjoint(Path(loaded).parts) and project_root(Path(loaded).parent) not in (
+        None,
+        project_root(Path(own).parent),
+    ):
+        return False
+    there, here = Path(loaded).parent, Path(own).parent
+    code = here.rglob("*.py") if os.path.basename(own) == "__init__.py" else (Path(own),)
+    return all(_alike(there / one.relative_to(here), one) for one in code)
+
+
+def _alike(one: Path, other: Path) -> bool:
+    return one.is_file() and filecmp.cmp(one, other, shallow=False)

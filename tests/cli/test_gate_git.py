@@ -82,6 +82,46 @@ def test_a_tag_of_the_same_commit_is_no_other_name(gated: Project) -> None:
     assert not [note for note in told(gated, ran(gated)) if "checked out" in note]
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "code"),
+    [
+        ("evalkit.toml", "# all as usual\n", 0),
+        ("pyproject.toml", '[tool.evalkit]\ntarget = "agent:run"\n', 0),
+        ("pyproject.toml", '[project]\nname = "b"\n', 1),
+    ],
+)
+def test_the_lock_of_a_project_in_a_folder_of_this_one_is_that_ones(
+    gated: Project, file: str, text: str, code: int
+) -> None:
+    """In a monorepo whose top gets a library of its own; in a folder without settings it may be this one's."""
+    shutil.copytree(gated.root / "cases", gated.root / "services" / "b" / "cases")
+    gated.write(f"services/b/{file}", text)
+    git(gated, "init", "-b", "main")
+    git(gated, "add", "services")
+    git(gated, "commit", "-m", "b has cases")
+    git(gated, "switch", "-c", "mine")
+    removed(gated, "another")
+    kept(gated)
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, GONE in done.out, "no case is locked in main" in done.out) == (code, bool(code), not code)
+
+
+def test_a_library_that_became_another_projects_is_this_ones_still(gated: Project) -> None:
+    """Settings that the base does not have beside its lock make it nobody else's."""
+    (gated.root / "services").mkdir()
+    (gated.root / "cases").rename(gated.root / "services" / "cases")
+    git(gated, "init", "-b", "main")
+    git(gated, "add", "services")
+    git(gated, "commit", "-m", "cases, named by the environment")
+    git(gated, "switch", "-c", "mine")
+    shutil.copytree(gated.root / "services" / "cases", gated.root / "cases")
+    gated.write("services/evalkit.toml", "")
+    removed(gated, "another")
+    kept(gated)
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, GONE in done.out) == (1, True)
+
+
 def test_a_base_that_is_what_is_released_is_told(gated: Project) -> None:
     """As after a push to main: its lock is the one that the change made."""
     committed(gated)
@@ -384,6 +424,24 @@ def test_a_library_that_the_environment_names_is_told(gated: Project, monkeypatc
     committed(gated, "decoy")
     monkeypatch.setenv("EVALKIT_CASES", "decoy")
     assert any("the cases are those in decoy, where main has them in cases" in note for note in told(gated, ran(gated)))
+
+
+def test_a_base_from_before_evalkit_is_not_said_to_have_its_folders(gated: Project) -> None:
+    """It has no library and no suites, wherever they are now."""
+    gated.write("readme.md", "x")
+    git(gated, "init", "-b", "main")
+    git(gated, "add", "readme.md")
+    git(gated, "commit", "-m", "x")
+    for name in ("cases", "suites"):
+        (gated.root / name).rename(gated.root / f"own_{name}")
+    gated.write("evalkit.toml", 'cases = "own_cases"\nsuites = "own_suites"\n')
+    git(gated, "add", "evalkit.toml")
+    git(gated, "commit", "-m", "y")
+    gated.write("own_suites/s.toml", 'target = "tests.suite.agents:once"\nsamples = 2\n[select]\ngate = true\n')
+    gated.run("run", "s", "--out", "reports/a")
+    notes = told(gated, "reports/a", "HEAD~1")
+    assert "no case is locked in HEAD~1: nothing was compared with it" in notes
+    assert not [note for note in notes if "has them in" in note]
 
 
 @pytest.mark.parametrize("now", ["", '[affected]\nprompt = ["agent/prompt.txt", "agent/old.txt"]\n'])

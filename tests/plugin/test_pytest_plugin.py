@@ -484,8 +484,59 @@ def test_a_project_is_not_judged_by_its_neighbours_agent(
     done = run(project, f"a/{named}", f"b/{named}", *options, plugins=plugins)
     assert ("1 passed" in done.out, "1 error" in done.out) == (True, True), done.out
     assert re.search(r"not measured: .*b: module own_(agent|tools) is loaded from .*a.own_", done.out)
-    project.write("b/own_agent.py", (project.root / "a" / "own_agent.py").read_text("utf-8"))
-    assert "2 passed" in run(project, f"a/{named}", f"b/{named}", *options, plugins=plugins).out
+
+
+PROMPTED = """
+from pathlib import Path
+from tests.suite.agents import once, twice
+run = {"careful": once, "hasty": twice}[(Path(__file__).parent / "prompt.txt").read_text("utf-8")]
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--evalkit-in-process",)])
+@pytest.mark.parametrize(
+    ("target", "files"),
+    [
+        ("own_agent", {"a": {"own_agent.py": PROMPTED}, "b": {"own_agent.py": PROMPTED}}),
+        ("own_agents.two", {"a": {"own_agents/__init__.py": ""}, "b": {"own_agents/__init__.py": ""}}),
+    ],
+    ids=["data", "package"],
+)
+def test_modules_of_two_projects_that_are_alike_are_two(
+    project: Project, options: tuple[str, ...], target: str, files: dict[str, dict[str, str]]
+) -> None:
+    """Each reads what lies beside it, and a package's modules are its folder's: an empty __init__.py says nothing."""
+    for name, agent, prompt, first in (("a", "once", "careful", "own_agents.one"), ("b", "twice", "hasty", target)):
+        library(project.root / name, [1])
+        taken = first if target.startswith("own_agents.") else target
+        project.write(f"{name}/evalkit.toml", f'target = "{taken}:run"\n')
+        project.write(f"{name}/prompt.txt", prompt)
+        for file, text in files[name].items():
+            project.write(f"{name}/{file}", text)
+        for module in ("one", "two"):
+            project.write(f"{name}/own_agents/{module}.py", f"from tests.suite.agents import {agent} as run\n")
+        project.write(f"{name}/suites/s.toml", "samples = 2\n")
+    assert "1 failed" in run(project, "b/suites", *options).out
+    done = run(project, "a/suites", "b/suites", *options)
+    assert ("1 passed" in done.out, "1 error" in done.out) == (True, True), done.out
+    assert re.search(r"not measured: .*b: module own_agents? is loaded from .*a.own_agent", done.out)
+
+
+@pytest.mark.parametrize(("installed", "outcome"), [("once", "1 passed"), ("twice", "1 error")])
+def test_an_installed_copy_is_as_good_where_all_of_it_is_like_its_source(
+    project: Project, installed: str, outcome: str
+) -> None:
+    """A module of it that nothing has loaded yet counts as well."""
+    library(project.root, [1])
+    project.write("evalkit.toml", 'target = "own_agents.two:run"\n')
+    project.write("suites/s.toml", "samples = 2\n")
+    for folder, agent in (("", "once"), ("venv/site-packages/", installed)):
+        project.write(f"{folder}own_agents/__init__.py", "")
+        project.write(f"{folder}own_agents/two.py", f"from tests.suite.agents import {agent} as run\n")
+    load = "import sys\nsys.path.insert(0, 'venv/site-packages')\nimport own_agents\n"
+    project.write("conftest.py", load)
+    done = run(project, "suites")
+    assert outcome in done.out, done.out
 
 
 def test_modules_of_another_project_do_not_hide_the_agents_own(project: Project, neighbours: tuple[str, str]) -> None:
