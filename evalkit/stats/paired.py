@@ -34,7 +34,8 @@ class PairedChange:
         low, high: its interval in these cases: only repeated runs vary. From -1 to infinity where so few leave it open.
         p: two-sided p-value of "no change in any of these cases", by dealing each case's runs anew to the arms.
         least_p: the smallest that `p` can be with so many runs.
-        low_like, high_like: the change's interval for cases like these; from -1 to infinity for a single case.
+        low_like, high_like: the change's interval for cases like these; from -1 to infinity where all changed alike, as
+            a single case does: that tells nothing of others.
         p_like: two-sided p-value of "no change" for cases like these, by sign flips.
         ratio_of_means: plain mean of arm b over that of arm a, averaged over cases: what the bill shows.
         share_lower: the probability that a run of arm b is below one of arm a in the same case, ties counted half.
@@ -65,7 +66,7 @@ def paired_change(
 
     In these cases: `permutation`, on the logarithm. Where an arm has fewer runs than the other, runs that vary more
     could pass for runs that changed: then Welch's test has to show the change, too; or, where most cases have a single
-    run in an arm, of which nobody can tell how it varies, what is shown for cases like these.
+    run in an arm, of which nobody can tell how it varies, Student's over the cases' differences: of one case nothing.
     For cases like these: Student's t over the cases' differences of mean logs, and sign flips, which assume that these
     are symmetric about 0 when nothing changed.
 
@@ -86,16 +87,17 @@ def paired_change(
     in_logs = [(np.log(left), np.log(right)) for left, right in runs]
     logs = np.array([_log_change(left, right) for left, right in in_logs])
     means = np.array([(left.mean() - shift, right.mean() - shift) for left, right in runs]).mean(axis=0)
-    p_like, ends_like = sign_flip_p(logs, rng), cluster_t_interval(logs, level)
+    p_like = sign_flip_p(logs, rng)
+    ends_like = cluster_t_interval(logs, level) if np.ptp(logs) > _ROUNDING else (-np.inf, np.inf)
     within = stratified_permutation(in_logs, rng, level)
     p, low, high, least_p = within.p, within.low, within.high, within.least_p
     if any(len(left) != len(right) for left, right in runs):  # one that varies more could pass for one that changed
-        if _vary_visibly(in_logs):
-            p_also, *ends_also = stratified_welch(in_logs, level)
-        else:
-            p_also, ends_also, least_p = p_like, [*ends_like], max(least_p, 2.0 ** (1 - len(runs)))
-        p, low, high = max(p, p_also), min(low, ends_also[0]), max(high, ends_also[1])
-    ends = logs.mean(), low, high, *ends_like
+        also = _though_spreads_differ(in_logs, logs, level)
+        p, low, high, least_p = max(p, also[0]), min(low, also[1]), max(high, also[2]), max(least_p, also[3])
+    typical = float(logs.mean())
+    if abs(typical) <= _ROUNDING * float(np.abs(logs).max()):  # what rounding leaves where they cancel out
+        typical = 0.0
+    ends = typical, low, high, *ends_like
     with np.errstate(over="ignore"):  # infinite is right where a change is beyond all doubles
         change, low, high, low_like, high_like = np.expm1(ends).tolist()
     return PairedChange(
@@ -119,9 +121,15 @@ def _log_change(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
     return 0.0 if abs(change) <= _ROUNDING * max(1.0, *(float(np.abs(one).max()) for one in (left, right))) else change
 
 
-def _vary_visibly(cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]]) -> bool:
-    """Whether each arm has two runs or more in most cases, so that one sees how they vary."""
-    return all(2 * sum(len(runs) > 1 for runs in arm) >= len(arm) for arm in zip(*cases, strict=True))
+def _though_spreads_differ(
+    cases: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], logs: NDArray[np.float64], level: float
+) -> tuple[float, float, float, float]:
+    """p, interval and the smallest that p can be, where the runs of the arms may vary differently."""
+    if all(2 * sum(len(runs) > 1 for runs in arm) >= len(arm) for arm in zip(*cases, strict=True)):
+        return *stratified_welch(cases, level), 0.0
+    if len(logs) > 1:
+        return *stratified_welch([(np.zeros(2), logs)], level), 0.0  # Student's: against an arm that does not vary
+    return 1.0, -np.inf, np.inf, 1.0
 
 
 def _values(given: ArrayLike, shift: float) -> NDArray[np.float64]:

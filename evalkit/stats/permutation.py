@@ -21,8 +21,9 @@ from evalkit.stats.arguments import check_share
 
 __all__ = ["Permuted", "stratified_permutation"]
 
-_DEALS = 9_999
+_DEALS, _FEWEST_DEALS = 9_999, 999
 _MOST_RUNS = 2_000
+_FEW_MATTER = 1 / 400
 _BLOCK = 1 << 20
 _SAME = 1e-12
 
@@ -54,8 +55,9 @@ def stratified_permutation(
     """Compare two arms within each case.
 
     All ways of dealing are counted where there are no more than `deals`, else as many random ones, with the data
-    themselves as one more (Phipson and Smyth 2010). For more than 2,000 runs they are not drawn: so many add up to the
-    normal distribution with the mean and variance of all deals.
+    themselves as one more (Phipson and Smyth 2010). For more than 2,000 runs they are not drawn where so many add up to
+    the normal distribution with the mean and variance of all deals (Lyapunov's condition: no few runs make most of the
+    variance, as four that took a step more than all others do). Else the more runs, the fewer deals, down to 999.
 
     Args:
         cases: per case the values of its runs in arm a and in arm b.
@@ -76,8 +78,11 @@ def stratified_permutation(
     if _difference(cases) < 0:  # the same deals for arms that are swapped
         turned = stratified_permutation([(b, a) for a, b in cases], rng, level, deals=deals)
         return replace(turned, difference=-turned.difference, low=-turned.high, high=-turned.low)
-    if sum(map(len, values)) > _MOST_RUNS:
-        return _normal(cases, level)
+    runs = sum(map(len, values))
+    if runs > _MOST_RUNS:
+        if _add_up(cases):
+            return _normal(cases, level)
+        deals = min(deals, max(_FEWEST_DEALS, deals * _MOST_RUNS // runs))
     ways = prod(comb(len(a) + len(b), len(b)) for a, b in cases)
     if ways <= deals:
         effects, shares = _every(cases)
@@ -95,7 +100,7 @@ def _counted(cases: Sequence[Runs], effects: Floats, shares: Floats, level: floa
         shares: by how much it grows with what all runs of arm b have more.
     """
     seen = _difference(cases)
-    slack = _SAME * (1.0 + float(np.abs(effects).max()))
+    slack = _SAME * (1.0 + max(float(np.abs(one).max()) for runs in cases for one in runs))
     p = float(np.mean(np.abs(effects) >= abs(seen) - slack))
     # once every run of b is `seen + d` lower, a deal is at least as extreme as the data up to some d of its own
     beyond = effects - seen * shares
@@ -145,6 +150,17 @@ def _of_deals(a: Floats, b: Floats, dealt: NDArray[np.bool_]) -> tuple[Floats, F
     effect = (dealt @ runs) * each - runs.sum() / len(a)
     share = dealt[:, len(a) :].sum(axis=1) * each - len(b) / len(a)
     return effect, share
+
+
+def _add_up(cases: Sequence[Runs]) -> bool:
+    """Whether so many runs matter that their deals are normal: by fourth moments, as if each were dealt by itself."""
+    fourth = second = 0.0
+    for a, b in cases:
+        runs, share = np.concatenate([a, b]), len(b) / (len(a) + len(b))
+        squares = ((runs - runs.mean()) * (1 / len(a) + 1 / len(b))) ** 2
+        second += share * (1 - share) * float(squares.sum())
+        fourth += share * (1 - share) * (share**3 + (1 - share) ** 3) * float((squares**2).sum())
+    return fourth <= _FEW_MATTER * second**2
 
 
 def _normal(cases: Sequence[Runs], level: float) -> Permuted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
+from math import fsum, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +38,12 @@ def stratified_welch(cases: Sequence[tuple[Floats, Floats]], level: float = 0.95
         raise InputError("no cases", cure="give one or more")
     from scipy.special import stdtr, stdtrit
 
-    difference = float(np.mean([b.mean() - a.mean() for a, b in cases]))
+    difference = fsum(float(b.mean() - a.mean()) for a, b in cases) / len(cases)  # the same in any order of the cases
     variances, freedoms = np.array(parts).T
-    total = float(variances.sum())
+    total = fsum(variances)
     if not total:
         return (0.0 if difference else 1.0), difference, difference
-    freedom = total**2 / float((variances**2 / freedoms).sum())
+    freedom = 1 / fsum((variances / total) ** 2 / freedoms)
     error = sqrt(total) / len(cases)
     reach = float(stdtrit(freedom, 0.5 + level / 2)) * error
     return 2 * float(stdtr(freedom, -abs(difference) / error)), difference - reach, difference + reach

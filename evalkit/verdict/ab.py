@@ -128,7 +128,8 @@ class MetricChange:
         change: the typical relative change; 0.08 means 8 % more in arm b.
         low, high: its interval for this suite: its cases being fixed, only repeated runs vary; None where so few runs
             leave it open.
-        low_like, high_like: for cases like these, the suite's being a sample; None for fewer than two.
+        low_like, high_like: for cases like these, the suite's being a sample; None where all changed alike, as one
+            does.
         p: two-sided p-value of "no change in this suite", by dealing each case's runs anew to the arms.
         least_p: the smallest that `p` can be with so many runs; None where all replays of each case were equal, so that
             the change is a fact of this suite and `p` is `p_like`.

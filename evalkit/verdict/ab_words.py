@@ -83,7 +83,7 @@ def change_text(change: MetricChange) -> str:
     """A relative change with its interval: ``+8 %, 3 to 13``."""
     if change.change is None:
         return "not compared"
-    told = f"{signed_figures(_percent(change.change), 3)} %"
+    told = _moved(change)
     return told if change.low is None or change.high is None else f"{told}, {change_between(change.low, change.high)}"
 
 
@@ -142,12 +142,20 @@ def _primary_sentence(found: ABVerdict) -> str:
     if change.reason:
         return f"{name} could not be compared: {change.reason}"
     assert change.p is not None
+    needs = f"B needs {'less' if change.better == 'b' else 'more'} {name}"
+    if found.deterministic:
+        here = f"{_moved(change)}, in equal replays"
+        return f"no difference of {name}: B {here}" if change.better == "neither shown" else f"{needs}: {here}"
     told = f"{change_text(change)} ({_p_text(change.p)})"
     if change.better == "neither shown":
         hopeless = change.least_p is not None and change.least_p > found.alpha
         few = "; so few samples can't show one, however large" if hopeless else ""
         return f"no difference of {name} shown: B {told}{few}"
-    return f"B needs {'less' if change.better == 'b' else 'more'} {name}: {told}"
+    return f"{needs}: {told}"
+
+
+def _moved(change: MetricChange) -> str:
+    return f"{signed_figures(_percent(change.change or 0.0), 3)} %"
 
 
 def _percent(share: float) -> float:

@@ -378,6 +378,19 @@ def test_fewer_calls_are_made_at_once_when_the_endpoint_says_it_is_too_much(tmp_
     assert pace["cut_at"] > 0
 
 
+def test_answers_that_break_off_are_no_reason_to_ask_more_at_once(server: ScriptedServer, tmp_path: Path) -> None:
+    """They are paid for, and yet an endpoint that breaks off has too much to do rather than too little."""
+    ledger = Ledger.opened(tmp_path / "b", NO_LIMITS, 2)
+    ledger.leave(ledger.enter(), wait_s=0.0)
+    server.will(stream_reply({"content": "word"}, cut=True, done=False, finish=None))
+    with pytest.raises(EndpointHalt):
+        ask(server.url, ledger, stream=True, tries=2)
+    ledger.enter()
+    given_up = iter([False, True])
+    with pytest.raises(EndpointHalt, match="given up"):
+        ledger.enter(given_up=lambda: next(given_up))
+
+
 def test_the_pace_falls_at_once_and_rises_slowly() -> None:
     """Halved once for calls that were under way together; one more after as many answers as calls at once."""
     pace = Pace(8.0, 8)

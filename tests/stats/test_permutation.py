@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import fisher_exact, norm
 
 from evalkit.errors import InputError
 from evalkit.stats.permutation import stratified_permutation
@@ -89,6 +89,32 @@ def test_too_many_runs_to_deal_are_as_if_they_were() -> None:
     assert found.difference == pytest.approx(_mean_of(runs))
     assert found.p == pytest.approx(2 * norm.sf(abs(found.difference) / spread), rel=0.1)
     assert found.high - found.low == pytest.approx(2 * 1.96 * spread, rel=0.05)
+
+
+@pytest.mark.parametrize("others", [0, 1, 3])
+def test_few_runs_that_took_longer_are_not_many_runs(others: int) -> None:
+    """Of 2,400 runs all but four or more are alike: p is Fisher's exact one, not 0.046 instead of 0.125."""
+    a, b = np.ones(1200), np.ones(1200)
+    a[:others], b[: 4 + 3 * others] = 2.0, 2.0
+    exact = fisher_exact([[others, 4 + 3 * others], [1200 - others, 1196 - 3 * others]]).pvalue
+    found = stratified_permutation([(a, b)], rng())
+    assert found.p == pytest.approx(exact, abs=4 * (exact / 8_000) ** 0.5)
+
+
+def test_few_cases_of_single_runs_are_not_many_runs() -> None:
+    """Five cases of one run against one, all of them higher, beside a large one that did not change: about 2 of 32."""
+    source = rng()
+    large = source.normal(0, 0.01, 1200), source.normal(0, 0.01, 1200)
+    found = stratified_permutation([(np.zeros(1), np.ones(1))] * 5 + [large], rng())
+    assert found.p > 0.025
+
+
+def test_large_numbers_tie_as_small_ones_do() -> None:
+    """What rounding leaves of a million tells no two equal differences apart."""
+    a, b = np.array([0.0, 1, 1, 0]), np.array([1.0, 2, 0, 2, 1])
+    assert (
+        stratified_permutation([(a + 1e6 + 0.1, b + 1e6 + 0.1)], rng()).p == stratified_permutation([(a, b)], rng()).p
+    )
 
 
 def _mean_of(runs: NDArray[np.float64]) -> float:

@@ -95,7 +95,30 @@ def test_one_single_run_takes_no_change_away() -> None:
     assert shown >= 25
 
 
+def test_single_runs_against_many_are_judged_by_how_cases_differ() -> None:
+    """By Student's test over the cases' differences, interval and all, where that is less sure than dealing."""
+    source = np.random.default_rng(2)
+    a, b = source.normal(0, 0.1, (5, 30)), source.normal(0.5, 0.4, 5)
+    found = paired_change(list(np.exp(a)), [[value] for value in np.exp(b)], source)
+    theirs = ttest_1samp(b - a.mean(axis=1), 0.0)
+    between = theirs.confidence_interval()
+    assert found.p == pytest.approx(theirs.pvalue)
+    assert (found.low, found.high) == pytest.approx(tuple(np.expm1([between.low, between.high])))
+    assert found.least_p < 0.001
+
+
 def test_a_single_run_against_many_can_show_nothing() -> None:
     """How it varies is not seen, not even between cases: that is said, however far it is from the others."""
     found = paired_change([np.linspace(1, 2, 40)], [[1e6]], np.random.default_rng(1))
     assert (found.p, found.least_p, found.low, found.high) == (1.0, 1.0, -1.0, np.inf)
+
+
+def test_cases_in_another_order_and_arms_the_other_way_round_are_the_same_test() -> None:
+    """To the last digit: a p-value that another order of files moves over a limit would be another verdict."""
+    source = np.random.default_rng(4)
+    cases = [(source.normal(0, 1, 3 + at % 4), source.normal(0, 1, 2 + at % 5)) for at in range(12)]
+    p, low, high = stratified_welch(cases)
+    for _ in range(20):
+        source.shuffle(cases)
+        assert stratified_welch(cases) == (p, low, high)
+        assert stratified_welch([(b, a) for a, b in cases]) == (p, -high, -low)

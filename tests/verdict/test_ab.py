@@ -13,7 +13,7 @@ from scipy.stats import binom, binomtest
 
 from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.model import Outcome, Sample
-from evalkit.verdict.ab import ABVerdict, CasePair, MetricChange
+from evalkit.verdict.ab import ABVerdict, CasePair, Metric, MetricChange
 from evalkit.verdict.ab_compare import ArmSamples, compare_arms
 from evalkit.verdict.ab_words import change_text
 
@@ -175,17 +175,19 @@ def test_nothing_comparable_is_no_verdict() -> None:
     assert found.sentence.startswith("nothing could be compared")
 
 
-def equal_arms(a: Sequence[str], b: Sequence[str]) -> ABVerdict:
+def equal_arms(
+    a: Sequence[str], b: Sequence[str], *, primary: Metric = "pass_rate", steps: tuple[int, int] = (3, 3)
+) -> ABVerdict:
     """Frozen arms, in which all replays of a case are one and the same."""
     cases, old, new = arms(a, b, frozen=True)
-    for arm in (old, new):
+    for arm, taken in zip((old, new), steps, strict=True):
         for name, runs in arm.samples.items():
             assert isinstance(runs, list)
             runs[:] = [
-                Sample(one.case_id, 1, one.index, one.outcome, trace=f"{arm.name}-{name}", substituted=3)
+                Sample(one.case_id, 1, one.index, one.outcome, trace=f"{arm.name}-{name}", substituted=taken)
                 for one in runs
             ]
-    return compare_arms(cases, old, new)
+    return compare_arms(cases, old, new, primary=primary)
 
 
 def test_deterministic_arms_differ_by_facts() -> None:
@@ -201,6 +203,21 @@ def test_deterministic_arms_differ_by_facts() -> None:
     assert found.rate is not None
     assert found.rate.p == pytest.approx(binomtest(1, 3).pvalue)
     assert any("exact McNemar" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (3, "B needs more steps: +50 %, in equal replays"),
+        (2, "no difference of steps: B +0 %, in equal replays"),
+    ],
+)
+def test_steps_of_deterministic_arms_are_facts(steps: int, told: str) -> None:
+    """Said without a p-value: that one is about cases like these, and would seem to doubt what is known."""
+    found = equal_arms(["pp"] * 3, ["pp"] * 3, primary="steps", steps=(2, steps))
+    assert found.sentence.startswith(told)
+    change = next(one for one in found.metrics if one.metric == "steps")
+    assert (change.low_like, change.high_like) == (None, None)
 
 
 def test_deterministic_arms_may_be_the_same() -> None:
@@ -415,14 +432,14 @@ def test_too_few_samples_for_a_metric_say_so(cases: int, runs: str, few: bool) -
 
 
 def test_four_cases_show_what_three_times_the_steps_are() -> None:
-    """In this suite; of cases like these four signs can't tell, and their interval stands beside."""
+    """In this suite; of cases like these four signs can't tell, and changes that are all alike give no interval."""
     refs, old, new = arms(["pppppp"] * 4, ["pppppp"] * 4)
     more = {id: [replace(one, substituted=9 + one.index % 2) for one in own] for id, own in new.samples.items()}
     found = compare_arms(refs, old, replace(new, samples=more))
     steps = by_metric(found)["steps"]
     assert (steps.better, steps.p, steps.p_like) == ("a", 0.0001, 0.125)
     assert found.sentence.endswith("; steps +216 %, 209 to 223")
-    assert steps.low_like is not None
+    assert (steps.low_like, steps.high_like) == (None, None)
 
 
 def test_too_few_samples_are_not_said_to_show_nothing_at_all() -> None:
@@ -454,3 +471,19 @@ def test_steps_of_equal_replays_are_facts() -> None:
     assert [steps.low, steps.change, steps.high] == pytest.approx([2.0] * 3)
     assert found.sentence.endswith("; steps +200 %, 200 to 200")
     assert not [note for note in found.notes if "so few" in note]
+
+
+def test_facts_that_cancel_out_are_no_change() -> None:
+    """Frozen cases of 12, 10, 6 steps that take 12, 12, 5 now: what rounding leaves of the mean names no better arm."""
+    cases, old, new = arms(["pp"] * 3, ["pp"] * 3, frozen=True)
+    made = []
+    for arm, counts in ((old, (12, 10, 6)), (new, (12, 12, 5))):
+        named = zip(arm.samples.items(), counts, strict=True)
+        equal = {
+            name: [replace(one, trace=f"{arm.name}-{name}", substituted=n) for one in runs] for (name, runs), n in named
+        }
+        made.append(replace(arm, samples=equal))
+    found = compare_arms(cases, *made)
+    steps = by_metric(found)["steps"]
+    assert found.deterministic
+    assert (steps.better, steps.change) == ("neither shown", 0.0)

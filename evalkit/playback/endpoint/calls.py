@@ -179,7 +179,7 @@ class LiveModel:
         usage, estimated = _used(asked, met, came)
         price = price_of(None if came is None else came.model, self._prices) or price_of(asked.model, self._prices)
         cost = None if price is None else cost_of(usage, price)
-        self._ledger.leave(entry, usage, cost_usd=cost, estimated=estimated)
+        self._ledger.leave(entry, usage, cost_usd=cost, estimated=estimated, broken=bool(met.broken))
         return cost
 
     def _check_price(self, model: str | None) -> None:

@@ -120,6 +120,7 @@ class Ledger:
         *,
         cost_usd: float | None = None,
         estimated: bool = False,
+        broken: bool = False,
         wait_s: float | None = None,
     ) -> None:
         """A try came to its end.
@@ -127,6 +128,7 @@ class Ledger:
         Args:
             usage: of a call that was answered.
             cost_usd: of it; None without a price.
+            broken: whether the answer did not come to its end: that says nothing for more calls at once.
             wait_s: how long the endpoint wants to be left alone, where it said that it is too much.
         """
         with self._book() as book:
@@ -135,7 +137,8 @@ class Ledger:
                 book.pace.refused(entry.began, time.monotonic(), wait_s)
             if usage is None:
                 return
-            book.pace.answered()
+            if not broken:
+                book.pace.answered()
             spent = book.spent
             spent.input_tokens += usage.input_tokens or 0
             spent.output_tokens += usage.output_tokens or 0
