@@ -534,6 +534,15 @@ def test_modules_of_two_projects_that_are_alike_are_two(
     assert re.search(r"not measured: .*b: module own_agents? is loaded from .*a.own_agent", done.out)
 
 
+def test_a_script_that_is_called_as_a_module_of_pythons_is_no_clash(project: Project) -> None:
+    """Every process has loaded the standard library's, whoever asks."""
+    path = project.root / suite(project)
+    for name in ("code", "statistics"):
+        project.write(f"{name}.py", "x = 1\n")
+    project.write("conftest.py", "import sys\nsys.path.append(sys.path.pop(0))\nimport code, statistics\n")
+    assert "2 passed" in run(project, str(path)).out
+
+
 @pytest.mark.parametrize(("installed", "outcome"), [("once", "1 passed"), ("twice", "1 error")])
 def test_an_installed_copy_is_as_good_where_all_of_it_is_like_its_source(
     project: Project, installed: str, outcome: str
