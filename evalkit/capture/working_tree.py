@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalkit.capture.git import git_environment
+from evalkit.capture.git import ask_git
 
 __all__ = ["dirty_patch", "patch_now"]
 
 _TIMEOUT_S = 5.0
 _PLAINLY = "--binary --no-ext-diff --no-textconv --no-relative --ignore-submodules=untracked".split()
 """Whatever a repository's settings leave out, or have a program of theirs show."""
-_COMMAND = ("git", "-c", "core.fsmonitor=false", "diff", "HEAD", *_PLAINLY)
+_COMMAND = ("-c", "core.fsmonitor=false", "diff", "HEAD", *_PLAINLY)
 
 
 @functools.lru_cache(maxsize=8)
@@ -33,12 +32,4 @@ def patch_now(folder: Path, without: Sequence[str] = ()) -> bytes | None:
         without: git's patterns of files that are left out, told from the top of the repository.
     """
     paths = ("--", ":/", *(f":(top,exclude,glob){pattern}" for pattern in without))
-    own = ("EVALKIT_RECORD_", "GIT_EXTERNAL_DIFF")  # a filter of git's that is Python must not be recorded in its turn
-    env = {name: value for name, value in git_environment(folder).items() if not name.startswith(own)}
-    try:
-        done = subprocess.run(
-            [*_COMMAND, *paths], cwd=folder, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
+    return ask_git(folder, *_COMMAND, *paths, timeout_s=_TIMEOUT_S).out
