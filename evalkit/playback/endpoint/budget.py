@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 
 from evalkit.canonical import Json
 from evalkit.errors import ConfigError
+from evalkit.figures import counted
 from evalkit.playback.endpoint.prices import Price, price_of
 
 __all__ = ["NO_LIMITS", "Budget", "Spent", "check_prices", "parse_budget", "spent_text"]
@@ -102,13 +103,14 @@ def parse_budget(text: str) -> Budget:
             value = float(raw)
         except ValueError:
             value = math.nan
-        counted = key in ("calls", "tokens")
-        if not (math.isfinite(value) and value > 0 and (not counted or value.is_integer())):
-            whole = "whole " if counted else ""
-            raise ConfigError(f"{key} is no {whole}number above 0: {raw!r}", f"budget {text!r}", _FORM)
+        whole = key in ("calls", "tokens")
+        if not (math.isfinite(value) and value > 0 and (not whole or value.is_integer())):
+            raise ConfigError(
+                f"{key} is no {'whole ' if whole else ''}number above 0: {raw!r}", f"budget {text!r}", _FORM
+            )
         if key in found:
             raise ConfigError(f"{key} is given twice", f"budget {text!r}", _FORM)
-        found[key] = int(value) if counted else value
+        found[key] = int(value) if whole else value
     return Budget(**found)  # type: ignore[arg-type]  # numbers of the fields' own types
 
 
@@ -140,12 +142,15 @@ def spent_text(spent: Mapping[str, Json], limits: Mapping[str, Json]) -> str:
     now = Spent(**spent)  # type: ignore[arg-type]  # what `asdict` made of one
     if not now.calls and not limits:
         return ""
-    calls = "1 model call" if now.calls == 1 else f"{now.calls:,} model calls"
     about = "about " if now.estimated else ""
-    parts = [calls, f"{about}{now.tokens:,} tokens", f"{about if now.cost_usd else ''}{dollars(now.cost_usd)}"]
+    parts = [
+        counted(now.calls, "model call"),
+        f"{about}{now.tokens:,} tokens",
+        f"{about if now.cost_usd else ''}{dollars(now.cost_usd)}",
+    ]
     told = [f"{now.cached_tokens:,} cached"] if now.cached_tokens else []
     if now.estimated:
-        told.append(f"{now.estimated:,} {'answer' if now.estimated == 1 else 'answers'} estimated")
+        told.append(f"{counted(now.estimated, 'answer')} estimated")
     if told:
         parts[1] += f" ({', '.join(told)})"
     if now.unpriced:
