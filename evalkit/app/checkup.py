@@ -169,13 +169,13 @@ def _lock(cases: Path, listed: list[CaseRef]) -> list[Problem]:
 
 def _ignored(cases: Path, listed: list[CaseRef]) -> Iterator[Problem]:
     """Files of permanent cases that git would leave out, though it keeps the lock: elsewhere there is no such case."""
-    paths = [case.path for case in listed if case.state == "permanent"]
-    asked = [cases / LOCK_NAME, *map(Path, paths)]
-    given = b"\0".join(os.fsencode(path.absolute()) for path in asked)
+    lock = (cases / LOCK_NAME).absolute()
+    places = {Path(case.path).absolute(): case.path for case in listed if case.state == "permanent"}
+    given = b"\0".join(map(os.fsencode, (lock, *places)))
     told = ask_git(cases, "check-ignore", "--stdin", "-z", given=given)
-    found = [os.fsdecode(path) for path in (told.out or b"").split(b"\0") if path]
-    if str(asked[0].absolute()) not in found:
-        yield from (Problem("ignored", path, _IGNORED) for path in paths if str(Path(path).absolute()) in found)
+    found = {os.fsdecode(path) for path in (told.out or b"").split(b"\0")}
+    if str(lock) not in found:
+        yield from (Problem("ignored", path, _IGNORED) for place, path in places.items() if str(place) in found)
 
 
 def _surrogates(cases: list[CaseRef]) -> list[Problem]:
