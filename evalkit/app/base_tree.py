@@ -91,7 +91,10 @@ class BaseTree:
     def has_folder(self, named: str) -> bool:
         """Whether the commit has files in a folder, told from the project's."""
         there = self._from_root(named)
-        return there is not None and any(_holds(self._followed(there), place) for place in self._files)
+        if there is None:
+            return False
+        folder = self._followed(there)
+        return any(_holds(folder, place) for place in self._files)
 
     def has(self, place: str) -> bool:
         """Whether the commit has a file."""
