@@ -64,9 +64,8 @@ def sign_flip_p(
     values = np.asarray(differences, dtype=np.float64).reshape(-1)
     if not np.isfinite(values).all() or flips < 1:
         raise InputError("differences that are not finite, or no flips", cure="leave out cases without a difference")
-    sizes = np.sort(
-        np.abs(values)
-    )  # by size: random signs then say the same in any order of the cases, and of the arms
+    # by size: random signs then say the same in any order of the cases, and of the arms
+    sizes = np.sort(np.abs(values))
     seen, most = values.sum(), sizes.sum()
     slack = _SAME * most
 
