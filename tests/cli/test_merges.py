@@ -25,45 +25,45 @@ def on_main(project: Project) -> None:
     git(project, "switch", "mine")
 
 
-def merged(project: Project) -> str:
-    """What git says when it joins main into the branch."""
+def merged(project: Project, theirs: tuple[str, str], mine: tuple[str, str]) -> str:
+    """What git says when it joins main into the branch; either has edited a case, whose rule for misses it is told."""
+    committed(project)
+    project.run("edit", theirs[0], "--on-miss", theirs[1], "--reason", "x")
+    git(project, "add", "cases")
+    on_main(project)
+    project.run("edit", mine[0], "--on-miss", mine[1], "--reason", "y")
     git(project, "add", "cases")
     git(project, "commit", "-m", "mine")
     command = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "merge", "main"]
     return subprocess.run(command, cwd=project.root, check=False, capture_output=True, text=True).stdout
 
 
+def settled(project: Project) -> None:
+    """The merge is committed, and a release of it passes the gate."""
+    git(project, "add", "cases")
+    git(project, "commit", "-m", "merged")
+    assert project.run("gate", ran(project), "--against", "main").code == 0
+
+
 def test_a_lock_that_two_branches_changed_is_written_anew(gated: Project) -> None:
     """Each edited another case; their lines are neighbours. No command but this one is needed."""
-    committed(gated)
-    gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x")
-    git(gated, "add", "cases")
-    on_main(gated)
-    gated.run("edit", "refund-twice", "--on-miss", "lookup=error", "--reason", "y")
-    assert "Merge conflict in cases/gates.lock" in merged(gated)
+    said = merged(gated, ("another", "lookup=error"), ("refund-twice", "lookup=error"))
+    assert "Merge conflict in cases/gates.lock" in said
     broken = gated.run("check")
     assert (broken.code, MERGED in broken.err, "check --write-lock" in broken.err) == (4, True, True)
     done = gated.run("check", "--write-lock")
     assert (done.code, "wrote cases/gates.lock" in done.out) == (0, True), done.err
     assert [(line.case_id, line.version) for line in read_lock("cases")] == [("another", 4), ("refund-twice", 4)]
-    git(gated, "add", "cases")
-    git(gated, "commit", "-m", "merged")
-    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+    settled(gated)
 
 
 def test_one_of_two_versions_of_a_number_is_settled_on(gated: Project) -> None:
     """Both branches made version 4 of a case: git holds one file of that name, and the lock names both."""
-    committed(gated)
-    gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x")
-    git(gated, "add", "cases")
-    on_main(gated)
-    gated.run("edit", "another", "--on-miss", "lookup=fail", "--reason", "y")
-    assert "cases/another/v0004.parquet" in merged(gated)
+    said = merged(gated, ("another", "lookup=error"), ("another", "lookup=fail"))
+    assert "cases/another/v0004.parquet" in said
     git(gated, "checkout", "--theirs", "cases/another")
     assert gated.run("check", "--write-lock").code == 0
-    git(gated, "add", "cases")
-    git(gated, "commit", "-m", "merged")
-    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+    settled(gated)
 
 
 @pytest.mark.parametrize("whole", [True, False])
