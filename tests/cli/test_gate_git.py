@@ -122,6 +122,35 @@ def test_a_library_that_became_another_projects_is_this_ones_still(gated: Projec
     assert (done.code, GONE in done.out) == (1, True)
 
 
+@pytest.mark.parametrize("mine", [True, False])
+def test_what_a_sparse_checkout_leaves_out_is_not_gone(
+    gated: Project, monkeypatch: pytest.MonkeyPatch, mine: bool
+) -> None:
+    """The locks of other projects; only what the branch itself has removed may have been this one's."""
+    for name in ("a", "b", "c"):
+        shutil.copytree(gated.root / "cases", gated.root / name / "cases")
+        gated.write(f"{name}/evalkit.toml", "")
+    for name in ("cases", "suites"):
+        shutil.rmtree(gated.root / name)
+    git(gated, "init", "-b", "main")
+    git(gated, "add", "b", "c", *([] if mine else ["a"]))
+    git(gated, "commit", "-m", "others have cases")
+    git(gated, "switch", "-c", "mine")
+    if not mine:
+        git(gated, "mv", "a", "d")
+    folder = "a" if mine else "d"
+    shutil.rmtree(gated.root / folder / "cases" / "another")
+    refresh_lock(gated.root / folder / "cases")
+    git(gated, "add", folder)
+    git(gated, "commit", "-m", "a")
+    git(gated, "sparse-checkout", "set", folder)
+    assert not (gated.root / "b").exists()
+    project = Project(gated.root / folder, monkeypatch, None)  # type: ignore[arg-type]  # starts no process of its own
+    done = project.run("gate", ran(project), "--against", "main")
+    found = done.code, GONE in done.out, "no case is locked in main" in done.out
+    assert found == (1 - mine, not mine, mine), done.err
+
+
 def test_a_base_that_is_what_is_released_is_told(gated: Project) -> None:
     """As after a push to main: its lock is the one that the change made."""
     committed(gated)
