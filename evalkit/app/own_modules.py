@@ -69,8 +69,15 @@ def _same(loaded: str, own: str) -> bool:
     ):
         return False
     there, here = Path(loaded).parent, Path(own).parent
-    code = here.rglob("*.py") if os.path.basename(own) == "__init__.py" else (Path(own),)
+    code = _of_package(here) if os.path.basename(own) == "__init__.py" else (Path(own),)
     return all(_alike(there / one.relative_to(here), one) for one in code)
+
+
+def _of_package(folder: Path) -> Iterator[Path]:
+    """What an agent may load of a package; its tests are often not installed."""
+    for path in folder.rglob("*.py"):
+        if not any(map(_OF_TESTS.fullmatch, path.relative_to(folder).with_suffix("").parts)):
+            yield path
 
 
 def _alike(one: Path, other: Path) -> bool:

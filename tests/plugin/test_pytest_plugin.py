@@ -526,8 +526,9 @@ def test_modules_of_two_projects_that_are_alike_are_two(
 def test_an_installed_copy_is_as_good_where_all_of_it_is_like_its_source(
     project: Project, installed: str, outcome: str
 ) -> None:
-    """A module of it that nothing has loaded yet counts as well."""
+    """A module of it that nothing has loaded yet counts as well; its tests, which are often not installed, don't."""
     library(project.root, [1])
+    project.write("own_agents/tests/test_two.py", "")
     project.write("evalkit.toml", 'target = "own_agents.two:run"\n')
     project.write("suites/s.toml", "samples = 2\n")
     for folder, agent in (("", "once"), ("venv/site-packages/", installed)):
