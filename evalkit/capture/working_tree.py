@@ -12,9 +12,9 @@ from evalkit.capture.git import git_environment
 __all__ = ["dirty_patch", "patch_now"]
 
 _TIMEOUT_S = 5.0
-_PLAINLY = "--binary --no-ext-diff --no-textconv --no-relative --ignore-submodules=untracked".split()
+_PLAINLY = "--binary --no-ext-diff --no-textconv --ignore-submodules=untracked".split()
 """Whatever a repository's settings leave out, or have a program of theirs show."""
-_COMMAND = ("git", "-c", "core.fsmonitor=false", "diff", "HEAD", *_PLAINLY)
+_COMMAND = ("git", "-c", "core.fsmonitor=false", "-c", "diff.relative=false", "diff", "HEAD", *_PLAINLY)
 
 
 @functools.lru_cache(maxsize=8)
