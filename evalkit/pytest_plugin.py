@@ -263,7 +263,7 @@ def _is_suite(path: Path, config: pytest.Config) -> bool:
         return False
     keys = _keys(path)
     telling, far_below = bool(keys & _TELLING_KEYS), not alone and file.parent not in named
-    if not telling and (file.parent == here or (far_below and keys - _OTHER_KEYS)):
+    if not telling and keys - _OTHER_KEYS and (file.parent == here or far_below):
         return False  # a file of another program: nothing of evalkit is loaded for it
     from evalkit.errors import ConfigError
 

@@ -291,13 +291,17 @@ def test_a_bare_pytest_collects_and_loads_nothing_of_evalkit(project: Project) -
     assert "5 passed" in run(project).out
 
 
-@pytest.mark.parametrize("named", ["suites", "suites/nightly.toml"])
-def test_a_suite_that_says_only_its_name_is_one(project: Project, named: str) -> None:
-    """As `evalkit init` writes it; and one that can't be read is an error, never passed over."""
+@pytest.mark.parametrize(
+    ("folder", "named"), [("", "suites"), ("", "suites/nightly.toml"), ("suites", "."), ("suites", "nightly.toml")]
+)
+def test_a_suite_that_says_only_its_name_is_one(project: Project, folder: str, named: str) -> None:
+    """As `evalkit init` writes it, wherever pytest is started; one that can't be read is an error, not passed over."""
     project.promoted()
-    project.write("suites/nightly.toml", '# Watches every case.\nname = "nightly"\n')
+    project.write("evalkit.toml", "")
+    path = project.write("suites/nightly.toml", '# Watches every case.\nname = "nightly"\n')
+    project.root /= folder
     assert "1 passed" in run(project, named, "--evalkit-target", f"{AGENTS}:once").out
-    project.write("suites/nightly.toml", 'name = "nightly\n')
+    path.write_text('name = "nightly\n', "utf-8")
     assert "not TOML" in run(project, named).out
 
 
