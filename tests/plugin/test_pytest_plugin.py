@@ -544,6 +544,14 @@ def test_an_installed_copy_is_as_good_where_all_of_it_is_like_its_source(
     assert outcome in done.out, done.out
 
 
+def test_a_folder_that_is_called_as_a_package_is_none(project: Project) -> None:
+    """Such as `docker/` with scripts in it: nothing of it is what an agent gets by that name, here or elsewhere."""
+    project.write("pydantic/main.py", "")
+    assert "2 passed" in run(project, suite(project)).out
+    project.write("pydantic/__init__.py", "")
+    assert "module pydantic is loaded from " in run(project, suite(project)).out
+
+
 def test_modules_of_another_project_do_not_hide_the_agents_own(project: Project, neighbours: tuple[str, str]) -> None:
     """Each looks into its own folder first, also for what it loads as it goes."""
     for name in neighbours:
