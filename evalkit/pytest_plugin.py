@@ -263,8 +263,11 @@ def _is_suite(path: Path, config: pytest.Config) -> bool:
         return False
     keys = _keys(path)
     telling, far_below = bool(keys & _TELLING_KEYS), not alone and file.parent not in named
-    if not telling and keys - _OTHER_KEYS and (file.parent == here or far_below):
-        return False  # a file of another program: nothing of evalkit is loaded for it
+    from evalkit.project import project_root
+
+    beside = not alone and file.parent == here and project_root(here) in (None, here)
+    if not telling and (beside or (far_below and keys - _OTHER_KEYS)):
+        return False  # a file of another program: nothing more of evalkit is loaded for it
     from evalkit.errors import ConfigError
 
     try:

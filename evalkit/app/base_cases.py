@@ -105,10 +105,12 @@ def weaker(one: Later) -> Iterator[str]:
 def otherwise(one: Later, base: str) -> Iterator[str]:
     """What is decided on, or tested, otherwise than in the base, a sentence each."""
     name = f"case {one.line.case_id}"
-    if (event := one.retired) is not None:
+    event = one.retired
+    if event is not None:
         again = "" if one.after.state == "retired" else f", and is permanent again{_fewer(one)}"
         yield f"{name}, a permanent gate in {base}, was retired,{_by(event)}{again}"
-        return
+        if one.after.state == "retired":
+            return
     if one.forgotten is not None:
         said = f"by {one.forgotten.actor} at {one.forgotten.at}: {one.forgotten.reason}"
         unseen = "; what it gated on was compared with nothing" if one.before is None else ""
@@ -118,7 +120,8 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
     if before is None:
         return
     if not one.same_incident:
-        yield f"{name} is of another incident than in {base},{_by(one.since[-1])}{_fewer(one)}"
+        fewer = "" if event else _fewer(one)
+        yield f"{name} is of another incident than in {base},{_by(one.since[-1])}{fewer}"
         return
     who = f"(evalkit history {one.line.case_id} says who and why)"
     if more := [*_left_out(before, after)]:

@@ -21,6 +21,7 @@ __all__ = ["put_first"]
 _OF_TESTS = re.compile(r"conftest|setup|tests?|test_.*|.*_test|__main__")
 """Modules that each project has, and no agent loads."""
 _INSTALLED = frozenset(("site-packages", "dist-packages"))
+_PYTHONS_OWN = Path(os.__file__).parent
 
 
 def put_first(root: Path, *, known: int = 0) -> int:
@@ -50,7 +51,7 @@ def _twice(folder: str) -> Iterator[tuple[str, str, str]]:
     names = {name for name in names if not _is_passed_over(os.path.join(folder, name), sys.modules.get(name))}
     for name, module in [*sys.modules.items()]:
         loaded = getattr(module, "__file__", None) if name.partition(".")[0] in names else None
-        if not isinstance(loaded, str):
+        if not isinstance(loaded, str) or _is_pythons(name, Path(loaded)):
             continue
         base = os.path.join(folder, *name.split("."))
         own = next((path for path in (f"{base}.py", os.path.join(base, "__init__.py")) if os.path.isfile(path)), None)
@@ -63,6 +64,11 @@ def _is_passed_over(path: str, loaded: ModuleType | None) -> bool:
     if not isinstance(getattr(loaded, "__file__", None), str):
         return False
     return not any(os.path.isfile(one) for one in (f"{path}.py", os.path.join(path, "__init__.py")))
+
+
+def _is_pythons(name: str, loaded: Path) -> bool:
+    """Whether it is of the standard library: each process has that first, and a script of its name hides nothing."""
+    return name.partition(".")[0] in sys.stdlib_module_names and loaded.is_relative_to(_PYTHONS_OWN)
 
 
 def _same(loaded: str, own: str) -> bool:

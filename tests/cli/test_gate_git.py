@@ -355,6 +355,22 @@ def test_a_case_promoted_anew_tells_what_it_no_longer_gates_on(gated: Project) -
     assert note.endswith(f": too strict, and is permanent again; it no longer gates on {lost}")
 
 
+def test_a_case_promoted_anew_tells_what_it_compares_less(gated: Project) -> None:
+    """Its retirement says nothing of what was left out afterwards."""
+    committed(gated)
+    gated.write("passing.trace", healthy(8))
+    for command in (
+        ("retire", "another", "--reason", "too strict"),
+        ("review", "another", "--accept-all", "--reason", "x", "--passing", "passing.trace"),
+        ("promote", "another", "--reason", "x"),
+        ("edit", "another", "--volatile", "refund=/order", "--reason", "x"),
+    ):
+        assert gated.run(*command).code == 0
+    notes = [note for note in told(gated, ran(gated)) if "case another" in note]
+    assert (len(notes), notes[0].endswith(": too strict, and is permanent again")) == (2, True)
+    assert notes[1].startswith("case another compares less than in main: of calls it leaves out refund=/order")
+
+
 def test_another_incident_in_a_cases_place_is_told(gated: Project) -> None:
     """`ingest --into` is a way to other gates."""
     committed(gated)

@@ -22,6 +22,7 @@ from evalkit.case.store import read_case, write_case
 from tests.counting import CountingModel
 from tests.demo import TARGET
 from tests.house.test_surface import loaded_by
+from tests.loaded import Loaded
 from tests.project import REPOSITORY, Outcome, Project
 from tests.suite.runs import library
 
@@ -291,17 +292,13 @@ def test_a_bare_pytest_collects_and_loads_nothing_of_evalkit(project: Project) -
     assert "5 passed" in run(project).out
 
 
-@pytest.mark.parametrize(
-    ("folder", "named"), [("", "suites"), ("", "suites/nightly.toml"), ("suites", "."), ("suites", "nightly.toml")]
-)
-def test_a_suite_that_says_only_its_name_is_one(project: Project, folder: str, named: str) -> None:
-    """As `evalkit init` writes it, wherever pytest is started; one that can't be read is an error, not passed over."""
+@pytest.mark.parametrize("named", ["suites", "suites/nightly.toml"])
+def test_a_suite_that_says_only_its_name_is_one(project: Project, named: str) -> None:
+    """As `evalkit init` writes it; and one that can't be read is an error, never passed over."""
     project.promoted()
-    project.write("evalkit.toml", "")
-    path = project.write("suites/nightly.toml", '# Watches every case.\nname = "nightly"\n')
-    project.root /= folder
+    project.write("suites/nightly.toml", '# Watches every case.\nname = "nightly"\n')
     assert "1 passed" in run(project, named, "--evalkit-target", f"{AGENTS}:once").out
-    path.write_text('name = "nightly\n', "utf-8")
+    project.write("suites/nightly.toml", 'name = "nightly\n')
     assert "not TOML" in run(project, named).out
 
 
@@ -317,6 +314,17 @@ def test_suites_in_folders_of_the_folder_are_suites_too(project: Project, folder
     assert "2 passed" in run(project, folder, "--evalkit-target", f"{AGENTS}:once").out
     project.write("suites/payments/release.toml", 'name = "release')
     assert "not TOML" in run(project, folder).out
+
+
+@pytest.mark.parametrize("named", [".", "nightly.toml"])
+def test_a_suite_is_one_for_who_stands_in_its_folder(project: Project, loaded: Loaded, named: str) -> None:
+    """Though it has only a name, as `evalkit init` writes the night's; the project's settings above are none."""
+    suite(project)
+    project.write("evalkit.toml", f'target = "{AGENTS}:once"\n')
+    project.write("suites/nightly.toml", 'name = "nightly"\n')
+    plugin = ("-p", "evalkit.pytest_plugin")
+    done = loaded.run("pytest", *plugin, named, cwd=project.root / "suites", env=environment())
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
 
 
 def test_the_keys_of_a_suite_are_all_known() -> None:
@@ -524,6 +532,15 @@ def test_modules_of_two_projects_that_are_alike_are_two(
     done = run(project, "a/suites", "b/suites", *options)
     assert ("1 passed" in done.out, "1 error" in done.out) == (True, True), done.out
     assert re.search(r"not measured: .*b: module own_agents? is loaded from .*a.own_agent", done.out)
+
+
+def test_a_script_that_is_called_as_a_module_of_pythons_is_no_clash(project: Project) -> None:
+    """Every process has loaded the standard library's, whoever asks."""
+    path = project.root / suite(project)
+    for name in ("code", "statistics"):
+        project.write(f"{name}.py", "x = 1\n")
+    project.write("conftest.py", "import sys\nsys.path.append(sys.path.pop(0))\nimport code, statistics\n")
+    assert "2 passed" in run(project, str(path)).out
 
 
 @pytest.mark.parametrize(("installed", "outcome"), [("once", "1 passed"), ("twice", "1 error")])
