@@ -13,7 +13,7 @@ import pytest
 from evalkit.app.base_lock import compare_with_base
 from evalkit.app.base_tree import base_tree
 from evalkit.app.locks import refresh_lock
-from evalkit.case.model import LifeEvent
+from evalkit.case.model import LifeEvent, State
 from evalkit.case.store import read_case, read_with_digest, write_case
 from evalkit.case.tombstone import Tombstone, add_tombstone
 from evalkit.case.view import write_view
@@ -409,6 +409,21 @@ def test_another_recording_is_told(gated: Project) -> None:
     refresh_lock(gated.root / "cases")
     (note,) = [note for note in told(gated, ran(gated)) if "case another" in note]
     assert "case another replays another recording of its incident than in main" in note
+
+
+@pytest.mark.parametrize(("state", "said"), [("permanent", ""), ("retired", "is retired, but ")])
+def test_a_version_that_hides_who_made_it_blocks(gated: Project, state: State, said: str) -> None:
+    """Its life is as long as that of the locked one; it is of another incident, which an event would tell."""
+    committed(gated)
+    case, digest = read_with_digest(gated.root / "cases" / "another" / "v0003.parquet")
+    event = LifeEvent(state, "bob", "x", "2026-12-01T00:00:00Z")
+    moved = replace(case.moved(digest, event), life=(*case.life[:-1], event))
+    record = replace(case.trace.record, raw_hash="0" * 64)
+    write_case(replace(moved, trace=case.trace.admitted(case.trace.trace, record)), gated.root / "cases")
+    refresh_lock(gated.root / "cases")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    told = f"another: gates.lock: {said}its version 4 does not say who changed it, and why (main)"
+    assert (done.code, told in done.out) == (1, True), done.out
 
 
 @pytest.mark.parametrize("fewer", [False, True])
