@@ -95,6 +95,8 @@ def weaker(one: Later) -> Iterator[str]:
         yield f"{retired}its locked version {one.line.version} is missing"
     elif one.digest and one.digest != one.line.digest:
         yield f"{retired}version {one.line.version} is not the file that was locked"
+    elif one.before is not None and one.after.version > one.line.version and not one.since:
+        yield f"{retired}its version {one.after.version} does not say who changed it, and why"
     elif one.retired is not None:
         if not one.retired.actor.strip() or not one.retired.reason.strip():
             yield "is retired, but nobody says why"
@@ -117,7 +119,7 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
         yield f"of {name} the version that {base} locks was forgotten, {said}{unseen}"
         return
     before, after = one.before, one.after
-    if before is None:
+    if before is None or not one.since:
         return
     if not one.same_incident:
         fewer = "" if event else _fewer(one)

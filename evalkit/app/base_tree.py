@@ -171,9 +171,15 @@ class BaseTree:
         entries = (os.fsdecode(entry).partition("\t") for entry in listed.out.split(b"\0") if entry)
         return {path: told.partition(" ")[0] for told, _, path in entries}
 
+    @cached_property
+    def _not_checked_out(self) -> frozenset[str]:
+        """The files that a sparse checkout leaves out: they are not here, and are not gone either."""
+        listed = ask_git(self._root, "ls-files", "-t", "-z", "--full-name", ":/").out or b""
+        return frozenset(os.fsdecode(entry[2:]) for entry in listed.split(b"\0") if entry.startswith(b"S "))
+
     def _may_be_meant(self, place: str) -> bool:
         """Whether a lock may be this project's: what is in its folder and no other one's, or was moved or is gone."""
-        if not (self._top / place).exists():
+        if not (self._top / place).exists() and place not in self._not_checked_out:
             return True
         project = self._inside(self._root)
         return place.startswith(project and f"{project}/") and not self._is_anothers(place)
@@ -182,7 +188,8 @@ class BaseTree:
         """Whether a file is of a project in a folder of this one, in the commit and here."""
         project = PurePosixPath(self._inside(self._root))
         between = (one for one in PurePosixPath(place).parents if one != project and one.is_relative_to(project))
-        return any(has_settings(self._top / one) and self._had_settings(str(one)) for one in between)
+        hidden = place in self._not_checked_out  # as are the settings beside it, perhaps
+        return any((hidden or has_settings(self._top / one)) and self._had_settings(str(one)) for one in between)
 
     def _had_settings(self, folder: str) -> bool:
         return self.has(f"{folder}/{SETTINGS_NAME}") or bool(self._settings_in(folder))

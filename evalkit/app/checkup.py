@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evalkit.app.locks import problems_with
+from evalkit.app.locks import must_be_library, problems_with
 from evalkit.app.parting import clash_words, clashing
 from evalkit.capture.git import ask_git
 from evalkit.case.header import header_json
@@ -58,8 +58,7 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
     Raises:
         InputError: there is no such folder.
     """
-    if not cases.is_dir():
-        raise InputError("there is no case folder", str(cases), "evalkit init")
+    must_be_library(cases)
     checked = 0
     problems: list[Problem] = []
     detector = None if policy is None else Detector(policy)

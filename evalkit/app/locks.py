@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from evalkit.case.lock import LOCK_NAME, LockLine, lines_in, lock_problems, read_lock, write_lock
-from evalkit.errors import IntegrityError
+from evalkit.case.lock import LOCK_NAME, LockLine, lock_problems, read_lock, read_unmerged_lock, write_lock
+from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.select import list_cases
 
-__all__ = ["current_lock_problems", "problems_with", "refresh_lock", "rewrite_lock"]
+__all__ = ["current_lock_problems", "must_be_library", "problems_with", "refresh_lock", "rewrite_lock"]
+
+
+def must_be_library(cases: Path) -> None:
+    """Refuses a folder that is not there.
+
+    Raises:
+        InputError: there is no such folder.
+    """
+    if not cases.is_dir():
+        raise InputError("there is no case folder", str(cases), "evalkit init")
 
 
 def refresh_lock(cases: Path) -> Path:
@@ -22,12 +32,14 @@ def rewrite_lock(cases: Path) -> Path:
     """Writes the lock anew where a merge left two in one file; nothing leaves it on the way.
 
     Raises:
+        InputError: there is no such folder.
         IntegrityError: it names a case that is neither permanent nor retired now, a later version than there is, or
-            another file of the newest one.
+            another file of the newest one; or it holds something else.
     """
+    must_be_library(cases)
     path = cases / LOCK_NAME
     named: dict[str, list[LockLine]] = {}
-    for line in lines_in(path.read_text("utf-8", "replace")) if path.exists() else ():
+    for line in read_unmerged_lock(cases):
         named.setdefault(line.case_id, []).append(line)
     newest = {case.id: case for case in list_cases(cases) if case.state in ("permanent", "retired")}
     for case_id, lines in named.items():

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 from evalkit.errors import ConfigError
 from evalkit.project import project_root
@@ -47,6 +48,7 @@ def _twice(folder: str) -> Iterator[tuple[str, str, str]]:
     """Modules that are loaded from elsewhere than the project has them: their name, and both files."""
     names = {entry.partition(".")[0] for entry in os.listdir(folder)}
     names = {name for name in names if name.isidentifier() and not _OF_TESTS.fullmatch(name)}
+    names = {name for name in names if not _is_passed_over(os.path.join(folder, name), sys.modules.get(name))}
     for name, module in [*sys.modules.items()]:
         loaded = getattr(module, "__file__", None) if name.partition(".")[0] in names else None
         if not isinstance(loaded, str) or _is_pythons(name, Path(loaded)):
@@ -55,6 +57,13 @@ def _twice(folder: str) -> Iterator[tuple[str, str, str]]:
         own = next((path for path in (f"{base}.py", os.path.join(base, "__init__.py")) if os.path.isfile(path)), None)
         if own is not None and os.path.isfile(loaded) and not _same(loaded, own):
             yield name, loaded, own
+
+
+def _is_passed_over(path: str, loaded: ModuleType | None) -> bool:
+    """Whether a path is a folder that is no package, where a package of its name is loaded: Python takes that one."""
+    if not isinstance(getattr(loaded, "__file__", None), str):
+        return False
+    return not any(os.path.isfile(one) for one in (f"{path}.py", os.path.join(path, "__init__.py")))
 
 
 def _is_pythons(name: str, loaded: Path) -> bool:
@@ -75,8 +84,15 @@ def _same(loaded: str, own: str) -> bool:
     ):
         return False
     there, here = Path(loaded).parent, Path(own).parent
-    code = here.rglob("*.py") if os.path.basename(own) == "__init__.py" else (Path(own),)
+    code = _of_package(here) if os.path.basename(own) == "__init__.py" else (Path(own),)
     return all(_alike(there / one.relative_to(here), one) for one in code)
+
+
+def _of_package(folder: Path) -> Iterator[Path]:
+    """What an agent may load of a package; its tests are often not installed."""
+    for path in folder.rglob("*.py"):
+        if not any(map(_OF_TESTS.fullmatch, path.relative_to(folder).with_suffix("").parts)):
+            yield path
 
 
 def _alike(one: Path, other: Path) -> bool:

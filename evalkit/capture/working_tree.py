@@ -11,9 +11,9 @@ from evalkit.capture.git import ask_git
 __all__ = ["dirty_patch", "patch_now"]
 
 _TIMEOUT_S = 5.0
-_PLAINLY = "--binary --no-ext-diff --no-textconv --no-relative --ignore-submodules=untracked".split()
+_PLAINLY = "--binary --no-ext-diff --no-textconv --ignore-submodules=untracked".split()
 """Whatever a repository's settings leave out, or have a program of theirs show."""
-_COMMAND = ("-c", "core.fsmonitor=false", "diff", "HEAD", *_PLAINLY)
+_COMMAND = ("-c", "core.fsmonitor=false", "-c", "diff.relative=false", "diff", "HEAD", *_PLAINLY)
 
 
 @functools.lru_cache(maxsize=8)

@@ -13,7 +13,16 @@ from pathlib import Path
 
 from evalkit.errors import IntegrityError
 
-__all__ = ["LOCK_NAME", "LockLine", "lines_in", "lock_problems", "parse_lock", "read_lock", "render_lock", "write_lock"]
+__all__ = [
+    "LOCK_NAME",
+    "LockLine",
+    "lock_problems",
+    "parse_lock",
+    "read_lock",
+    "read_unmerged_lock",
+    "render_lock",
+    "write_lock",
+]
 
 LOCK_NAME = "gates.lock"
 _HEAD = "# Permanent cases, written by evalkit; a line goes only when its case is retired."
@@ -46,18 +55,11 @@ def parse_lock(text: str, where: str) -> list[LockLine]:
         place = f"{where}:{number}"
         if raw.startswith(_CONFLICT):
             raise IntegrityError(f"a merge left the gate lock unfinished: {raw[:80]!r}", place, _AFTER_A_MERGE)
-        line = _line(raw)
-        if line is None:
-            raise IntegrityError(f"not a line of the gate lock: {raw[:80]!r}", place, "git checkout it")
+        line = _line(raw, place)
         if line.case_id in found:
             raise IntegrityError(f"{line.case_id} stands in the gate lock twice", place, _AFTER_A_MERGE)
         found[line.case_id] = line
     return list(found.values())
-
-
-def lines_in(text: str) -> list[LockLine]:
-    """The lines that a lock's text holds, be it one or what a merge left of two."""
-    return [line for _, raw in _told(text) if (line := _line(raw)) is not None]
 
 
 def _told(text: str) -> Iterator[tuple[int, str]]:
@@ -66,18 +68,33 @@ def _told(text: str) -> Iterator[tuple[int, str]]:
     return ((number, raw) for number, raw in lines if raw.strip() and not raw.startswith("#"))
 
 
-def _line(raw: str) -> LockLine | None:
+def _line(raw: str, place: str) -> LockLine:
     parts = raw.split()
     if len(parts) != 3 or not parts[1].removeprefix("v").isdecimal():
-        return None
+        raise IntegrityError(f"not a line of the gate lock: {raw[:80]!r}", place, "git checkout it")
     return LockLine(parts[0], int(parts[1].removeprefix("v")), parts[2])
 
 
 def read_lock(root: str | Path) -> list[LockLine]:
     """The lock under `root`; empty when there is none."""
     path = Path(root) / LOCK_NAME
+    return parse_lock(_text(path), str(path))
+
+
+def read_unmerged_lock(root: str | Path) -> list[LockLine]:
+    """The lines of the lock under `root`, be it one or what a merge left of two; empty when there is none.
+
+    Raises:
+        IntegrityError: it holds something else.
+    """
+    path = Path(root) / LOCK_NAME
+    told = ((number, raw) for number, raw in _told(_text(path)) if not raw.startswith(_CONFLICT))
+    return [_line(raw, f"{path}:{number}") for number, raw in told]
+
+
+def _text(path: Path) -> str:
     try:
-        return parse_lock(path.read_text("utf-8"), str(path)) if path.exists() else []
+        return path.read_text("utf-8") if path.exists() else ""
     except UnicodeDecodeError as error:
         raise IntegrityError(f"the gate lock is no text: {error}", str(path), "git checkout it") from None
 

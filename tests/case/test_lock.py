@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.case.lock import LockLine, lines_in, lock_problems, parse_lock, read_lock, render_lock, write_lock
+from evalkit.case.lock import (
+    LockLine,
+    lock_problems,
+    parse_lock,
+    read_lock,
+    read_unmerged_lock,
+    render_lock,
+    write_lock,
+)
 from evalkit.errors import IntegrityError
 
 ids = st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True)
@@ -36,11 +44,12 @@ def test_a_broken_lock_is_an_integrity_error(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a v2 e\na v1 d", "<<<<<<< HEAD\na v1 d\n=======\na v2 e\n>>>>>>> main\n"])
-def test_what_a_merge_left_names_the_way_out(text: str) -> None:
+def test_what_a_merge_left_names_the_way_out(tmp_path: Path, text: str) -> None:
     """Git can't check out a file that is in conflict."""
     with pytest.raises(IntegrityError, match="evalkit check --write-lock"):
         parse_lock(text, "lock")
-    assert sorted(lines_in(text)) == [LockLine("a", 1, "d"), LockLine("a", 2, "e")]
+    (tmp_path / "gates.lock").write_text(text, "utf-8")
+    assert sorted(read_unmerged_lock(tmp_path)) == [LockLine("a", 1, "d"), LockLine("a", 2, "e")]
 
 
 @pytest.mark.parametrize("text", ["\ufeffa v1 d", "\ufeff# head\r\na v1 d  \r\n", "b v1 d\r\n\r\n\ta\tv1 d"])

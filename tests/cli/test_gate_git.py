@@ -13,7 +13,7 @@ import pytest
 from evalkit.app.base_lock import compare_with_base
 from evalkit.app.base_tree import base_tree
 from evalkit.app.locks import refresh_lock
-from evalkit.case.model import LifeEvent
+from evalkit.case.model import LifeEvent, State
 from evalkit.case.store import read_case, read_with_digest, write_case
 from evalkit.case.tombstone import Tombstone, add_tombstone
 from evalkit.case.view import write_view
@@ -120,6 +120,35 @@ def test_a_library_that_became_another_projects_is_this_ones_still(gated: Projec
     kept(gated)
     done = gated.run("gate", ran(gated), "--against", "main")
     assert (done.code, GONE in done.out) == (1, True)
+
+
+@pytest.mark.parametrize("mine", [True, False])
+def test_what_a_sparse_checkout_leaves_out_is_not_gone(
+    gated: Project, monkeypatch: pytest.MonkeyPatch, mine: bool
+) -> None:
+    """The locks of other projects; only what the branch itself has removed may have been this one's."""
+    for name in ("a", "b", "c"):
+        shutil.copytree(gated.root / "cases", gated.root / name / "cases")
+        gated.write(f"{name}/evalkit.toml", "")
+    for name in ("cases", "suites"):
+        shutil.rmtree(gated.root / name)
+    git(gated, "init", "-b", "main")
+    git(gated, "add", "b", "c", *([] if mine else ["a"]))
+    git(gated, "commit", "-m", "others have cases")
+    git(gated, "switch", "-c", "mine")
+    if not mine:
+        git(gated, "mv", "a", "d")
+    folder = "a" if mine else "d"
+    shutil.rmtree(gated.root / folder / "cases" / "another")
+    refresh_lock(gated.root / folder / "cases")
+    git(gated, "add", folder)
+    git(gated, "commit", "-m", "a")
+    git(gated, "sparse-checkout", "set", folder)
+    assert not (gated.root / "b").exists()
+    project = Project(gated.root / folder, monkeypatch, None)  # type: ignore[arg-type]  # starts no process of its own
+    done = project.run("gate", ran(project), "--against", "main")
+    found = done.code, GONE in done.out, "no case is locked in main" in done.out
+    assert found == (1 - mine, not mine, mine), done.err
 
 
 def test_a_base_that_is_what_is_released_is_told(gated: Project) -> None:
@@ -380,6 +409,21 @@ def test_another_recording_is_told(gated: Project) -> None:
     refresh_lock(gated.root / "cases")
     (note,) = [note for note in told(gated, ran(gated)) if "case another" in note]
     assert "case another replays another recording of its incident than in main" in note
+
+
+@pytest.mark.parametrize(("state", "said"), [("permanent", ""), ("retired", "is retired, but ")])
+def test_a_version_that_hides_who_made_it_blocks(gated: Project, state: State, said: str) -> None:
+    """Its life is as long as that of the locked one; it is of another incident, which an event would tell."""
+    committed(gated)
+    case, digest = read_with_digest(gated.root / "cases" / "another" / "v0003.parquet")
+    event = LifeEvent(state, "bob", "x", "2026-12-01T00:00:00Z")
+    moved = replace(case.moved(digest, event), life=(*case.life[:-1], event))
+    record = replace(case.trace.record, raw_hash="0" * 64)
+    write_case(replace(moved, trace=case.trace.admitted(case.trace.trace, record)), gated.root / "cases")
+    refresh_lock(gated.root / "cases")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    told = f"another: gates.lock: {said}its version 4 does not say who changed it, and why (main)"
+    assert (done.code, told in done.out) == (1, True), done.out
 
 
 @pytest.mark.parametrize("fewer", [False, True])

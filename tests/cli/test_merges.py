@@ -115,3 +115,18 @@ def test_a_case_that_git_leaves_out_is_told(gated: Project) -> None:
     git(gated, "rm", "-r", "--cached", "cases")
     gated.write(".gitignore", "cases/\n")
     assert gated.run("check").code == 0
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfea\x00n\x00", b"another v3\n", b"another three ABC\n"])
+def test_a_lock_that_is_none_is_not_written_anew(gated: Project, content: bytes) -> None:
+    """It may have named a case that is gone: what it held can't be told."""
+    gated.write("cases/gates.lock", content)
+    done = gated.run("check", "--write-lock")
+    assert (done.code, "cure: git checkout it" in done.err) == (4, True)
+    assert (gated.root / "cases" / "gates.lock").read_bytes() == content
+
+
+def test_no_lock_is_written_where_there_is_no_library(project: Project) -> None:
+    """A folder that was misspelt."""
+    done = project.run("check", "casse", "--write-lock")
+    assert (done.code, "casse: there is no case folder" in done.err) == (2, True)

@@ -547,8 +547,9 @@ def test_a_script_that_is_called_as_a_module_of_pythons_is_no_clash(project: Pro
 def test_an_installed_copy_is_as_good_where_all_of_it_is_like_its_source(
     project: Project, installed: str, outcome: str
 ) -> None:
-    """A module of it that nothing has loaded yet counts as well."""
+    """A module of it that nothing has loaded yet counts as well; its tests, which are often not installed, don't."""
     library(project.root, [1])
+    project.write("own_agents/tests/test_two.py", "")
     project.write("evalkit.toml", 'target = "own_agents.two:run"\n')
     project.write("suites/s.toml", "samples = 2\n")
     for folder, agent in (("", "once"), ("venv/site-packages/", installed)):
@@ -558,6 +559,14 @@ def test_an_installed_copy_is_as_good_where_all_of_it_is_like_its_source(
     project.write("conftest.py", load)
     done = run(project, "suites")
     assert outcome in done.out, done.out
+
+
+def test_a_folder_that_is_called_as_a_package_is_none(project: Project) -> None:
+    """Such as `docker/` with scripts in it: nothing of it is what an agent gets by that name, here or elsewhere."""
+    project.write("pydantic/main.py", "")
+    assert "2 passed" in run(project, suite(project)).out
+    project.write("pydantic/__init__.py", "")
+    assert "module pydantic is loaded from " in run(project, suite(project)).out
 
 
 def test_modules_of_another_project_do_not_hide_the_agents_own(project: Project, neighbours: tuple[str, str]) -> None:
