@@ -88,6 +88,19 @@ class BaseTree:
             folders[self._inside(folder)] = None
         return [place for inside in folders for place in self._files if not inside or _holds(inside, place)]
 
+    def place_of(self, path: Path) -> str:
+        """Where the commit would have a file that is here; empty where it is in no folder of this repository."""
+        if named := self._from_root(os.path.relpath(path, self._root)):  # no link of today is followed
+            return named
+        try:
+            return self._inside(path)
+        except InputError:
+            return ""
+
+    def place_from_root(self, named: str) -> str:
+        """Where it has a file that its own files name, as told from the project's folder; empty as above."""
+        return self._from_root(named) or ""
+
     def has_folder(self, named: str) -> bool:
         """Whether the commit has files in a folder, told from the project's."""
         there = self._from_root(named)
@@ -98,7 +111,7 @@ class BaseTree:
 
     def has(self, place: str) -> bool:
         """Whether the commit has a file."""
-        return self._followed(place) in self._files
+        return bool(place) and self._followed(place) in self._files
 
     def content(self, place: str) -> bytes:
         """The content of a file.
@@ -119,14 +132,8 @@ class BaseTree:
         """The content of a file of text; raises as `content` does."""
         return self.content(place).decode("utf-8", "replace")
 
-    def holds_as(self, path: Path) -> bool | None:
-        """Whether the commit has a file as it is here, byte by byte; None where it has none in that place."""
-        try:
-            place = self._inside(path)
-        except InputError:
-            return None
-        if not self.has(place):
-            return None
+    def holds_as(self, place: str, path: Path) -> bool:
+        """Whether a file of the commit is as one that is here, byte by byte."""
         then, now = self.content(place), path.read_bytes()
         return then == now or named_by_pointer(then) == hashlib.sha256(now).hexdigest()
 

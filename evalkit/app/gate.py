@@ -106,6 +106,7 @@ def gate_run(
             *(_otherwise(manifest, settings, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *_another_try(manifest),
+            *_of_an_arm(manifest),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
             *_told(retired),
             *_untold(held.unknown),
@@ -145,7 +146,7 @@ def _otherwise(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterat
             f"{tree.base} is the commit that is checked out: what it changed was compared with nothing (--against "
             "the commit before, such as HEAD~1)"
         )
-    yield from changed_suite(manifest.suite, settings.suites, tree)
+    yield from changed_suite(manifest, settings.suites, tree)
     yield from changed_settings(manifest, settings, tree)
 
 
@@ -169,6 +170,11 @@ def _another_try(manifest: Manifest) -> Iterator[str]:
     """Cases that were run because they had failed: chance passes some of them, the more the oftener it is asked."""
     if run_id := manifest.part.get("only_failing"):
         yield f"the run is another try of what failed in {run_id}: what is tried until it passes is blocked too rarely"
+
+
+def _of_an_arm(manifest: Manifest) -> Iterator[str]:
+    if manifest.arm:
+        yield f"the run is {manifest.arm}: what an arm tries may not be what is to be released"
 
 
 def _retired_since(verdicts: Sequence[CaseVerdict], cases: Path) -> dict[str, LifeEvent | None]:

@@ -63,7 +63,8 @@ def _with_paths(manifest: Manifest, told: Callable[[str], str]) -> Manifest:
     suite = dict(manifest.suite)
     if suite.get("baseline"):
         suite["baseline"] = told(str(suite["baseline"]))
-    return replace(manifest, suite=suite, baseline=told(manifest.baseline), history=told(manifest.history))
+    file, baseline, history = map(told, (manifest.file, manifest.baseline, manifest.history))
+    return replace(manifest, suite=suite, file=file, baseline=baseline, history=history)
 
 
 def _parts(manifest: Manifest) -> Iterator[bytes]:
