@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import pytest
 
 from tests.cli.test_gate import committed, gated, git
@@ -153,3 +156,24 @@ def test_a_measure_of_something_else_than_the_suite_is_told(gated: Project, comm
     assert done.code == 0
     assert ("is not of the suite as suites/release.toml has it: target" in done.err) is not committed_first
     assert ("tried changes that were not committed, on top of " in done.err) is not committed_first
+
+
+@pytest.mark.parametrize("reftable", [False, True])
+def test_a_run_of_another_commit_is_told_however_git_keeps_its_references(gated: Project, reftable: bool) -> None:
+    """A branch may be a link to another one; and a repository may keep none of them in files."""
+    if reftable:
+        try:
+            git(gated, "init", "--ref-format=reftable")
+        except subprocess.CalledProcessError:
+            pytest.skip("this git knows no reftable")
+    committed(gated)
+    if not reftable:
+        git(gated, "symbolic-ref", "refs/heads/link", "refs/heads/mine")
+        git(gated, "symbolic-ref", "HEAD", "refs/heads/link")
+    on_branch(gated, "suites/release.toml")
+    assert not [note for note in told(gated, "reports/a") if "commit" in note]
+    git(gated, "commit", "--allow-empty", "-m", "y")
+    (only,) = told(gated, "reports/a")
+    assert re.fullmatch(
+        r"the run is of commit [0-9a-f]{10}, and this is [0-9a-f]{10}: what changed between them was not run", only
+    )
