@@ -28,7 +28,7 @@ __all__ = ["Later", "later_versions", "otherwise", "weaker"]
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A case that is retired, or permanent with a later version than the one that the base locks.
+    """A case that was retired since, or is permanent with a later version than the one that the base locks.
 
     Attributes:
         before: the locked version, from here or from the base; None where neither has it.
@@ -70,7 +70,7 @@ def later_versions(locked: Iterable[LockLine], cases: Path, tree: BaseTree, fold
     lines = {line.case_id: line for line in locked}
     for now in list_cases(cases):
         line = lines.get(now.id)
-        if line is None or not (now.state == "retired" or (now.state == "permanent" and now.version > line.version)):
+        if line is None or not (now.state == "retired" or now.version > line.version):
             continue
         path = dict(case_versions(cases / line.case_id)).get(line.version)
         before: Case | None = None
@@ -81,7 +81,9 @@ def later_versions(locked: Iterable[LockLine], cases: Path, tree: BaseTree, fold
             before = _of_base(line, tree, folder)
             acts = read_tombstones(cases / line.case_id)
             forgotten = next((act for act in acts if (line.version, line.digest) in act.versions), None)
-        yield Later(line, before, digest, forgotten, read_case(now.path))
+        later = Later(line, before, digest, forgotten, read_case(now.path))
+        if now.state in ("permanent", "retired") or later.retired is not None:
+            yield later
 
 
 def weaker(one: Later) -> Iterator[str]:
@@ -109,9 +111,10 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
     name = f"case {one.line.case_id}"
     event = one.retired
     if event is not None:
-        again = "" if one.after.state == "retired" else f", and is permanent again{_fewer(one)}"
+        state = one.after.state
+        again = "" if state == "retired" else f", and is {state} again{_fewer(one) if one.after.permanent else ''}"
         yield f"{name}, a permanent gate in {base}, was retired,{_by(event)}{again}"
-        if one.after.state == "retired":
+        if not one.after.permanent:
             return
     if one.forgotten is not None:
         said = f"by {one.forgotten.actor} at {one.forgotten.at}: {one.forgotten.reason}"

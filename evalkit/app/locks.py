@@ -61,16 +61,22 @@ def current_lock_problems(cases: Path) -> list[tuple[str, str]]:
     return problems_with(read_lock(cases), list_cases(cases))
 
 
-def problems_with(locked: list[LockLine], cases: Iterable[CaseRef]) -> list[tuple[str, str]]:
-    """Where a lock, of this branch or another one, and the cases disagree: (case id, sentence)."""
+def problems_with(
+    locked: list[LockLine], cases: Iterable[CaseRef], *, retired: Iterable[str] = ()
+) -> list[tuple[str, str]]:
+    """Where a lock, of this branch or another one, and the cases disagree: (case id, sentence).
+
+    Args:
+        retired: cases that were retired since it was written, whatever they are now.
+    """
     permanent: list[LockLine] = []
-    retired: list[str] = []
+    gone = [*retired]
     for case in cases:  # not kept: they may be very many, and few of them are either
         if case.state == "permanent":
             permanent.append(_line(case))
         elif case.state == "retired":
-            retired.append(case.id)
-    return lock_problems(locked, permanent, retired)
+            gone.append(case.id)
+    return lock_problems(locked, permanent, gone)
 
 
 def _line(case: CaseRef) -> LockLine:

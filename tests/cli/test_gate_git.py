@@ -326,6 +326,24 @@ def test_a_case_retired_on_the_branch_is_told(gated: Project) -> None:
     assert note.endswith(": the order system went")
 
 
+@pytest.mark.parametrize("retired", [True, False])
+def test_a_case_that_is_reviewed_again_after_its_retirement_is_told(gated: Project, retired: bool) -> None:
+    """It is on its way to be promoted anew; one that lost its state without a retirement blocks."""
+    committed(gated)
+    if retired:
+        gated.run("retire", "another", "--reason", "too strict", "--actor", "bob")
+        assert gated.run("review", "another", "--accept-all", "--reason", "x").code == 0
+    else:
+        case, digest = read_with_digest(gated.root / "cases/another/v0003.parquet")
+        event = LifeEvent("reviewed", "bob", "x", "2026-12-01T00:00:00Z")
+        write_case(replace(case, version=4, parent=digest, life=(*case.life, event)), "cases")
+    refresh_lock(gated.root / "cases")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, f"{GONE} (main)" in done.out) == (int(not retired), not retired), done.out
+    said = "case another, a permanent gate in main, was retired, by bob at "
+    assert (said in done.out, ": too strict, and is reviewed again" in done.out) == (retired, retired)
+
+
 @pytest.mark.parametrize("later", [False, True])
 def test_a_case_retired_here_and_changed_in_the_base_blocks(gated: Project, later: bool) -> None:
     """Whoever retired it did not see what is locked there: another version of that number, or a later one."""
