@@ -5,6 +5,7 @@ What is weaker blocks. What a person decided on is told, with who and why: it ma
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,9 +16,9 @@ from typing import cast
 from evalkit.app.base_tree import BaseTree
 from evalkit.case.lock import LockLine
 from evalkit.case.model import Case, LifeEvent, lost_gates
-from evalkit.case.pointer import named_by_pointer
 from evalkit.case.store import case_versions, read_case, read_with_digest
 from evalkit.case.tombstone import Tombstone, read_tombstones
+from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.policy import Kind
 from evalkit.suite.select import list_cases
@@ -145,14 +146,15 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
 def _of_base(line: LockLine, tree: BaseTree, folder: str) -> Case | None:
     """The locked version as the base has it; None where that has none, or does not hold its content."""
     place = f"{folder}{line.case_id}/v{line.version:04d}.parquet"
-    content = tree.content(place) if tree.has(place) else b""
-    if not content or named_by_pointer(content):
+    content = tree.fetched(place) if tree.has(place) else None
+    if content is None:
         return None
-    with TemporaryDirectory() as aside:
+    with TemporaryDirectory() as aside, contextlib.suppress(InputError, IntegrityError):
         path = Path(aside, f"v{line.version:04d}.parquet")
         path.write_bytes(content)
         case, digest = read_with_digest(path)
-    return case if digest == line.digest else None
+        return case if digest == line.digest else None
+    return None
 
 
 def _lost(one: Later) -> list[str]:

@@ -117,9 +117,29 @@ class BaseTree:
         """The content of a file.
 
         Raises:
-            InputError: git can't read it.
+            InputError: git can't read it, or Git LFS has it, and did not fetch it.
         """
-        return self._blob(self._followed(place))
+        found = self.fetched(place)
+        if found is None:
+            what = f"Git LFS did not fetch {place} of {self.base}"
+            raise InputError(what, str(self._root), f"git lfs fetch origin {self.commit}")
+        return found
+
+    def fetched(self, place: str) -> bytes | None:
+        """The same; None where Git LFS has it, and did not fetch it."""
+        found = self._blob(self._followed(place))
+        if not (named := named_by_pointer(found)):
+            return found
+        for path in (self._top / place, self._lfs / named[:2] / named[2:4] / named):
+            with contextlib.suppress(OSError):
+                if hashlib.sha256(fetched := path.read_bytes()).hexdigest() == named:
+                    return fetched
+        return None
+
+    @cached_property
+    def _lfs(self) -> Path:
+        """Where Git LFS keeps what it has fetched, unless the repository's settings say otherwise."""
+        return self._root / (ask_git(self._root, "rev-parse", "--git-common-dir").text or ".git") / "lfs" / "objects"
 
     def _blob(self, place: str) -> bytes:
         found = ask_git(self._root, "cat-file", "blob", f"{self.commit}:{place}")
@@ -134,7 +154,7 @@ class BaseTree:
 
     def holds_as(self, place: str, path: Path) -> bool:
         """Whether a file of the commit is as one that is here, byte by byte."""
-        then, now = self.content(place), path.read_bytes()
+        then, now = self._blob(self._followed(place)), path.read_bytes()
         return then == now or named_by_pointer(then) == hashlib.sha256(now).hexdigest()
 
     @cached_property

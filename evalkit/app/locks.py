@@ -32,7 +32,7 @@ def rewrite_lock(cases: Path) -> Path:
     """Writes the lock anew where a merge left two in one file; nothing leaves it on the way.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: there is no such folder, or Git LFS did not fetch the lock.
         IntegrityError: it names a case that is neither permanent nor retired now, a later version than there is, or
             another file of the newest one; or it holds something else.
     """

@@ -236,8 +236,7 @@ def test_what_git_lfs_holds_is_the_same_as_its_pointer(gated: Project) -> None:
     gated.write("suites/release.toml", suite.replace("zero_failures", "not_worse"))
     path = gated.root / "suites" / "release.baseline.parquet"
     content = path.read_bytes()
-    oid = f"oid sha256:{hashlib.sha256(content).hexdigest()}"
-    pointer = f"version https://git-lfs.github.com/spec/v1\n{oid}\nsize {len(content)}\n".encode()
+    pointer = pointer_to(content)
     path.write_bytes(pointer)
     committed(gated)
     path.write_bytes(content)
@@ -250,6 +249,35 @@ def test_what_git_lfs_holds_is_the_same_as_its_pointer(gated: Project) -> None:
     for command in ("check", "list"):
         done = gated.run(command)
         assert (done.code, "Git LFS did not fetch it" in done.out + done.err) == (2, True)
+
+
+def pointer_to(content: bytes) -> bytes:
+    """What Git LFS has git keep in a file's place."""
+    oid = f"oid sha256:{hashlib.sha256(content).hexdigest()}"
+    return f"version https://git-lfs.github.com/spec/v1\n{oid}\nsize {len(content)}\n".encode()
+
+
+def test_a_lock_that_git_lfs_holds_is_read(gated: Project) -> None:
+    """Where all of `cases/` is tracked: the base's is what is here, or what was fetched; else the words lead to it."""
+    path = gated.root / "cases/gates.lock"
+    content = path.read_bytes()
+    path.write_bytes(pointer_to(content))
+    for command in (("check",), ("check", "--write-lock"), ("list",)):
+        done = gated.run(*command)
+        said = "Git LFS did not fetch it" in done.out + done.err
+        assert (done.code, said) == ((2, True) if "check" in command else (0, False)), done.err
+    committed(gated)
+    path.write_bytes(content)
+    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+    removed(gated, "another")
+    done = gated.run("gate", ran(gated, "once", "b"), "--against", "main")
+    commit = base_tree(gated.root, "main").commit
+    assert (done.code, "Git LFS did not fetch cases/gates.lock of main" in done.err) == (2, True)
+    assert f"git lfs fetch origin {commit}" in done.err
+    oid = hashlib.sha256(content).hexdigest()
+    gated.write(f".git/lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}", content)
+    done = gated.run("gate", "reports/b", "--against", "main")
+    assert (done.code, GONE in done.out) == (1, True)
 
 
 def test_a_folder_whose_name_is_no_text_is_found(gated: Project) -> None:
@@ -442,6 +470,20 @@ def test_a_version_that_hides_who_made_it_blocks(gated: Project, state: State, s
     done = gated.run("gate", ran(gated), "--against", "main")
     told = f"another: gates.lock: {said}its version 4 does not say who changed it, and why (main)"
     assert (done.code, told in done.out) == (1, True), done.out
+
+
+def test_a_damaged_file_of_the_base_ends_no_gate(gated: Project) -> None:
+    """Its mend is a branch like any other: what it locks is missing here, or is there."""
+    path = gated.root / "cases/another/v0003.parquet"
+    content = path.read_bytes()
+    path.write_bytes(b"PAR1")
+    committed(gated)
+    path.write_bytes(content)
+    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+    assert gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x").code == 0
+    path.unlink()
+    done = gated.run("gate", ran(gated, "once", "b"), "--against", "main")
+    assert (done.code, "another: gates.lock: its locked version 3 is missing (main)" in done.out) == (1, True), done.err
 
 
 @pytest.mark.parametrize("fewer", [False, True])
