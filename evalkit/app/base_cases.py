@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 from evalkit.app.base_tree import BaseTree
+from evalkit.canonical import Json
 from evalkit.case.lock import LockLine
 from evalkit.case.model import Case, LifeEvent, lost_gates
 from evalkit.case.store import case_versions, read_case, read_with_digest
@@ -22,7 +23,7 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.policy import Kind
 from evalkit.suite.select import list_cases
-from evalkit.trace.model import Step
+from evalkit.trace.model import Step, Trace
 
 __all__ = ["Later", "later_versions", "otherwise", "weaker"]
 
@@ -139,8 +140,10 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
         yield f"{name} answers what it holds no answer for otherwise than in {base}: {tools} {who}"
     if lost := sorted({*before.tags} - {*after.tags}):
         yield f"{name} has fewer tags than in {base}: {', '.join(lost)}; a suite may hold it to another policy {who}"
-    if _as_named_now(before, after)[1] != after.trace.trace.steps:
+    if _played(_as_named_now(before, after)[1]) != _played(after.trace.trace):
         yield f"{name} replays another recording of its incident than in {base} {who}"
+    if before.target != after.target:
+        yield f"{name} names another target than in {base}: {after.target or 'none'} {who}"
 
 
 def _of_base(line: LockLine, tree: BaseTree, folder: str) -> Case | None:
@@ -172,8 +175,13 @@ def _fewer(one: Later) -> str:
     return f"; it no longer gates on {', '.join(lost)}" if lost else ""
 
 
-def _as_named_now(then: Case, now: Case) -> tuple[Case, tuple[Step, ...]]:
-    """The earlier version and its steps, by the surrogates of now: some may have been parted since."""
+def _played(trace: Trace) -> tuple[tuple[Step, ...], Json, float | None]:
+    """What of a recording a replay is made of."""
+    return trace.steps, trace.input, trace.started_at
+
+
+def _as_named_now(then: Case, now: Case) -> tuple[Case, Trace]:
+    """The earlier version and its recording, by the surrogates of now: some may have been parted since."""
     known = {(kind, tag): one for kind, tags in now.trace.record.surrogates.items() for one, tag in tags.items()}
     moves = {
         (cast("Kind", kind), one): known[kind, tag]
@@ -183,10 +191,10 @@ def _as_named_now(then: Case, now: Case) -> tuple[Case, tuple[Step, ...]]:
     }
     whole = then.trace.trace
     if not moves:
-        return then, whole.steps
+        return then, whole
     by = Exchange(moves)
     checks = tuple(replace(one, params=by.value(dict(one.params))) for one in then.checks)
-    return replace(then, checks=checks), by.trace(whole).steps
+    return replace(then, checks=checks), by.trace(whole)
 
 
 def _left_out(before: Case, after: Case) -> Iterator[str]:

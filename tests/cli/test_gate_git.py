@@ -443,18 +443,27 @@ def test_other_answers_to_what_is_missing_are_told(gated: Project) -> None:
     assert "answers what it holds no answer for otherwise than in main: lookup" in note
 
 
-def test_another_recording_is_told(gated: Project) -> None:
-    """Nobody but a program of one's own writes such a version; what it plays decides what the agent does."""
+@pytest.mark.parametrize("what", ["steps", "input", "clock", "target"])
+def test_another_recording_is_told(gated: Project, what: str) -> None:
+    """Nobody but a program of one's own writes such a version; what it plays, and to whom, decides what happens."""
     committed(gated)
     case, digest = read_with_digest(gated.root / "cases" / "another" / "v0003.parquet")
     event = LifeEvent("permanent", "bob", "tidied", "2026-12-01T00:00:00Z")
     whole = case.trace.trace
     steps = (replace(whole.steps[0], output={"amount": 0.0}), *whole.steps[1:])
-    trace = case.trace.admitted(replace(whole, steps=steps), case.trace.record)
-    write_case(replace(case.moved(digest, event), trace=trace), gated.root / "cases")
+    changed = {
+        "steps": replace(whole, steps=steps),
+        "input": replace(whole, input=8),
+        "clock": replace(whole, started_at=86_400.0),
+        "target": whole,
+    }
+    trace = case.trace.admitted(changed[what], case.trace.record)
+    target = "easy:run" if what == "target" else case.target
+    write_case(replace(case.moved(digest, event), trace=trace, target=target), gated.root / "cases")
     refresh_lock(gated.root / "cases")
     (note,) = [note for note in told(gated, ran(gated)) if "case another" in note]
-    assert "case another replays another recording of its incident than in main" in note
+    said = "names another target than in main: easy:run (" if what == "target" else "replays another recording of its "
+    assert f"case another {said}" in note
 
 
 @pytest.mark.parametrize(("state", "said"), [("permanent", ""), ("retired", "is retired, but ")])
