@@ -50,6 +50,8 @@ def rewrite_lock(cases: Path) -> Path:
         if case.version < latest:
             what = f"the gate lock names version {latest} of {case_id}, and its newest is {case.version}"
             raise IntegrityError(what, str(path), f"restore {cases / case_id}")
+        if case.state == "retired":  # by one branch, where the other one made a version of that number
+            continue
         if case.version == latest and all(case.digest != line.digest for line in lines if line.version == latest):
             what = f"version {latest} of {case_id} is not the file that was locked"
             raise IntegrityError(what, str(path), f"git checkout {cases / case_id}")
