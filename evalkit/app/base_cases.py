@@ -135,9 +135,10 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
         yield f"{name} compares less than in {base}: of calls it leaves out {', '.join(more)} {who}"
     if before.approved != after.approved:
         yield f"{name} was agreed to as it is under another prompt, other tools or effects since {base} {who}"
-    if before.on_miss != after.on_miss:
-        tools = ", ".join(sorted(name for name in {*before.on_miss, *after.on_miss} if _another(one, name)))
-        yield f"{name} answers what it holds no answer for otherwise than in {base}: {tools} {who}"
+    if [*before.on_miss.items()] != [*after.on_miss.items()]:  # the first pattern that fits counts
+        tools = sorted(name for name in {*before.on_miss, *after.on_miss} if _another(one, name))
+        what = ", ".join(tools) or "its rules in another order"
+        yield f"{name} answers what it holds no answer for otherwise than in {base}: {what} {who}"
     if lost := sorted({*before.tags} - {*after.tags}):
         yield f"{name} has fewer tags than in {base}: {', '.join(lost)}; a suite may hold it to another policy {who}"
     if _played(_as_named_now(before, after)[1]) != _played(after.trace.trace):

@@ -58,11 +58,16 @@ def changed_suite(manifest: Manifest, suites: Path, tree: BaseTree) -> Iterator[
         yield f"suite {name} decides otherwise than in {base}: {', '.join(policy_changes(now.policy, before.policy))}"
     if now.policies != before.policies:
         yield f"suite {name} has other policies for some of its cases than in {base}"
-    otherwise = [*differences(*(measured_part(suite_json(one), _APART) for one in (now, before)))]
+    otherwise = [*differences(*map(_measured, (now, before)))]
     if otherwise:
         yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
     yield from _asks_elsewhere(now, before, base)
     yield from _another_baseline(now, before, place, tree)
+
+
+def _measured(suite: Suite) -> dict[str, Any]:
+    """What of a suite a verdict rests on; of patterns the first that fits counts, so that their order does."""
+    return {**measured_part(suite_json(suite), _APART), "timeouts": [*suite.timeouts.items()]}
 
 
 def _suite_at(tree: BaseTree, file: str, suites: Path, name: str) -> tuple[str, dict[str, Any]]:

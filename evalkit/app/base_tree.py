@@ -90,12 +90,10 @@ class BaseTree:
 
     def place_of(self, path: Path) -> str:
         """Where the commit would have a file that is here; empty where it is in no folder of this repository."""
-        if named := self._from_root(os.path.relpath(path, self._root)):  # no link of today is followed
-            return named
-        try:
-            return self._inside(path)
-        except InputError:
-            return ""
+        with contextlib.suppress(InputError, ValueError):  # of another repository, or another drive
+            # no link of today is followed, where that leads to a place
+            return self._from_root(os.path.relpath(path, self._root)) or self._inside(path)
+        return ""
 
     def place_from_root(self, named: str) -> str:
         """Where it has a file that its own files name, as told from the project's folder; empty as above."""

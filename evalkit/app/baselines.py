@@ -13,7 +13,7 @@ from evalkit.app.run_end import judged, load_run
 from evalkit.app.run_model import Taken
 from evalkit.app.run_plan import baseline_path, read_suite, runs_twice
 from evalkit.app.settings import Settings
-from evalkit.errors import InputError
+from evalkit.errors import ConfigError, InputError
 from evalkit.suite.account import read_account
 from evalkit.suite.case_ref import ids_of
 from evalkit.suite.freed import take_from_system
@@ -189,11 +189,15 @@ def _of_something_else(run: Taken, settings: Settings) -> Iterator[str]:
         yield f"is {manifest.arm}"
     if manifest.environment.get("git_dirty"):
         yield f"tried changes that were not committed, on top of {str(manifest.environment['git_commit'])[:10]}"
-    if manifest.file and file.exists():
+    if not manifest.file:
+        return
+    try:
         as_it_is = suite_json(read_suite(file, settings))
-        then, now = (measured_part(suite, _EXACTLY) for suite in (manifest.suite, as_it_is))
-        if otherwise := [*differences(then, now)]:
-            yield f"is not of the suite as {file} has it: {', '.join(otherwise)}"
+    except ConfigError:  # it is gone, or not whole without what the command line said
+        return
+    then, now = (measured_part(suite, _EXACTLY) for suite in (manifest.suite, as_it_is))
+    if otherwise := [*differences(then, now)]:
+        yield f"is not of the suite as {file} has it: {', '.join(otherwise)}"
 
 
 _EXACTLY = HARMLESS.union("name prices policy policies samples retries concurrency pass_k screening affected".split())

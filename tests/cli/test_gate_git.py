@@ -441,6 +441,14 @@ def test_other_answers_to_what_is_missing_are_told(gated: Project) -> None:
     gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x")
     (note,) = [note for note in told(gated, ran(gated)) if "case another" in note]
     assert "answers what it holds no answer for otherwise than in main: lookup" in note
+    rules = ("--on-miss", "look*=fail", "--on-miss", "*=error")
+    gated.run("edit", "another", *rules, "--reason", "x")
+    kept(gated)
+    git(gated, "branch", "-f", "main")
+    done = gated.run("edit", "another", *rules[2:], *rules[:2], "--reason", "all in all the same")
+    assert done.code == 0, done.err
+    (note,) = [note for note in told(gated, ran(gated, "once", "b")) if "case another" in note]
+    assert "answers what it holds no answer for otherwise than in main: its rules in another order" in note
 
 
 @pytest.mark.parametrize("what", ["steps", "input", "clock", "target"])

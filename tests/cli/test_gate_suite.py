@@ -73,6 +73,18 @@ def test_what_a_model_is_asked_otherwise_is_told(gated: Project, more: str) -> N
         assert told(gated, "reports/b") == ["suite release is another one than in main: another model"]
 
 
+def test_an_address_from_the_command_line_is_no_difference(gated: Project) -> None:
+    """Neither suite nor settings say one; a measure is made of such a run, too."""
+    gated.write("suites/release.toml", 'target = "tests.suite.agents:once"\nmode = "live-model"\n')
+    committed(gated)
+    options = ("--base-url", "http://127.0.0.1:9/v1", "--actor", "ann", "--reason", "x", "--out", "reports/a")
+    done = gated.run("run", "suites/release.toml", *options)
+    assert done.code == 0, done.err
+    assert not [note for note in told(gated, "reports/a") if "suite release" in note]
+    done = gated.run("baseline", "set", "reports/a", "--reason", "x")
+    assert (done.code, "as suites/release.toml has it" in done.err) == (0, False), done.err
+
+
 def test_what_the_bases_settings_say_of_the_model_is_no_difference(gated: Project) -> None:
     """The suite leaves address and headers to them, and says the rest."""
     settings = 'base_url = "http://127.0.0.1:9/v1"\nheaders = { x-team = "a" }\n'
@@ -121,6 +133,17 @@ def test_a_measure_that_the_bases_suite_lacks_is_told(gated: Project) -> None:
     on_branch(gated, suite)
     (only,) = told(gated, "reports/a")
     assert "release must not be worse than a baseline that it does not have in main (run 2" in only
+
+
+def test_time_limits_in_another_order_are_told(gated: Project) -> None:
+    """The first pattern that fits a case holds."""
+    suite = gated.suite("once")
+    text = (gated.root / suite).read_text("utf-8")
+    gated.write(suite, f'{text}[timeouts]\n"anoth*" = 1.0\n"*" = 600.0\n')
+    committed(gated)
+    gated.write(suite, f'{text}[timeouts]\n"*" = 600.0\n"anoth*" = 1.0\n')
+    on_branch(gated, suite)
+    assert told(gated, "reports/a") == ["suite release is another one than in main: another timeouts"]
 
 
 # Whose run it is
