@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
 from evalkit.case.model import LifeEvent
 from evalkit.case.store import case_versions, read_case
-from evalkit.errors import ExitCode
+from evalkit.errors import ExitCode, InputError
 from evalkit.suite.account import read_account
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import take_from_system
@@ -146,6 +147,16 @@ def _otherwise(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterat
             f"{tree.base} is the commit that is checked out: what it changed was compared with nothing (--against "
             "the commit before, such as HEAD~1)"
         )
+    found = [*_changed(manifest, settings, tree)]
+    behind = ""
+    if found and (left := tree.left()) is not None and left.commit != tree.commit:
+        with suppress(InputError):  # of long ago: no reason to refuse what is here
+            if not [*_changed(manifest, settings, left)]:
+                behind = f" ({tree.base} has changed that since this branch left it: merge {tree.base})"
+    yield from (f"{sentence}{behind}" for sentence in found)
+
+
+def _changed(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterator[str]:
     yield from changed_suite(manifest, settings.suites, tree)
     yield from changed_settings(manifest, settings, tree)
 

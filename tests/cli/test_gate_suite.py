@@ -135,6 +135,22 @@ def test_a_measure_that_the_bases_suite_lacks_is_told(gated: Project) -> None:
     assert "release must not be worse than a baseline that it does not have in main (run 2" in only
 
 
+@pytest.mark.parametrize("mine", [False, True])
+def test_what_the_base_changed_since_is_not_laid_to_the_branch(gated: Project, mine: bool) -> None:
+    """A pipeline of the branch itself, which is behind; unless that has changed the suite as well."""
+    suite = gated.suite("once", samples=2)
+    committed(gated)
+    git(gated, "switch", "main")
+    gated.suite("once", samples=9)
+    git(gated, "commit", "-am", "more samples")
+    git(gated, "switch", "mine")
+    gated.suite("once", samples=3 if mine else 2)
+    on_branch(gated, suite)
+    said = f"suite release is another one than in main: samples {3 if mine else 2} instead of 9"
+    behind = " (main has changed that since this branch left it: merge main)"
+    assert told(gated, "reports/a") == [said if mine else f"{said}{behind}"]
+
+
 def test_time_limits_in_another_order_are_told(gated: Project) -> None:
     """The first pattern that fits a case holds."""
     suite = gated.suite("once")
