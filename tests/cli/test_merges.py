@@ -195,3 +195,18 @@ def test_nothing_is_written_beside_a_lock_that_is_none(gated: Project) -> None:
     assert (done.code, "not a line of the gate lock" in done.err) == (4, True)
     assert not (gated.root / "cases/another/v0004.parquet").exists()
     assert (gated.root / "cases/gates.lock").read_text() == "nonsense\n"
+
+
+def test_git_leaves_the_tables_of_a_new_project_as_they_are(project: Project) -> None:
+    """Attributes that call every file text would change their bytes."""
+    project.write(".gitattributes", "* text eol=crlf\n")
+    assert project.run("init").code == 0
+    project.ingested()
+    git(project, "init", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "x")
+    (table,) = (project.root / "cases").glob("*/*.parquet")
+    table.unlink()
+    git(project, "checkout", "cases")
+    done = project.run("check")
+    assert done.code == 0, done.out + done.err
