@@ -58,7 +58,10 @@ def select_cases(root: str | Path, selection: Selection, *, compared: bool = Fal
         if wanted in lacking:
             raise ConfigError(f"the suite selects {wanted!r}, and there is no such case", str(root), "evalkit list")
     if not chosen:
-        raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
+        cure = "evalkit list shows ids, tags and states"
+        if selection.gate:
+            cure += "; evalkit promote CASE --reason WHY makes a reviewed case a permanent one, which it wants"
+        raise ConfigError("the suite selects no case", str(root), cure)
     return chosen
 
 
