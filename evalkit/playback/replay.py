@@ -20,12 +20,12 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
-from evalkit.errors import EvalkitError
+from evalkit.errors import ConfigError, EvalkitError
 from evalkit.forks import end_if_forked
 from evalkit.playback.admission import check_open
 from evalkit.playback.afterwards import wait_for_work
 from evalkit.playback.collected import Collected, Outline
-from evalkit.playback.deadline import Deadline, ReplayTimeout, alarm_at_hand
+from evalkit.playback.deadline import LONGEST_S, Deadline, ReplayTimeout, alarm_at_hand
 from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.endpoint.model import Endpoint
@@ -92,6 +92,13 @@ class PreparedCase:
     sandbox: bool = False
     what_if: tuple[WhatIf, ...] = ()
     options: WorldOptions = PLAIN_WORLD
+
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout_s <= LONGEST_S:  # nor is it no number
+            raise ConfigError(
+                f"a replay's time limit is above 0 and at most {LONGEST_S:,.0f} seconds, got {self.timeout_s:g}",
+                cure="--timeout 60",
+            )
 
     def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
@@ -400,7 +407,8 @@ def prepare(
 
     Raises:
         InputError: a check's parameters are not of its type's form.
-        ConfigError: a fault can't be done to a live model, or a rule makes a tool live that must not be.
+        ConfigError: a fault can't be done to a live model, a rule makes a tool live that must not be, or no timer can
+            be set to the time limit.
         ReplayRefused: the incident lacks what the mode needs.
     """
     if mode == "exact":
