@@ -368,7 +368,7 @@ class Alone(Taken):
         _ALONE.append(self._session)
 
     def __exit__(self, *_: object) -> None:
-        _ALONE.pop()
+        _ALONE.remove(self._session)  # type: ignore[arg-type]  # it is none only where nothing is taken
         super().__exit__()
 
 
