@@ -51,6 +51,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evalkit.errors import ConfigError
+from evalkit.playback.deadline import LONGEST_S
 from evalkit.playback.endpoint.budget import Budget
 from evalkit.playback.endpoint.model import DEFAULT_KEY
 from evalkit.playback.endpoint.prices import Price
@@ -78,6 +79,9 @@ _ENDPOINT = 'add [model] base_url = "http://..." to it or to evalkit.toml, or pa
 
 class _Strict(BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+_Seconds = Annotated[float, Field(gt=0, le=LONGEST_S)]
 
 
 class _SelectFile(_Strict):
@@ -139,7 +143,7 @@ class _ModelFile(_Strict):
     headers: dict[str, str] = {}
     key_env: str = DEFAULT_KEY
     tries: int = Field(default=5, ge=1, le=50)
-    timeout_s: float = Field(default=300.0, gt=0)
+    timeout_s: _Seconds = 300.0
     concurrency: int = Field(default=32, ge=1, le=10_000)
 
 
@@ -167,9 +171,6 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
-_Seconds = Annotated[float, Field(gt=0)]
-
-
 class _BaselineRulesFile(_Strict):
     max_age_days: float | None = Field(default=None, gt=0)
     across: list[Literal["model", "provider", "prompt", "tools"]] = []
@@ -188,7 +189,7 @@ class _SuiteFile(_Strict):
     pass_k: list[Annotated[int, Field(ge=1, le=1000)]] = [4]
     mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
-    timeout_s: float = Field(default=60.0, gt=0)
+    timeout_s: _Seconds = 60.0
     timeouts: dict[str, _Seconds] = {}
     retries: int = Field(default=2, ge=0, le=10)
     concurrency: int = Field(default=0, ge=0, le=10_000)
