@@ -63,7 +63,10 @@ def select_cases(root: str | Path, selection: Selection, *, compared: bool = Fal
         what = "the suite selects permanent cases, and there is none: nothing guards a release"
         raise ConfigError(what, str(root), "evalkit promote CASE --reason WHY makes one")
     if not chosen:
-        raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
+        cure = "evalkit list shows ids, tags and states"
+        if selection.gate:
+            cure += "; evalkit promote CASE --reason WHY makes a reviewed case a permanent one, which it wants"
+        raise ConfigError("the suite selects no case", str(root), cure)
     return chosen
 
 
