@@ -67,6 +67,8 @@ class Guard:
             allowed = self._reaches_endpoint(target)
         if not allowed and not (self.excused is not None and self.excused()):
             sentence = f"network refused: {event.removeprefix('socket.')} {_shown(target)}"
+            if self.host is not None:
+                sentence += f"; only the live model is reached, at {self.host}:{self.port}"
             self.refused.append(sentence)
             raise ReplayHalt(sentence)
 
