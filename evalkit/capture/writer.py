@@ -226,7 +226,9 @@ class _LineFile:
             self._fd = os.open(path, flags, 0o666)
         except FileExistsError:
             raise InputError(
-                "the file exists, and a recording is never written over", str(path), "record to another path"
+                "the file exists, and a recording is never written over",
+                str(path),
+                "remove it, or record to another path",
             ) from None
         except OSError as error:
             raise InputError(

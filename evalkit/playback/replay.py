@@ -6,7 +6,7 @@ import errno
 import hashlib
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from os import getpid
 from typing import TypeAlias
@@ -20,11 +20,12 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
-from evalkit.errors import EvalkitError
+from evalkit.errors import ConfigError, EvalkitError
 from evalkit.forks import end_if_forked
 from evalkit.playback.admission import check_open
+from evalkit.playback.afterwards import wait_for_work
 from evalkit.playback.collected import Collected, Outline
-from evalkit.playback.deadline import Deadline, ReplayTimeout, alarm_at_hand
+from evalkit.playback.deadline import LONGEST_S, Deadline, ReplayTimeout, alarm_at_hand
 from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.endpoint.model import Endpoint
@@ -40,6 +41,7 @@ from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
+from evalkit.playback.strays import Strays
 from evalkit.playback.targets.protocol import AnyTarget, Target, TargetKilled, TargetUnavailable, outside_of
 from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.workplace import working_copy
@@ -91,6 +93,13 @@ class PreparedCase:
     what_if: tuple[WhatIf, ...] = ()
     options: WorldOptions = PLAIN_WORLD
 
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout_s <= LONGEST_S:  # nor is it no number
+            raise ConfigError(
+                f"a replay's time limit is above 0 and at most {LONGEST_S:,.0f} seconds, got {self.timeout_s:g}",
+                cure="--timeout 60",
+            )
+
     def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
         with self.entered(target) as day:
@@ -126,6 +135,7 @@ class Day:
         self._caller = caller
         self._world = world
         self._deadline = Deadline(prepared.timeout_s)
+        self._strays = Strays()
         self._incident = incident = prepared.case.trace.trace
         self._input = copies(incident.input)
         self._before = [step for step in incident.steps if step.seq < (prepared.from_step or 0)]
@@ -220,7 +230,7 @@ class Day:
             if outside is not None:
                 from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
 
-                done.output = run_outside(
+                done.output, done.fault = run_outside(
                     outside, given, session, frozen, incident,
                     endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
                     timeout_s=prepared.timeout_s, seed=seed,
@@ -251,14 +261,26 @@ class Day:
         return done
 
     def _inside(self, target: Target, given: Json, session: Session) -> Json:
-        process = getpid()
-        with session.active():
+        with session.alone(), self._strays.watched(session, self._world.guard):
             self._deadline.start()
             try:
-                return target.run(given)
+                output = self._answered(target, given)
+            except (Exception, SystemExit):
+                with suppress(ReplayTimeout):
+                    wait_for_work(session, self._prepared.timeout_s)
+                raise
+            else:
+                wait_for_work(session, self._prepared.timeout_s)
+                return output
             finally:
                 self._deadline.stop()
-                end_if_forked(process)
+
+    def _answered(self, target: Target, given: Json) -> Json:
+        process = getpid()
+        try:
+            return target.run(given)
+        finally:
+            end_if_forked(process)
 
     def _kept(self, done: _Done, frozen: Frozen, trace_id: str) -> Kept:
         """What may be kept of a replay; of an equal one where there was one."""
@@ -291,6 +313,8 @@ class Day:
             return "missed", self._results(kept) if distorted else (), misses[0].sentence()
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
+        if stray := self._strays.told():
+            return "missed", (), stray
         judged = self._judged.get(kept.digest)
         if judged is None:
             judged = self._judged[kept.digest] = self._judged_anew(kept)
@@ -383,7 +407,8 @@ def prepare(
 
     Raises:
         InputError: a check's parameters are not of its type's form.
-        ConfigError: a fault can't be done to a live model, or a rule makes a tool live that must not be.
+        ConfigError: a fault can't be done to a live model, a rule makes a tool live that must not be, or no timer can
+            be set to the time limit.
         ReplayRefused: the incident lacks what the mode needs.
     """
     if mode == "exact":
