@@ -258,7 +258,7 @@ def test_tokens_that_nobody_tells_are_estimated(server: ScriptedServer, ledger: 
     assert "cost unknown" in spent_text(spent, limits)
 
 
-@pytest.mark.parametrize("count", [1 << 63, 1 << 70, 10**400])
+@pytest.mark.parametrize("count", [1 << 63, 1 << 70, 10**400], ids=["64 bits", "more", "much more"])
 def test_a_count_that_can_not_be_is_none(server: ScriptedServer, ledger: Ledger, count: int) -> None:
     """No file could hold it: it is estimated, the agent has its answer, and the next call its place."""
     server.will(json_reply({**completion("hello"), "usage": {"prompt_tokens": count, "completion_tokens": 5}}))
