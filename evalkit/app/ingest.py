@@ -13,11 +13,12 @@ from evalkit.app.environment import acting, now_utc
 from evalkit.app.evidence import Kept, keep_raw, refuse_keeping
 from evalkit.app.keys import make_sanitizer, register_of
 from evalkit.app.known import added_to, refuse_known, refuse_lookalike
-from evalkit.app.locks import refresh_lock
+from evalkit.app.locks import update_lock
 from evalkit.app.make import make_case
 from evalkit.app.proving import failure_reproduces
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
+from evalkit.case.lock import read_unmerged_lock
 from evalkit.case.look import look_over
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, prepare_case, read_with_digest, write_prepared
@@ -181,13 +182,14 @@ def ingest_trace(
     verify_strings([*(prepared.texts() if dry_run else ()), made.id, view], harvested, f"case {made.id}")
     if dry_run or not agree(made):
         return Ingested(made, None, results, search, strange=strange)
+    locked = read_unmerged_lock(settings.cases) if made.permanent else []
     records = [one.record for one in (incident, *healthy)]
     raws = (trace, *passing, *(one.trace for one in taken))
     kept = () if keep is None else keep_raw(raws, records, keep, settings)
     path = write_prepared(prepared, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(made, settings.cases, text=view)
     if made.permanent:
-        refresh_lock(settings.cases)
+        update_lock(settings.cases, locked)
     return Ingested(made, path, results, search, kept, strange)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
 
-__all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "environment_of", "seen_by_agent"]
+__all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "environment_of", "loading", "seen_by_agent"]
 
 NO_MODEL_URL = "http://model.evalkit.invalid/v1"
 NO_TELEMETRY = {
@@ -27,6 +27,8 @@ NO_TELEMETRY = {
     "LANGCHAIN_TRACING_V2": "false",
 }
 """Frameworks that send traces of their own from a background thread, which the frozen world would take for a miss."""
+_WANTED = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+"""Keys without which the clients whose calls are captured can't be made."""
 _ESSENTIAL = HARMLESS | frozenset(
     "HOME USER LOGNAME SHELL TMPDIR TEMP TMP PYTHONPATH PYTHONHOME VIRTUAL_ENV LD_LIBRARY_PATH DYLD_LIBRARY_PATH "
     "XDG_CACHE_HOME XDG_CONFIG_HOME SSL_CERT_FILE SSL_CERT_DIR SYSTEMROOT WINDIR COMSPEC PATHEXT APPDATA LOCALAPPDATA "
@@ -60,6 +62,30 @@ def environment_of(base_url: str | None, options: WorldOptions = PLAIN_WORLD) ->
         _become(before)
 
 
+@contextmanager
+def loading(base_url: str | None = None) -> Iterator[None]:
+    """What an agent's module finds that makes its client while it is loaded, before any replay's environment is there.
+
+    The usual variable leads it to `base_url`, where there is one. Keys that open nothing are there, where the process
+    has no key of any model API; where it has one, none is added: which one may be how the agent chooses its model.
+    """
+    given = {} if base_url is None else {"OPENAI_BASE_URL": base_url}
+    if not any(name in os.environ for name in DUMMY_KEYS):
+        given |= dict.fromkeys(_WANTED, DUMMY_KEY)
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if os.environ.get(name) != given[name]:
+                continue  # the module's own choice stays
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options: WorldOptions) -> dict[str, str]:
     """The environment that an agent sees in place of this one."""
     kept = options.keep_env
@@ -70,7 +96,7 @@ def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options:
             seen[name] = value
         elif kept is None or name in _ESSENTIAL:
             seen[name] = _harmless(name, value)
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+    for name in _WANTED:
         seen.setdefault(name, DUMMY_KEY)
     return {**seen, "OPENAI_BASE_URL": base_url or NO_MODEL_URL, **NO_TELEMETRY}
 

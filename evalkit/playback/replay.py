@@ -230,7 +230,7 @@ class Day:
             if outside is not None:
                 from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
 
-                done.output = run_outside(
+                done.output, done.fault = run_outside(
                     outside, given, session, frozen, incident,
                     endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
                     timeout_s=prepared.timeout_s, seed=seed,

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from evalkit.sanitize.claim import Claim, Span
+from evalkit.sanitize.columns import are_pairs
 from evalkit.sanitize.form_names import looks_like_a_name
 from evalkit.sanitize.forms import by_hint, judged
 from evalkit.sanitize.keywords import keywords_of
@@ -30,6 +31,8 @@ from evalkit.sanitize.rules.hints import (
     PERSON_KEYS,
     PERSON_PARENTS,
     PERSON_ROLES,
+    SECRET_PARENTS,
+    SPOKEN_SECRETS,
     bare_key,
     hint_of,
 )
@@ -42,7 +45,8 @@ from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 __all__ = ["ASK", "PAIR", "Claim", "Detector", "Hint", "Span", "child_scope"]
 
 _SHORT = 64
-_PLAIN = re.compile(r"[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
+_SHORTEST_COOKIE = 8
+_PLAIN = re.compile(r"(?!/)[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
 """Texts that are too short and too plain for any built-in rule: most keys, labels and numbers."""
 _DIGIT = re.compile(rb"[0-9]")
 _BEHIND_SIGN = re.compile(r"[._+-](u[0-9a-f]{12}(?:@|%40)example\.com)$")
@@ -60,8 +64,12 @@ _NO_SECRET_KEY = re.compile(
 _COUNTED = re.compile(r"[A-Za-z_-]{0,12}0?12345678?9?0?")
 """What somebody writes who has no token at hand: ``xoxp-1234567890``."""
 _NEUTRAL_KEYS = frozenset({"name", "id", "名称"})
-_CONTEXT_KEYS = _NEUTRAL_KEYS | {"value"}
+_VALUE_KEYS = frozenset({"value", "Value"})
+_LABEL_KEYS = ("name", "key", "Name", "Key", "field", "label", "system", "type")
+_CONTEXT_KEYS = _NEUTRAL_KEYS | _VALUE_KEYS
 """Keys whose values are a person's or not by what stands around them."""
+_SHORTEST_NUMBER = {"secret": 3, "account": 5}
+"""Digits of a number under a key that is taken for such a value; fewer may count something."""
 ASK: Literal["ask"] = "ask"
 """In place of a hint: it depends on the object."""
 PAIR: Literal["pair"] = "pair"
@@ -74,10 +82,12 @@ _place = itemgetter(0, 1)
 
 @lru_cache(maxsize=4096)
 def child_scope(key: str, scope: str) -> str:
-    """What an object under `key` is about: ``payment``, ``person`` or nothing known."""
+    """What an object under `key` is about: ``payment``, ``secret``, ``person`` or nothing known."""
     bare = bare_key(key)
     if bare in PAYMENT_PARENTS or scope == "payment":
         return "payment"
+    if bare in SECRET_PARENTS or scope == "secret":
+        return "secret"
     return "person" if bare in PERSON_PARENTS else ""
 
 
@@ -124,12 +134,19 @@ class Detector:
             return ASK if kind == "secret" else kind
         # `name` and `id`: nobody's, and no means of payment, in an object that speaks of neither
         depends = (scope == "payment" if key == "id" else person) if key in _NEUTRAL_KEYS else _depends(key)
-        if depends:
+        if depends or scope == "secret":
             return ASK
         return PAIR if self._tells_secret(key) else None
 
+    def tells(self, key: str) -> bool:
+        """Whether a key may say what the value under it is, by itself or with what stands beside it."""
+        depends = _depends(key) and key != "id"  # which is known by the object around it alone
+        return depends or self._key_hint(key) is not None or self._tells_secret(key)
+
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
+        if scope == "secret" and _lets_in(key, node.get(key)) and self._policy.action("secret") != "keep":
+            return "secret"
         if key in self._silent:
             return None
         if key not in self._hints:
@@ -145,6 +162,8 @@ class Detector:
             return kind or ("secret" if self.is_secret_pair(key, node.get(key)) else None)
         if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
             return None  # a token of a model's output
+        if kind == "secret" and type(node.get(key)) is int and bare_key(key) not in SPOKEN_SECRETS:
+            return None  # a token's number, or how many there are
         return kind
 
     def _key_hint(self, key: str) -> Kind | None:
@@ -154,9 +173,10 @@ class Detector:
     def _context_hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         if key == "id":
             found: Kind | None = "payment" if scope == "payment" else None
-        elif key == "value":  # a header or a form field: {"name": "Authorization", "value": "..."}
-            label = node.get("name", node.get("key"))
-            return self._key_hint(label) if isinstance(label, str) else None
+        elif key in _VALUE_KEYS:  # a header, a form's field, a tag: {"name": "Authorization", "value": "..."}
+            label = next((each for each in _LABEL_KEYS if isinstance(node.get(each), str)), None)
+            found = None if label is None else self._key_hint(node[label])
+            return None if found == "secret" and label == "type" else found  # a token of a text
         elif key not in _CONTEXT_KEYS:
             value = node.get(key)
             found = "name" if isinstance(value, str) and looks_like_a_name(value) else None
@@ -168,6 +188,12 @@ class Detector:
         else:
             found = None
         return None if found is None or self._policy.action(found) == "keep" else found
+
+    def are_secret_pairs(self, items: Sequence[Any]) -> bool:
+        """Whether pairs are keys with their values, not rows of two columns: a secret's key stands in one of them."""
+        if not are_pairs(items) or all(self._key_hint(heading) is not None for heading in items[0]):
+            return False
+        return any(self._key_hint(key) == "secret" for key, _ in items)
 
     def is_secret_pair(self, key: str, value: object) -> bool:
         """Whether key and value together are what a rule of gitleaks looks for in ``KEY = "value"``."""
@@ -355,6 +381,8 @@ class Detector:
     def number_under_hint(self, kind: Kind, number: int) -> Claim | None:
         """As `under_hint`, for a value that is a JSON number."""
         digits = str(number)
+        if len(digits) < _SHORTEST_NUMBER.get(kind, 0):
+            return None
         return None if number <= 0 or is_surrogate_int(digits) else self.under_hint(kind, digits)
 
     def _wanted(self, claim: Claim) -> bool:
@@ -393,6 +421,13 @@ def _run_together(data: bytes, surrogate: bytearray, at: int) -> bool:
     return 0 <= at < len(data) and bool(surrogate[at]) and chr(data[at]).isalnum()
 
 
+def _lets_in(key: str, value: object) -> bool:
+    """Whether the value of a cookie or the like could let somebody in: eight characters or more with a digit."""
+    if not isinstance(value, str) or len(value) < _SHORTEST_COOKIE or " " in value:
+        return False
+    return any(map(str.isdigit, value)) and key.lower().encode("utf-8", "replace") not in _COOKIE_SETTINGS
+
+
 def _cookie_values(data: bytes, start: int, end: int) -> Iterator[_Found]:
     """The values of a cookie header that could let somebody in: those of eight characters or more with a digit."""
     at = start
@@ -401,7 +436,12 @@ def _cookie_values(data: bytes, start: int, end: int) -> Iterator[_Found]:
         token = value.strip()
         left = at + len(name) + len(sign) + len(value) - len(value.lstrip())
         at += len(pair) + 1
-        if len(token) < 8 or not _DIGIT.search(token) or b" " in token or name.strip().lower() in _COOKIE_SETTINGS:
+        if (
+            len(token) < _SHORTEST_COOKIE
+            or not _DIGIT.search(token)
+            or b" " in token
+            or name.strip().lower() in _COOKIE_SETTINGS
+        ):
             continue
         text = token.decode("utf-8", "ignore")
         if len(text.encode()) == len(token):

@@ -74,6 +74,8 @@ from evalkit.validation import faults_text
 
 __all__ = ["check_policy_keys", "load_suite", "suite_from_json"]
 
+_ENDPOINT = 'add [model] base_url = "http://..." to it or to evalkit.toml, or pass --base-url (of an arm: base-url=...)'
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False)
@@ -239,8 +241,10 @@ def load_suite(
     where = str(path)
     try:
         body = tomllib.loads(Path(path).read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError("there is no such suite", where, "evalkit init, or pass the path of a suite") from None
+    except (FileNotFoundError, NotADirectoryError):
+        beside = ", ".join(sorted(one.stem for one in Path(path).parent.glob("*.toml")))
+        cure = f"there are: {beside}" if beside else "evalkit init, or pass the path of a suite"
+        raise ConfigError("there is no such suite", where, cure) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", where, "correct the file") from None
     check_policy_keys(body, where)
@@ -269,9 +273,11 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
     try:
         file = _SuiteFile.model_validate(body)
     except ValidationError as error:
-        raise ConfigError(faults_text(error), where, "see docs/files.md for the keys of a suite") from None
+        if [fault["loc"] for fault in error.errors()] == [("model", "base_url")] and "base_url" not in body["model"]:
+            raise ConfigError("a live model needs an endpoint", where, _ENDPOINT) from None
+        raise ConfigError(faults_text(error, _SuiteFile), where, "see docs/files.md for the keys of a suite") from None
     if file.mode not in ("exact", "simulation") and file.model is None:
-        raise ConfigError(f"mode {file.mode} needs an endpoint", where, 'add [model] base_url = "http://..."')
+        raise ConfigError(f"mode {file.mode} needs an endpoint", where, _ENDPOINT)
     declared = tuple(Fault(**dict(fault)) for fault in file.faults)
     _check_mode(file, where)
     check_faults(declared, live=file.model is not None)
