@@ -26,6 +26,8 @@ _KEPT = frozenset(
 )
 _KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 _MAX_BODY = 65_536
+_MOST_COUNTED = 1 << 40
+"""No call has more tokens; sums of such counts fit into the 64 bits that files have for them."""
 
 
 def kept_headers(headers: Any) -> dict[str, str]:
@@ -46,9 +48,9 @@ def kept_headers(headers: Any) -> dict[str, str]:
 
 
 def count_of(raw: Any, key: str) -> int | None:
-    """A count in a usage object; None where there is none."""
+    """A count in a usage object; None where there is none, or none that could be."""
     value = raw.get(key) if isinstance(raw, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_COUNTED else None
 
 
 def error_of(raw: Any, status: int, body: bytes = b"") -> WireError:
