@@ -16,6 +16,7 @@ from evalkit.app.differences import differences, policy_changes
 from evalkit.app.run_plan import with_settings
 from evalkit.app.settings import settings_of
 from evalkit.errors import ConfigError
+from evalkit.playback.modes import LIVE_MODES
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Suite
@@ -82,7 +83,7 @@ def _suite_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | None:
 def _endpoint(body: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, Any]:
     """The model of the base's suite; of what it leaves to the settings, the run's, for its place is not compared."""
     own, known = body.get("model", {}), suite.get("model", {})
-    if not isinstance(own, Mapping) or not (own or known or body.get("mode", "exact") not in ("exact", "simulation")):
+    if not isinstance(own, Mapping) or not (own or known or body.get("mode") in LIVE_MODES):
         return {}
     return {"model": {"base_url": "http://unknown.invalid", **known, **own}}
 

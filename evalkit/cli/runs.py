@@ -12,13 +12,13 @@ from evalkit.cli.common import SUITE, as_json, echo_json, project, refuse_ignore
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 from evalkit.cli.terminated import terminated_as_interrupted
+from evalkit.playback.modes import MODES, SUITE_MODES
 
 __all__ = ["replay", "report", "run", "worker_count"]
 
-_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
+_MODES = (*MODES, "dry")
 _FILTER = "Only these cases: ID*, tag:NAME, state:STATE, signature:NAME*, gate; words: and, commas: or, !: not."
 _RESUMING = {"workers", "executor", "budget", "resume", "raise_samples", "actor", "as_json"}
-_SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
 
 
 @click.command()
@@ -104,7 +104,7 @@ def replay(
 @click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
 @click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
 @click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
-@click.option("--mode", type=click.Choice(_SUITE_MODES))
+@click.option("--mode", type=click.Choice(SUITE_MODES))
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--what-if", multiple=True, metavar="NAME=THEN", help="As in replay; wins over the suite's.")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)

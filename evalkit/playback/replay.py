@@ -35,7 +35,8 @@ from evalkit.playback.guard import Guard
 from evalkit.playback.kept import Kept
 from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
 from evalkit.playback.missing import Missing
-from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.model import Miss, Replay, ReplayStatus
+from evalkit.playback.modes import LIVE_MODES, Mode
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
@@ -390,7 +391,7 @@ def prepare(
         endpoint = None
     if endpoint is None:
         overrides = NO_OVERRIDES  # a frozen model is asked what the recording asks
-    live = endpoint is not None or mode not in ("exact", "simulation")
+    live = endpoint is not None or mode in LIVE_MODES
     check_open(case, mode, from_step, overrides, live=live)
     check_faults(faults, live=live)
     rules = in_order((*on_miss, *rules_of_table(case.on_miss, "case", f"case {case.id}")))

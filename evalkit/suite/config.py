@@ -56,6 +56,7 @@ from evalkit.playback.endpoint.model import DEFAULT_KEY
 from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.playback.miss_rules import MissRule, rules_of_table
+from evalkit.playback.modes import LIVE_MODES, SuiteMode
 from evalkit.playback.targets.reference import reference_text
 from evalkit.playback.what_if import settled, texts_of_table
 from evalkit.suite.model import (
@@ -184,7 +185,7 @@ class _SuiteFile(_Strict):
     sequential: bool = True
     screening: bool | None = None
     pass_k: list[Annotated[int, Field(ge=1, le=1000)]] = [4]
-    mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
+    mode: SuiteMode = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: float = Field(default=60.0, gt=0)
     timeouts: dict[str, _Seconds] = {}
@@ -221,9 +222,6 @@ class _SuiteFile(_Strict):
         return name
 
 
-_LIVE = ("live-model", "model-swap", "prompt-swap")
-
-
 def load_suite(
     path: str | Path, overrides: Mapping[str, Any] | None = None, model: Mapping[str, Any] | None = None
 ) -> Suite:
@@ -247,7 +245,7 @@ def load_suite(
         body["name"] = Path(path).stem
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     asked = {**body, **given}
-    if model and (asked.get("mode") in _LIVE or isinstance(asked.get("model"), dict)):
+    if model and (asked.get("mode") in LIVE_MODES or isinstance(asked.get("model"), dict)):
         own = body.get("model", {})
         body["model"] = {**model, **own} if isinstance(own, dict) else own
     if isinstance(body.get("model"), dict) and isinstance(given.get("model"), dict):
@@ -269,7 +267,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         file = _SuiteFile.model_validate(body)
     except ValidationError as error:
         raise ConfigError(faults_text(error), where, "see docs/files.md for the keys of a suite") from None
-    if file.mode not in ("exact", "simulation") and file.model is None:
+    if file.mode in LIVE_MODES and file.model is None:
         raise ConfigError(f"mode {file.mode} needs an endpoint", where, 'add [model] base_url = "http://..."')
     declared = tuple(Fault(**dict(fault)) for fault in file.faults)
     _check_mode(file, where)
