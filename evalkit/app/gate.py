@@ -31,7 +31,6 @@ from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_samples
 from evalkit.suite.select import list_cases
-from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.plans import Plans, make_plans, taken_of
@@ -64,16 +63,15 @@ def gate_run(
     """
     take_from_system()
     manifest, samples = read_manifest(folder), read_samples(folder)
-    ran = suite = suite_from_json(manifest.suite, str(folder))
+    ran = suite_from_json(manifest.suite, str(folder))
     cases, gone = cases_left(manifest, settings.cases)
-    account = read_account(folder)
-    plans = make_plans(suite, cases, manifest.measures)
-    judging = plans
+    run = Taken(folder, manifest, ran, cases, samples, read_account(folder))
+    plans = judging = run.plans()
     if policy is not None:
-        suite = with_policy(manifest.suite, policy)
-        judging = make_plans(suite, cases, manifest.measures, taken=taken_of(samples))
-    taken = Taken(folder, manifest, suite, cases, samples)
-    verdicts = judged(taken, account, judging, sampled=plans)
+        run = replace(run, suite=with_policy(manifest.suite, policy))
+        judging = make_plans(run.suite, cases, manifest.measures, taken=taken_of(samples))
+    suite = run.suite
+    verdicts = judged(run, judging, sampled=plans)
     retired = _retired_since(verdicts, settings.cases)
     if retired:
         verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)
@@ -84,22 +82,16 @@ def gate_run(
     permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
     held = holding(permanent, suite.affected.with_more(settings.affected), settings)
     holds = [
-        *holds_of(manifest, verdicts, samples, account),
+        *holds_of(run, verdicts),
         *_unretired(retired),
         *_gone(gone),
         *held.holds,
     ]
     left_out = left_out_by(manifest, suite.select)
     decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
-    run = Run(
-        folder=folder,
-        manifest=manifest,
-        samples=samples,
-        cases=cases,
-        verdicts=verdicts,
-        decision=decision,
-        account=account,
-        effect=suite_effect(verdicts),
+    decided = run.decided(
+        verdicts,
+        decision,
         notices=(
             *_elsewhere(settings.cases, gone),
             *compared.told,
@@ -110,12 +102,12 @@ def gate_run(
             *_told(retired),
             *_untold(held.unknown),
             *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *notices_of(taken, verdicts, plans),
+            *notices_of(run, verdicts, plans),
         ),
     )
     if report:
-        write_run(run, suite, settings)
-    return run
+        write_run(decided, suite, settings)
+    return decided
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:
