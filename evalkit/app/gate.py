@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from evalkit.app.base_tree import BaseTree, base_tree
 from evalkit.app.differences import policy_changes
 from evalkit.app.gate_policy import with_policy
 from evalkit.app.holds import holds_of, left_out_by
-from evalkit.app.locks import current_lock_problems
+from evalkit.app.locks import problems_with
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
 from evalkit.app.run_model import Run, Taken
 from evalkit.app.settings import Settings
@@ -25,6 +25,7 @@ from evalkit.case.model import LifeEvent
 from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ExitCode
 from evalkit.suite.account import read_account
+from evalkit.suite.case_ref import CaseRef, CaseRefs
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
@@ -72,15 +73,16 @@ def gate_run(
         judging = make_plans(run.suite, cases, manifest.measures, taken=taken_of(samples))
     suite = run.suite
     verdicts = judged(run, judging, sampled=plans)
-    retired = _retired_since(verdicts, settings.cases)
+    listed, locked = CaseRefs(list_cases(settings.cases)), read_lock(settings.cases)
+    retired = _retired_since(verdicts, listed)
     if retired:
         verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)
-    problems = current_lock_problems(settings.cases)
     tree = base_tree(settings.root, against) if against else None
-    compared = compare_with_base(settings.cases, tree) if tree else Compared(())
-    problems += compared.problems
-    permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
-    held = holding(permanent, suite.affected.with_more(settings.affected), settings)
+    compared = compare_with_base(settings.cases, listed, tree) if tree else Compared(())
+    problems = [*problems_with(locked, listed), *compared.problems]
+    permanent = {verdict.case_id for verdict in verdicts if verdict.permanent}
+    gates = (case for case in listed if case.id in permanent)
+    held = holding(gates, suite.affected.with_more(settings.affected), settings)
     holds = [
         *holds_of(run, verdicts),
         *_unretired(retired),
@@ -88,7 +90,7 @@ def gate_run(
         *held.holds,
     ]
     left_out = left_out_by(manifest, suite.select)
-    decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
+    decision = decide(verdicts, locked, problems, holds=holds, left_out=left_out)
     decided = run.decided(
         verdicts,
         decision,
@@ -163,16 +165,16 @@ def _another_try(manifest: Manifest) -> Iterator[str]:
         yield f"the run is another try of what failed in {run_id}: what is tried until it passes is blocked too rarely"
 
 
-def _retired_since(verdicts: Sequence[CaseVerdict], cases: Path) -> dict[str, LifeEvent | None]:
+def _retired_since(verdicts: Sequence[CaseVerdict], listed: Iterable[CaseRef]) -> dict[str, LifeEvent | None]:
     """The cases that were permanent when they were run and are not now, with their retirement, if there was any.
 
     One that was reviewed again after it is none of the release's gates either, until it is promoted.
     """
     asked = {verdict.case_id: verdict.version for verdict in verdicts if verdict.permanent}
     found: dict[str, LifeEvent | None] = {}
-    for case in list_cases(cases):
+    for case in listed:
         if case.state != "permanent" and case.id in asked:
-            ran = read_case(dict(case_versions(cases / case.id))[asked[case.id]])
+            ran = read_case(dict(case_versions(Path(case.path).parent))[asked[case.id]])
             since = reversed(read_case(case.path).life[len(ran.life) :])
             found[case.id] = next((event for event in since if event.state == "retired"), None)
     return found

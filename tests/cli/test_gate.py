@@ -625,7 +625,7 @@ def test_what_git_can_not_read_is_no_empty_lock(gated: Project, tmp_path_factory
     with pytest.raises(
         InputError, match=r"shallow clone: git fetch origin main:refs/remotes/origin/main, and pass .*fetch-depth: 0"
     ):
-        compare_with_base(clone / "cases", base_tree(clone, "origin/main"))
+        compare_with_base(clone / "cases", [], base_tree(clone, "origin/main"))
 
 
 # Under another policy
