@@ -41,7 +41,14 @@ from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
-from evalkit.playback.targets.protocol import AnyTarget, Target, TargetKilled, TargetUnavailable, outside_of
+from evalkit.playback.targets.protocol import (
+    AnyTarget,
+    OutsideTarget,
+    Target,
+    TargetKilled,
+    TargetUnavailable,
+    outside_of,
+)
 from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.workplace import working_copy
 from evalkit.playback.world import World, at_hand
@@ -215,23 +222,13 @@ class Day:
         if self._before:
             frozen.spend(self._before)
             world.clock.advance(incident.step(prepared.from_step or 0).started_at or 0.0)
-        given = self._input()
         done = _Done(session, collected)
         try:
-            if outside is not None:
-                from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
-
-                done.output = run_outside(
-                    outside, given, session, frozen, incident,
-                    endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
-                    timeout_s=prepared.timeout_s, seed=seed,
-                )  # fmt: skip
+            if outside is None:
+                done.output = self._inside(target, session)  # type: ignore[arg-type]  # one that runs in here
             else:
-                output = self._inside(target, given, session)  # type: ignore[arg-type]  # one that runs in here
-                exact_text(
-                    output
-                )  # an answer that no JSON can hold, as half of a surrogate pair, is the agent's failure
-                done.output = output
+                give_up = (lambda: None) if caller is None else caller.give_up
+                done.output = self._outside(outside, session, frozen, seed, give_up)
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # whatever the agent raises is its outcome
@@ -251,15 +248,34 @@ class Day:
                 done.error = error_of(limit)
         return done
 
-    def _inside(self, target: Target, given: Json, session: Session) -> Json:
-        process = getpid()
+    def _inside(self, target: Target, session: Session) -> Json:
+        """The answer of an agent in this process; one that no JSON can hold, as half of a surrogate pair, is no answer.
+
+        Raises:
+            BaseException: whatever the agent raises, or its answer's fault.
+        """
+        given, process = self._input(), getpid()
         with session.active():
             self._deadline.start()
             try:
-                return target.run(given)
+                output = target.run(given)
             finally:
                 self._deadline.stop()
                 end_if_forked(process)
+        exact_text(output)
+        return output
+
+    def _outside(
+        self, target: OutsideTarget, session: Session, frozen: Frozen, seed: int, give_up: Callable[[], None]
+    ) -> Json:
+        """The answer of an agent in another process; see `outside.run_outside`."""
+        from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
+
+        prepared = self._prepared
+        return run_outside(
+            target, self._input(), session, frozen, self._incident,
+            endpoint=prepared.endpoint, give_up=give_up, timeout_s=prepared.timeout_s, seed=seed,
+        )  # fmt: skip
 
     def _kept(self, done: _Done, frozen: Frozen, trace_id: str) -> Kept:
         """What may be kept of a replay; of an equal one where there was one."""
