@@ -18,7 +18,8 @@ from evalkit.app.keys import output_sanitizer
 from evalkit.app.replay_mode import settled_mode
 from evalkit.app.replay_plan import endpoint_of
 from evalkit.app.run_model import Run
-from evalkit.app.settings import Settings, settings_here
+from evalkit.app.settings import Settings
+from evalkit.app.settings_read import settings_here
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from evalkit.app.base_tree import BaseTree
 from evalkit.app.differences import differences, policy_changes
 from evalkit.app.run_plan import with_settings
-from evalkit.app.settings import settings_of
+from evalkit.app.settings_file import settings_of
 from evalkit.errors import ConfigError
 from evalkit.playback.modes import LIVE_MODES
 from evalkit.suite.config import suite_from_json

@@ -377,7 +377,7 @@ def test_nobody_is_forgotten_without_the_project_key(
 def test_retention_destroys_what_is_past_its_class(vaulted: Vaulted) -> None:
     """By the settings of the day; what is on hold stays, and a dry run destroys nothing."""
     from evalkit.app.evidence import apply_retention
-    from evalkit.app.settings import load_settings
+    from evalkit.app.settings_read import load_settings
 
     project = vaulted.project
     project.ingested("first", "--keep-raw", "--retention", "short")
