@@ -9,9 +9,10 @@ from typing import Any
 from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.derived import named_by
-from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
+from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key
 from evalkit.sanitize.folding import fold
+from evalkit.sanitize.key_hints import ASK, PAIR, child_scope
 from evalkit.sanitize.origins import Origins
 from evalkit.sanitize.pieces import pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
@@ -63,6 +64,7 @@ class Harvester:
     def __init__(self, policy: Policy, detector: Detector) -> None:
         self._policy = policy
         self._detector = detector
+        self._key_hints = detector.key_hints
         self._claims: list[Claim] = []
         self.origins = Origins()
         self.claimed = False
@@ -158,11 +160,11 @@ class Harvester:
             self._read_keys.add(keys)
         names = 0
         read, nesting = self._read, self._nesting
-        for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys, scope), strict=True):
+        for key, item, plain_hint in zip(keys, node.values(), self._key_hints.hints(keys, scope), strict=True):
             hint: Kind | None = None
             if plain_hint is not None:
                 ask = plain_hint in (ASK, PAIR)
-                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
+                hint = self._key_hints.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
                 names += hint == "name"
             kind = type(item)
             if kind is str:
@@ -233,7 +235,7 @@ class Harvester:
         parts = False
         for piece in pair_pieces(text) if signs.pairs else ():
             parts = True
-            hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
+            hint = self._key_hints.hint(piece.key, {piece.key: piece.value}, "")
             if hint is not None and (hint, piece.value) not in self._read_hinted:
                 self._read_hinted.add((hint, piece.value))
                 self._claim(hint, piece.value)

@@ -11,10 +11,11 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
+from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
+from evalkit.sanitize.key_hints import ASK, PAIR, child_scope
 from evalkit.sanitize.lexicon import Entity, Lexicon, entity_of
 from evalkit.sanitize.pieces import CODECS, Piece, pair_pieces, rewritten
 from evalkit.sanitize.policy import Kind, Policy
@@ -43,6 +44,7 @@ class Rewriter:
         self._parsed = parsed or Parsed()
         self._policy = policy
         self._detector = detector
+        self._key_hints = detector.key_hints
         self._lexicon = lexicon
         self._texts: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._hinted: dict[tuple[str, str], tuple[str, frozenset[Entity]]] = {}
@@ -167,7 +169,7 @@ class Rewriter:
         keys = tuple(node)
         pairs = self._pairs_of(keys, scope)
         if pairs is not None and self._are_clean(node.values()):
-            secret = self._detector.is_secret_pair
+            secret = self._key_hints.is_secret_pair
             if not pairs or not any(secret(key, node[key]) for key in pairs):
                 return node
         made: dict[str, Json] = {}
@@ -175,12 +177,12 @@ class Rewriter:
         last_four, clean = self._lexicon.last_four, self._clean
         same = labels == keys
         for key, label, item, plain_hint in zip(
-            keys, labels, node.values(), self._detector.hints(keys, scope), strict=True
+            keys, labels, node.values(), self._key_hints.hints(keys, scope), strict=True
         ):
             hint: Kind | None = None
             if plain_hint is not None:
                 ask = plain_hint in (ASK, PAIR)
-                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
+                hint = self._key_hints.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
             kind = type(item)
             if kind is str:
                 if hint is None and item in clean:
@@ -208,7 +210,7 @@ class Rewriter:
         None where its keys don't stay as they are, or say more of their values.
         """
         if (keys, scope) not in self._pairs:
-            hints = self._detector.hints(keys, scope)
+            hints = self._key_hints.hints(keys, scope)
             silent = all(hint is None or hint == PAIR for hint in hints) and self._labelled(keys) == keys
             pairs = tuple(key for key, hint in zip(keys, hints, strict=True) if hint)
             self._pairs[keys, scope] = pairs if silent else None
@@ -315,7 +317,7 @@ class Rewriter:
         return "".join((*parts, text[at:])) if parts else text
 
     def _pair(self, piece: Piece) -> Any:
-        hint = self._detector.hint(piece.key, {piece.key: piece.value}, "")
+        hint = self._key_hints.hint(piece.key, {piece.key: piece.value}, "")
         return piece.value if hint is None else self._string(piece.value, hint)
 
     def _pieces(self, text: str) -> str:
