@@ -116,15 +116,10 @@ def plan_replay(
         from_step=from_step,
         where=f"case {case.id}",
     )
-    runs = "" if chosen == "fork" else target or settings.target or case.target
-    if chosen != "fork" and not runs:
-        raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
+    runs = "" if chosen == "fork" else _named(target or settings.target or case.target, case, sandbox=sandbox)
     endpoint = None if chosen == "exact" else base_url
     if endpoint is not None and settings.model.get("extra_body"):
         overrides = replace(overrides, extra_body={**settings.model["extra_body"], **overrides.extra_body})
-    if sandbox and is_outside(runs):
-        why = "a sandbox starts no programs and opens no connections, so it holds no agent in another process"
-        raise ConfigError(why, f"target {runs}", "leave --sandbox out")
     ready = prepare(
         case,
         mode=chosen,
@@ -153,6 +148,20 @@ def plan_replay(
     if endpoint is not None:
         check_prices(budget, settings.prices, _models(case, overrides, from_step))
     return Plan(ready, runs, asked, budget, settings.prices, repeat, manifest)
+
+
+def _named(target: str, case: Case, *, sandbox: bool) -> str:
+    """The target.
+
+    Raises:
+        ConfigError: there is none, or no sandbox can hold it.
+    """
+    if not target:
+        raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
+    if sandbox and is_outside(target):
+        why = "a sandbox starts no programs and opens no connections, so it holds no agent in another process"
+        raise ConfigError(why, f"target {target}", "leave --sandbox out")
+    return target
 
 
 def _manifest(ready: PreparedCase, digest: str, target: str) -> dict[str, Json]:
