@@ -29,6 +29,7 @@ from evalkit.trace.formats.inspect_messages import (
     tools_from_inspect,
     usage_from_inspect,
 )
+from evalkit.trace.formats.missing import note_missing
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import USER_MESSAGE, Kind, Step, StepError
 
@@ -224,9 +225,8 @@ class _Events:
             attributes["stop_reason"] = choices[0]["stop_reason"]
         if len(choices) > 1:
             attributes["other_choices"] = [choice.get("message") for choice in choices[1:]]
-        missing = [side for side, found in (("input", messages), ("output", answer or error)) if not found]
-        if missing and not event.get("pending"):
-            attributes["missing"] = missing
+        if not event.get("pending"):
+            note_missing(attributes, asked=bool(messages), answered=bool(answer or error))
         step = self._step(event, "model", "chat", parent)
         named = output.get("model") or event.get("model")
         ended = step.ended_at

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import Json
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import arguments_of, keywords_of, unix_seconds
 from evalkit.trace.formats.langfuse_observation import (
@@ -22,6 +21,7 @@ from evalkit.trace.formats.langfuse_observation import (
     usage_of,
 )
 from evalkit.trace.formats.loose_messages import answer_in, messages_in, messages_in_text
+from evalkit.trace.formats.missing import note_missing
 from evalkit.trace.formats.openinference_attributes import is_openinference, openinference_step
 from evalkit.trace.formats.span_tree import SpanStep
 from evalkit.trace.model import Step, StepError
@@ -126,11 +126,7 @@ def _poverty(step: Step) -> int:
 def _model(observation: Observation, left: dict[str, Any], error: StepError | None) -> Step:
     left["span_name"] = observation.name
     messages, answer = _asked(observation, left), _answered(observation, left)
-    missing: list[Json] = [] if messages else ["input"]
-    if answer is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(messages), answered=answer is not None or error is not None)
     params, others = params_of(decoded(observation.raw.get("modelParameters")))
     if others:
         left["model_parameters"] = others
@@ -218,11 +214,7 @@ def _tool(observation: Observation, left: dict[str, Any], error: StepError | Non
     call_id = _first(None, left, _CALL_IDS)
     if call_id is not None:
         left["tool_call_id"] = call_id
-    missing: list[Json] = [] if given is not None else ["input"]
-    if answered is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=given is not None, answered=answered is not None or error is not None)
     return Step(
         seq=0,
         kind="tool",
@@ -260,11 +252,7 @@ def _opening(messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
 def _retrieval(observation: Observation, left: dict[str, Any], error: StepError | None) -> Step:
     given, answered = observation.given, observation.answered
     query = given["query"] if isinstance(given, dict) and set(given) == {"query"} else given
-    missing: list[Json] = [] if query is not None else ["input"]
-    if answered is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=query is not None, answered=answered is not None or error is not None)
     documents = answered.get("documents") if isinstance(answered, dict) and set(answered) == {"documents"} else answered
     return Step(0, "retrieval", observation.name, {"query": query}, documents, error, attributes=left)
 

@@ -16,6 +16,7 @@ from evalkit.errors import InputError
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import arguments_of, dicts, result_of, tool_definition, unix_seconds, usage_of
 from evalkit.trace.formats.loose_messages import answer_in, messages_in, tools_in
+from evalkit.trace.formats.missing import note_missing
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Kind, Step, StepError, Usage
 
@@ -74,15 +75,11 @@ def _model(
     messages, answer = messages_in(inputs), answer_in(outputs)
     if messages is not None and "prompts" in inputs and "messages" not in inputs and metadata.get("ls_model_type"):
         left["text_messages"] = True
-    missing: list[Json] = [] if messages else ["input"]
     if messages is None and inputs:
         left["inputs"] = inputs
     if outputs and (answer is None or _has_more(outputs)):
         left["outputs"] = outputs
-    if answer is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(messages), answered=answer is not None or error is not None)
     ended = _object(next(iter(_generations(outputs)), {}).get("generation_info")).get("finish_reason")
     if isinstance(ended, str) and ended not in _USUAL_ENDS:
         left["finish_reason"] = ended
@@ -163,11 +160,7 @@ def _tool(
         error = error or told
     elif isinstance(result, str):
         result = json_or_text(result)
-    missing: list[Json] = [] if inputs else ["input"]
-    if not outputs and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(inputs), answered=bool(outputs) or error is not None)
     return Step(
         seq=0,
         kind="tool",
@@ -186,11 +179,7 @@ def _retrieval(
 ) -> Step:
     query = _only(inputs, "query")
     documents = _only(outputs, "documents")
-    missing: list[Json] = [] if inputs else ["input"]
-    if not outputs and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(inputs), answered=bool(outputs) or error is not None)
     found: Json = [_document(item) for item in documents] if isinstance(documents, list) else documents
     return Step(0, "retrieval", name, {"query": query}, found, error, attributes=left)
 
