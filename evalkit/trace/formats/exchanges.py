@@ -249,9 +249,9 @@ def _turns(record: Record, known: int) -> list[Turn]:
 
 
 def _status(error: StepError | None, turns: list[Turn], steps: tuple[Step, ...]) -> Status:
+    """How the record ends. The user may have the last word ("thanks"), if the agent had answered before."""
     if error is not None:
         return "failed"
-    """How the record ends. The user may have the last word ("thanks"), if the agent had answered before."""
     pending = any(step.attributes.get("unfinished") for step in steps)
     roles = [turn.message["role"] for turn in turns]
     unanswered = roles[-1:] == ["tool"] or (roles[-1:] == ["user"] and roles[-2:-1] != ["assistant"])
