@@ -7,6 +7,7 @@ from typing import Any
 
 from evalkit.canonical import Json, digest
 from evalkit.errors import InputError
+from evalkit.shapes import is_whole
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireUsage
 
@@ -50,7 +51,7 @@ def kept_headers(headers: Any) -> dict[str, str]:
 def count_of(raw: Any, key: str) -> int | None:
     """A count in a usage object; None where there is none."""
     value = raw.get(key) if isinstance(raw, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if is_whole(value) and value >= 0 else None
 
 
 def error_of(raw: Any, status: int, body: bytes = b"") -> WireError:

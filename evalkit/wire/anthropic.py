@@ -23,7 +23,7 @@ from evalkit.wire.answer import (
 )
 from evalkit.wire.anthropic_blocks import (
     blocks_of,
-    given_content,
+    content_of,
     input_spellings,
     layout_of,
     message_of,
@@ -74,7 +74,7 @@ class Anthropic:
         if "model" not in raw and "anthropic_version" not in raw:  # another vendor's model on a cloud
             return None
         model, tools = raw.get("model"), without_cache_marks(raw.get("tools"))
-        system = given_content(without_cache_marks(raw.get("system")))
+        system = content_of(without_cache_marks(raw.get("system")))
         params = {str(_NAMES.get(key, key)): value for key, value in raw.items() if key not in _NOT_PARAMS}
         return WireRequest(
             asked={

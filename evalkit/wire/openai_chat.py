@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from evalkit.shapes import dicts
 from evalkit.wire.answer import (
     count_of,
     json_headers,
@@ -193,8 +194,7 @@ def _finish_reason(message: dict[str, Any]) -> str:
 
 
 def _choices(raw: dict[str, Any]) -> list[dict[str, Any]]:
-    choices = raw.get("choices")
-    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    return dicts(raw.get("choices"))
 
 
 def _usage(raw: Any) -> WireUsage | None:

@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from evalkit.trace.formats.chat import dicts, text_of
+from evalkit.shapes import dicts
+from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.formats.provider import Asked

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from evalkit.shapes import text_of
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import arguments_of, keywords_of, unix_seconds
 from evalkit.trace.formats.langfuse_observation import (
@@ -210,7 +211,7 @@ def _tool(observation: Observation, left: dict[str, Any], error: StepError | Non
     left["span_name"] = observation.name
     given = _first(observation.given, left, _ARGUMENTS)
     answered = _first(observation.answered, left, _RESULTS)
-    name = _text(_first(None, left, _TOOL_NAMES)) or _TOOL_PREFIX.sub("", observation.name, count=1)
+    name = text_of(_first(None, left, _TOOL_NAMES)) or _TOOL_PREFIX.sub("", observation.name, count=1)
     call_id = _first(None, left, _CALL_IDS)
     if call_id is not None:
         left["tool_call_id"] = call_id
@@ -229,7 +230,7 @@ def _tool(observation: Observation, left: dict[str, Any], error: StepError | Non
 
 
 def _agent(observation: Observation, left: dict[str, Any], error: StepError | None) -> Step:
-    name = _text(left.get("gen_ai.agent.name")) or _text(left.get("agent_name")) or observation.name
+    name = text_of(left.get("gen_ai.agent.name")) or text_of(left.get("agent_name")) or observation.name
     asked, said = messages_in(observation.given), messages_in(observation.answered)
     answer = answer_in(observation.answered)
     if said and len(said) > 1:
@@ -265,7 +266,3 @@ def _first(value: Any, left: dict[str, Any], names: tuple[str, ...]) -> Any:
             value = held
             del left[name]
     return value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

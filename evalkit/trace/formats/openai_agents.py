@@ -15,8 +15,9 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.shapes import dicts, is_whole
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition, unix_seconds
+from evalkit.trace.formats.chat import arguments_of, tool_definition, unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.loose_messages import answer_in, messages_in
 from evalkit.trace.formats.missing import note_missing
@@ -248,4 +249,4 @@ def _usage(raw: Any) -> Usage | None:
 
 def _count(raw: Any, *names: str) -> int | None:
     values = [raw.get(name) for name in names] if isinstance(raw, dict) else []
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    return next((value for value in values if is_whole(value)), None)
