@@ -101,12 +101,14 @@ def ab_suite(
     plan = ABPlan((a.name, b.name), suites[0].samples or _SAMPLES, blocks, primary, alpha, suites[0].budget)
     runs = []
     with starting(folder):
-        for arm, (suite, held, compared) in zip(_ARMS, facts, strict=True):
+        for arm, named, (suite, held, compared) in zip(_ARMS, plan.names, facts, strict=True):
             manifest = Manifest(
                 run_id=f"{name}-{arm}",
                 suite=suite_json(suite),
                 cases=cases.named,
                 started_at=began,
+                file=str(path),
+                arm=f"arm {arm} of {name} ({named})",
                 actor=actor or settings.actor,
                 reason=reason,
                 environment=found,

@@ -21,7 +21,7 @@ from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case, LifeEvent
 from evalkit.case.store import find_case, read_case, read_with_digest
-from evalkit.distil.surroundings import Today, Touch, approval_of, surroundings_of, touches
+from evalkit.distil.surroundings import Today, Touch, approval_of, fits_any_prompt, surroundings_of, touches
 from evalkit.errors import ConfigError, InputError
 from evalkit.integrations.mcp_forms import effect_of_hints
 from evalkit.suite.case_ref import CaseRef
@@ -216,6 +216,9 @@ def _prompt(path: Path) -> str:
         raise ConfigError(f"the prompt can't be read: {error}", str(path), "give a file of UTF-8 text") from None
     if not text.strip():
         raise ConfigError("the file holds no prompt", str(path), "name the file that holds it today")
+    if fits_any_prompt(text):
+        cure = "name the files of system prompts alone"
+        raise ConfigError("the file holds placeholders alone, which every recorded prompt fits", str(path), cure)
     return text
 
 

@@ -5,6 +5,7 @@ What is weaker blocks. What a person decided on is told, with who and why: it ma
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,22 +14,23 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 from evalkit.app.base_tree import BaseTree
+from evalkit.canonical import Json
 from evalkit.case.lock import LockLine
 from evalkit.case.model import Case, LifeEvent, lost_gates
-from evalkit.case.pointer import named_by_pointer
 from evalkit.case.store import case_versions, read_case, read_with_digest
 from evalkit.case.tombstone import Tombstone, read_tombstones
+from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.policy import Kind
 from evalkit.suite.case_ref import CaseRef
-from evalkit.trace.model import Step
+from evalkit.trace.model import Step, Trace
 
 __all__ = ["Later", "later_versions", "otherwise", "weaker"]
 
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """A case that is retired, or permanent with a later version than the one that the base locks.
+    """A case that was retired since, or is permanent with a later version than the one that the base locks.
 
     Attributes:
         before: the locked version, from here or from the base; None where neither has it.
@@ -73,7 +75,7 @@ def later_versions(
     lines = {line.case_id: line for line in locked}
     for now in listed:
         line = lines.get(now.id)
-        if line is None or not (now.state == "retired" or (now.state == "permanent" and now.version > line.version)):
+        if line is None or not (now.state == "retired" or now.version > line.version):
             continue
         place = Path(now.path).parent
         path = dict(case_versions(place)).get(line.version)
@@ -85,7 +87,9 @@ def later_versions(
             before = _of_base(line, tree, folder)
             acts = read_tombstones(place)
             forgotten = next((act for act in acts if (line.version, line.digest) in act.versions), None)
-        yield Later(line, before, digest, forgotten, read_case(now.path))
+        later = Later(line, before, digest, forgotten, read_case(now.path))
+        if now.state in ("permanent", "retired") or later.retired is not None:
+            yield later
 
 
 def weaker(one: Later) -> Iterator[str]:
@@ -113,9 +117,10 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
     name = f"case {one.line.case_id}"
     event = one.retired
     if event is not None:
-        again = "" if one.after.state == "retired" else f", and is permanent again{_fewer(one)}"
+        state = one.after.state
+        again = "" if state == "retired" else f", and is {state} again{_fewer(one) if one.after.permanent else ''}"
         yield f"{name}, a permanent gate in {base}, was retired,{_by(event)}{again}"
-        if one.after.state == "retired":
+        if not one.after.permanent:
             return
     if one.forgotten is not None:
         said = f"by {one.forgotten.actor} at {one.forgotten.at}: {one.forgotten.reason}"
@@ -134,26 +139,30 @@ def otherwise(one: Later, base: str) -> Iterator[str]:
         yield f"{name} compares less than in {base}: of calls it leaves out {', '.join(more)} {who}"
     if before.approved != after.approved:
         yield f"{name} was agreed to as it is under another prompt, other tools or effects since {base} {who}"
-    if before.on_miss != after.on_miss:
-        tools = ", ".join(sorted(name for name in {*before.on_miss, *after.on_miss} if _another(one, name)))
-        yield f"{name} answers what it holds no answer for otherwise than in {base}: {tools} {who}"
+    if [*before.on_miss.items()] != [*after.on_miss.items()]:  # the first pattern that fits counts
+        tools = sorted(name for name in {*before.on_miss, *after.on_miss} if _another(one, name))
+        what = ", ".join(tools) or "its rules in another order"
+        yield f"{name} answers what it holds no answer for otherwise than in {base}: {what} {who}"
     if lost := sorted({*before.tags} - {*after.tags}):
         yield f"{name} has fewer tags than in {base}: {', '.join(lost)}; a suite may hold it to another policy {who}"
-    if _as_named_now(before, after)[1] != after.trace.trace.steps:
+    if _played(_as_named_now(before, after)[1]) != _played(after.trace.trace):
         yield f"{name} replays another recording of its incident than in {base} {who}"
+    if before.target != after.target:
+        yield f"{name} names another target than in {base}: {after.target or 'none'} {who}"
 
 
 def _of_base(line: LockLine, tree: BaseTree, folder: str) -> Case | None:
     """The locked version as the base has it; None where that has none, or does not hold its content."""
     place = f"{folder}{line.case_id}/v{line.version:04d}.parquet"
-    content = tree.content(place) if tree.has(place) else b""
-    if not content or named_by_pointer(content):
+    content = tree.fetched(place) if tree.has(place) else None
+    if content is None:
         return None
-    with TemporaryDirectory() as aside:
+    with TemporaryDirectory() as aside, contextlib.suppress(InputError, IntegrityError):
         path = Path(aside, f"v{line.version:04d}.parquet")
         path.write_bytes(content)
         case, digest = read_with_digest(path)
-    return case if digest == line.digest else None
+        return case if digest == line.digest else None
+    return None
 
 
 def _lost(one: Later) -> list[str]:
@@ -171,8 +180,13 @@ def _fewer(one: Later) -> str:
     return f"; it no longer gates on {', '.join(lost)}" if lost else ""
 
 
-def _as_named_now(then: Case, now: Case) -> tuple[Case, tuple[Step, ...]]:
-    """The earlier version and its steps, by the surrogates of now: some may have been parted since."""
+def _played(trace: Trace) -> tuple[tuple[Step, ...], Json, float | None]:
+    """What of a recording a replay is made of."""
+    return trace.steps, trace.input, trace.started_at
+
+
+def _as_named_now(then: Case, now: Case) -> tuple[Case, Trace]:
+    """The earlier version and its recording, by the surrogates of now: some may have been parted since."""
     known = {(kind, tag): one for kind, tags in now.trace.record.surrogates.items() for one, tag in tags.items()}
     moves = {
         (cast("Kind", kind), one): known[kind, tag]
@@ -182,10 +196,10 @@ def _as_named_now(then: Case, now: Case) -> tuple[Case, tuple[Step, ...]]:
     }
     whole = then.trace.trace
     if not moves:
-        return then, whole.steps
+        return then, whole
     by = Exchange(moves)
     checks = tuple(replace(one, params=by.value(dict(one.params))) for one in then.checks)
-    return replace(then, checks=checks), by.trace(whole).steps
+    return replace(then, checks=checks), by.trace(whole)
 
 
 def _left_out(before: Case, after: Case) -> Iterator[str]:

@@ -50,10 +50,13 @@ def compare_with_base(cases: Path, listed: Iterable[CaseRef], tree: BaseTree) ->
     locked = _lock_at(tree, place)
     if not locked:
         return Compared((), (f"no case is locked in {base}: nothing was compared with it",))
-    problems, told = problems_with(locked, listed), list[str]()
+    found, told, retired = list[tuple[str, str]](), list[str](), list[str]()
     for one in later_versions(locked, listed, tree, place.removesuffix(LOCK_NAME)):
-        problems += [(one.line.case_id, sentence) for sentence in weaker(one)]
+        found += [(one.line.case_id, sentence) for sentence in weaker(one)]
         told += otherwise(one, base)
+        if one.retired is not None:
+            retired.append(one.line.case_id)
+    problems = [*problems_with(locked, listed, retired=retired), *found]
     known = {line.case_id: line for line in locked}
     behind = _behind(tree, locked, cases) if problems else {}
     return Compared(

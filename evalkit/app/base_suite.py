@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 
 from evalkit.app.base_tree import BaseTree
 from evalkit.app.differences import differences, policy_changes
-from evalkit.app.run_plan import with_settings
+from evalkit.app.run_plan import baseline_path, with_settings
 from evalkit.app.settings_file import settings_of
 from evalkit.errors import ConfigError
 from evalkit.playback.modes import LIVE_MODES
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
-from evalkit.suite.model import Suite
+from evalkit.suite.model import Manifest, Suite
 from evalkit.verdict.baseline import read_baseline_info
 from evalkit.verdict.night import measured_part
 
@@ -29,27 +29,29 @@ _APART = frozenset(
     "name policy policies baseline budget concurrency history keep_traces pass_k prices retries sequential".split()
 )
 """Keys of a suite that change nothing that a verdict rests on, or are told apart."""
+_UNKNOWN = "http://unknown.invalid"
+"""The model's address in a base that does not say one."""
 
 
-def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Iterator[str]:
+def changed_suite(manifest: Manifest, suites: Path, tree: BaseTree) -> Iterator[str]:
     """What is measured or decided otherwise than in the base branch, a sentence each.
 
     Args:
-        suite: the run's, as its manifest has it: with what the command line said.
+        manifest: the run's, whose suite is with what the command line said.
         suites: the folder of suites.
 
     Raises:
         InputError: git can't read the base's files.
     """
-    name, base = str(suite["name"]), tree.base
-    body = _suite_at(tree, suites, name)
-    if body is None:
+    name, base = str(manifest.suite["name"]), tree.base
+    place, body = _suite_at(tree, manifest.file, suites, name)
+    if not place:
         yield f"there is no suite {name} in {base}: target, samples and policy were compared with nothing"
         return
-    now = suite_from_json(suite, "the run's suite")
+    now = suite_from_json(manifest.suite, "the run's suite")
     try:
-        own = suite_from_json({**body, "name": name, **_endpoint(body, suite)}, base)
-        before = with_settings(own, settings_of(_added(tree.settings), base, Path(), {}))
+        own = settings_of(_added(tree.settings), base, Path(), {})
+        before = with_settings(suite_from_json({**body, "name": name, **_asked(body, own.model)}, base), own)
     except ConfigError:
         yield f"suite {name} in {base} is none: target, samples and policy were compared with nothing"
         return
@@ -57,43 +59,61 @@ def changed_suite(suite: Mapping[str, Any], suites: Path, tree: BaseTree) -> Ite
         yield f"suite {name} decides otherwise than in {base}: {', '.join(policy_changes(now.policy, before.policy))}"
     if now.policies != before.policies:
         yield f"suite {name} has other policies for some of its cases than in {base}"
-    otherwise = [*differences(*(measured_part(suite_json(one), _APART) for one in (now, before)))]
+    otherwise = [*differences(*map(_measured, (now, before)))]
     if otherwise:
         yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
-    there = _address(body, tree.settings)
-    if there and now.live and now.model is not None and now.model.base_url != there:
-        yield f"suite {name} asks the model at {_place(now.model.base_url)}, where {base} asks that at {_place(there)}"
-    yield from _another_baseline(now, tree)
+    yield from _asks_elsewhere(now, before, base)
+    yield from _another_baseline(now, before, place, tree)
 
 
-def _suite_at(tree: BaseTree, suites: Path, name: str) -> dict[str, Any] | None:
-    """The base's suite of that name, as its file has it; None where it has no such suite."""
+def _measured(suite: Suite) -> dict[str, Any]:
+    """What of a suite a verdict rests on; of patterns the first that fits counts, so that their order does."""
+    return {**measured_part(suite_json(suite), _APART), "timeouts": [*suite.timeouts.items()]}
+
+
+def _suite_at(tree: BaseTree, file: str, suites: Path, name: str) -> tuple[str, dict[str, Any]]:
+    """Where the base has the suite, and what that file says; empty where it has none.
+
+    It is the one in the place of the run's file; or, where that is none, one of its name, and not one that lies deeper
+    than another.
+    """
+    own = tree.place_of(Path(file)) if file else ""
+    if tree.has(own) and (body := _body(tree, own)) is not None:
+        return own, body
     named = str(tree.settings.get("suites", "suites"))
     places = [PurePosixPath(place) for place in tree.below(named, suites) if place.endswith(".toml")]
-    for place in sorted(places, key=lambda one: one.stem != name):  # most are called as their files
-        try:
-            body = tomllib.loads(tree.text(str(place)))
-        except tomllib.TOMLDecodeError:
-            continue
-        if (body.get("name") or place.stem) == name:
-            return body
-    return None
+    # most are called as their files
+    for place in sorted(places, key=lambda one: (one.stem != name, len(one.parts))):
+        body = _body(tree, str(place))
+        if body is not None and (body.get("name") or place.stem) == name:
+            return str(place), body
+    return "", {}
 
 
-def _endpoint(body: Mapping[str, Any], suite: Mapping[str, Any]) -> dict[str, Any]:
-    """The model of the base's suite; of what it leaves to the settings, the run's, for its place is not compared."""
-    own, known = body.get("model", {}), suite.get("model", {})
-    if not isinstance(own, Mapping) or not (own or known or body.get("mode") in LIVE_MODES):
-        return {}
-    return {"model": {"base_url": "http://unknown.invalid", **known, **own}}
+def _body(tree: BaseTree, place: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(tree.text(place))
+    except tomllib.TOMLDecodeError:
+        return None
 
 
-def _address(body: Mapping[str, Any], table: Mapping[str, Any]) -> str:
-    """Where the base's suite asks its model, as it or the base's settings say it; empty where neither does."""
-    for told in (body.get("model"), table.get("model")):
-        if isinstance(told, Mapping) and isinstance(told.get("base_url"), str):
-            return str(told["base_url"])
-    return ""
+def _asked(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The model of the base's suite, with what it leaves to the base's settings (as `suite.config.load_suite`)."""
+    own = body.get("model", {})
+    asks = "model" in body or body.get("mode") in LIVE_MODES
+    return {"model": {"base_url": _UNKNOWN, **settings, **own}} if asks and isinstance(own, Mapping) else {}
+
+
+def _asks_elsewhere(now: Suite, before: Suite, base: str) -> Iterator[str]:
+    """Another address of the model, where both say one, or other headers, by which some endpoints choose a model."""
+    if not now.live or now.model is None or before.model is None:
+        return
+    here, there = now.model.base_url, before.model.base_url
+    if there not in (here, _UNKNOWN):
+        yield f"suite {now.name} asks the model at {_place(here)}, where {base} asks that at {_place(there)}"
+    one, other = now.model.headers, before.model.headers
+    if names := sorted(name for name in {*one, *other} if one.get(name) != other.get(name)):
+        yield f"suite {now.name} asks the model with other headers than in {base}: {', '.join(names)}"
 
 
 def _place(url: str) -> str:
@@ -104,19 +124,24 @@ def _place(url: str) -> str:
 
 def _added(settings: Mapping[str, Any]) -> dict[str, Any]:
     """What is compared of the base's settings; the rest may be of another version of evalkit."""
-    return {key: settings[key] for key in ("target", "on_miss") if key in settings}
+    return {key: settings[key] for key in ("target", "on_miss", "model") if key in settings}
 
 
-def _another_baseline(suite: Suite, tree: BaseTree) -> Iterator[str]:
-    """That what the run's cases must not be worse than is not what the base has; other policies only show it."""
-    kinds = {suite.policy.kind, *(one.policy.kind for one in suite.policies)}
-    if "not_worse" not in kinds or not suite.baseline:
+def _another_baseline(now: Suite, before: Suite, place: str, tree: BaseTree) -> Iterator[str]:
+    """That what the run's cases must not be worse than is not the base's measure; other policies only show it.
+
+    Args:
+        place: where the base has the suite.
+    """
+    kinds = {now.policy.kind, *(one.policy.kind for one in now.policies)}
+    if "not_worse" not in kinds or not now.baseline:
         return
-    path = Path(suite.baseline)
-    same = tree.holds_as(path)
-    if same:
+    path = Path(now.baseline)
+    measure = tree.place_from_root(before.baseline) if before.baseline else baseline_path(Path(place)).as_posix()
+    known = tree.has(measure)
+    if known and tree.holds_as(measure, path):
         return
     info = read_baseline_info(path)
     told = f"run {info.run_id}, set by {info.actor} at {info.set_at}: {info.reason}"
-    what = "a baseline that is not" if same is None else "another baseline than"
-    yield f"suite {suite.name} must not be worse than {what} in {tree.base} ({told})"
+    what = "another baseline than" if known else "a baseline that it does not have"
+    yield f"suite {now.name} must not be worse than {what} in {tree.base} ({told})"

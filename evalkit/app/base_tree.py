@@ -88,6 +88,17 @@ class BaseTree:
             folders[self._inside(folder)] = None
         return [place for inside in folders for place in self._files if not inside or _holds(inside, place)]
 
+    def place_of(self, path: Path) -> str:
+        """Where the commit would have a file that is here; empty where it is in no folder of this repository."""
+        with contextlib.suppress(InputError, ValueError):  # of another repository, or another drive
+            # no link of today is followed, where that leads to a place
+            return self._from_root(os.path.relpath(path, self._root)) or self._inside(path)
+        return ""
+
+    def place_from_root(self, named: str) -> str:
+        """Where it has a file that its own files name, as told from the project's folder; empty as above."""
+        return self._from_root(named) or ""
+
     def has_folder(self, named: str) -> bool:
         """Whether the commit has files in a folder, told from the project's."""
         there = self._from_root(named)
@@ -98,15 +109,35 @@ class BaseTree:
 
     def has(self, place: str) -> bool:
         """Whether the commit has a file."""
-        return self._followed(place) in self._files
+        return bool(place) and self._followed(place) in self._files
 
     def content(self, place: str) -> bytes:
         """The content of a file.
 
         Raises:
-            InputError: git can't read it.
+            InputError: git can't read it, or Git LFS has it, and did not fetch it.
         """
-        return self._blob(self._followed(place))
+        found = self.fetched(place)
+        if found is None:
+            what = f"Git LFS did not fetch {place} of {self.base}"
+            raise InputError(what, str(self._root), f"git lfs fetch origin {self.commit}")
+        return found
+
+    def fetched(self, place: str) -> bytes | None:
+        """The same; None where Git LFS has it, and did not fetch it."""
+        found = self._blob(self._followed(place))
+        if not (named := named_by_pointer(found)):
+            return found
+        for path in (self._top / place, self._lfs / named[:2] / named[2:4] / named):
+            with contextlib.suppress(OSError):
+                if hashlib.sha256(fetched := path.read_bytes()).hexdigest() == named:
+                    return fetched
+        return None
+
+    @cached_property
+    def _lfs(self) -> Path:
+        """Where Git LFS keeps what it has fetched, unless the repository's settings say otherwise."""
+        return self._root / (ask_git(self._root, "rev-parse", "--git-common-dir").text or ".git") / "lfs" / "objects"
 
     def _blob(self, place: str) -> bytes:
         found = ask_git(self._root, "cat-file", "blob", f"{self.commit}:{place}")
@@ -119,15 +150,9 @@ class BaseTree:
         """The content of a file of text; raises as `content` does."""
         return self.content(place).decode("utf-8", "replace")
 
-    def holds_as(self, path: Path) -> bool | None:
-        """Whether the commit has a file as it is here, byte by byte; None where it has none in that place."""
-        try:
-            place = self._inside(path)
-        except InputError:
-            return None
-        if not self.has(place):
-            return None
-        then, now = self.content(place), path.read_bytes()
+    def holds_as(self, place: str, path: Path) -> bool:
+        """Whether a file of the commit is as one that is here, byte by byte."""
+        then, now = self._blob(self._followed(place)), path.read_bytes()
         return then == now or named_by_pointer(then) == hashlib.sha256(now).hexdigest()
 
     @cached_property

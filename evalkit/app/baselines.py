@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evalkit.app.differences import differences
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.nights import suite_file
 from evalkit.app.run_end import judged, load_run
 from evalkit.app.run_model import Taken
 from evalkit.app.run_plan import baseline_path, read_suite, runs_twice
 from evalkit.app.settings import Settings
-from evalkit.errors import InputError
+from evalkit.errors import ConfigError, InputError
 from evalkit.suite.case_ref import ids_of
 from evalkit.suite.freed import take_from_system
+from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Sample
 from evalkit.suite.samples import column
 from evalkit.verdict.baseline import (
@@ -28,6 +30,7 @@ from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.estimate import estimates_of, pooled
 from evalkit.verdict.facts import facts_of
 from evalkit.verdict.model import CaseVerdict, Estimate, SuiteEffect
+from evalkit.verdict.night import HARMLESS, measured_part
 from evalkit.verdict.schedule import equal_replays
 from evalkit.verdict.staleness import differences_of_facts
 
@@ -167,6 +170,8 @@ def _made(
     if empty:
         on_warning(f"{empty} of {cases} cases have no sample that came to a result, and so no baseline")
     for run in runs:
+        for what in _of_something_else(run, settings):
+            on_warning(f"run {run.run_id} {what}")
         if early := _stopped_early(run):
             on_warning(
                 f"{early} of {cases} cases stopped early in run {run.run_id}: rates at which a run stops are a "
@@ -176,6 +181,26 @@ def _made(
     return _measured(info, runs), out or Path(known)
 
 
+def _of_something_else(run: Taken, settings: Settings) -> Iterator[str]:
+    """That a run measured something else than the later runs of its suite, which are compared with it."""
+    manifest, file = run.manifest, Path(run.manifest.file)
+    if manifest.arm:
+        yield f"is {manifest.arm}"
+    if manifest.environment.get("git_dirty"):
+        yield f"tried changes that were not committed, on top of {str(manifest.environment['git_commit'])[:10]}"
+    if not manifest.file:
+        return
+    try:
+        as_it_is = suite_json(read_suite(file, settings))
+    except ConfigError:  # it is gone, or not whole without what the command line said
+        return
+    then, now = (measured_part(suite, _EXACTLY) for suite in (manifest.suite, as_it_is))
+    if otherwise := [*differences(then, now)]:
+        yield f"is not of the suite as {file} has it: {', '.join(otherwise)}"
+
+
+_EXACTLY = HARMLESS.union("name prices policy policies samples retries concurrency pass_k screening affected".split())
+"""Keys of a suite by which a run measures the same, however exactly."""
 _MEASURE = "mend what misses or errs, and run the suite again"
 
 

@@ -113,8 +113,7 @@ def _versions(folder: Path, versions: list[tuple[int, Path]]) -> tuple[Case | No
         try:
             newest, digest = read_with_digest(path)
         except (InputError, IntegrityError) as error:
-            kind: Literal["integrity", "input"] = "integrity" if isinstance(error, IntegrityError) else "input"
-            problems.append(Problem(kind, str(path), error.what))
+            problems.append(Problem(_kind(error), str(path), error.what))
             previous, newest = None, None
             continue
         problems += _identity(newest, folder.name, number, expected, path, previous)
@@ -124,12 +123,16 @@ def _versions(folder: Path, versions: list[tuple[int, Path]]) -> tuple[Case | No
     return newest, problems
 
 
+def _kind(error: InputError | IntegrityError) -> Literal["integrity", "input"]:
+    return "integrity" if isinstance(error, IntegrityError) else "input"
+
+
 def _gone(folder: Path) -> tuple[dict[int, str], list[Problem]]:
     """The versions that a tombstone accounts for, by number, with their digests."""
     try:
         return gone_versions(read_tombstones(folder)), []
-    except IntegrityError as error:
-        return {}, [Problem("integrity", str(folder / TOMBSTONE_NAME), error.what)]
+    except (InputError, IntegrityError) as error:
+        return {}, [Problem(_kind(error), str(folder / TOMBSTONE_NAME), error.what)]
 
 
 def _identity(case: Case, case_id: str, number: int, expected: int, path: Path, previous: str | None) -> list[Problem]:
@@ -162,8 +165,8 @@ def _lock(cases: Path, listed: list[CaseRef]) -> list[Problem]:
     try:
         found = problems_with(read_lock(cases), listed)
         return [Problem("integrity", str(cases / LOCK_NAME), f"{who} {what}") for who, what in found]
-    except IntegrityError as error:
-        return [Problem("integrity", error.where, f"{error.what}: {error.cure}")]
+    except (InputError, IntegrityError) as error:
+        return [Problem(_kind(error), error.where, f"{error.what}: {error.cure}")]
 
 
 def _ignored(cases: Path, listed: list[CaseRef]) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from evalkit.app.settings import Settings
 from evalkit.app.since import Since, retired_since
 from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
-from evalkit.errors import ExitCode
+from evalkit.errors import ExitCode, InputError
 from evalkit.suite.account import read_account
 from evalkit.suite.case_ref import CaseRefs
 from evalkit.suite.config import suite_from_json
@@ -92,6 +93,7 @@ def gate_run(
             *(_otherwise(manifest, settings, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *_another_try(manifest),
+            *_of_an_arm(manifest),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
             *since.told(),
             *_untold(held.unknown),
@@ -130,7 +132,17 @@ def _otherwise(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterat
             f"{tree.base} is the commit that is checked out: what it changed was compared with nothing (--against "
             "the commit before, such as HEAD~1)"
         )
-    yield from changed_suite(manifest.suite, settings.suites, tree)
+    found = [*_changed(manifest, settings, tree)]
+    behind = ""
+    if found and (left := tree.left()) is not None and left.commit != tree.commit:
+        with suppress(InputError):  # of long ago: no reason to refuse what is here
+            if not [*_changed(manifest, settings, left)]:
+                behind = f" ({tree.base} has changed that since this branch left it: merge {tree.base})"
+    yield from (f"{sentence}{behind}" for sentence in found)
+
+
+def _changed(manifest: Manifest, settings: Settings, tree: BaseTree) -> Iterator[str]:
+    yield from changed_suite(manifest, settings.suites, tree)
     yield from changed_settings(manifest, settings, tree)
 
 
@@ -154,6 +166,11 @@ def _another_try(manifest: Manifest) -> Iterator[str]:
     """Cases that were run because they had failed: chance passes some of them, the more the oftener it is asked."""
     if run_id := manifest.part.get("only_failing"):
         yield f"the run is another try of what failed in {run_id}: what is tried until it passes is blocked too rarely"
+
+
+def _of_an_arm(manifest: Manifest) -> Iterator[str]:
+    if manifest.arm:
+        yield f"the run is {manifest.arm}: what an arm tries may not be what is to be released"
 
 
 def _untold(unknown: Sequence[str]) -> Iterator[str]:

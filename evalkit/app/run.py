@@ -98,6 +98,7 @@ def run_suite(
         suite=suite_json(suite),
         cases=cases.named,
         started_at=started_at,
+        file=str(path),
         actor=actor or settings.actor,
         reason=reason,
         environment=environment(settings.root),

@@ -146,7 +146,7 @@ def settings_of(body: Mapping[str, Any], source: str, root: Path, environment: M
         # without a file nothing needs to be checked: making the checks takes longer than many a command
         file = _File.model_validate(body) if source != DEFAULTS else _File.model_construct(**body)
     except ValidationError as error:
-        raise ConfigError(faults_text(error), source, "see docs/files.md for the keys") from None
+        raise ConfigError(faults_text(error, _File), source, "see docs/files.md for the keys") from None
     own_key = file.sanitize.key_file
     key_file = environment.get("EVALKIT_KEY_FILE") or (own_key and root / Path(own_key).expanduser())
     return Settings(

@@ -1,17 +1,23 @@
-"""What a run ran on, cheaply: read from files, and no package is imported; only `working_tree` starts git, once."""
+"""What a run ran on, cheaply: read from files, and no package is imported; git is started where it must be asked."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
+import re
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from evalkit.canonical import Json
+from evalkit.capture.git import ask_git
 from evalkit.capture.working_tree import dirty_patch
 
 __all__ = ["environment", "git_commit", "run_environment"]
+
+
+_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def environment(folder: Path) -> dict[str, Json]:
@@ -51,18 +57,23 @@ def run_environment(folder: Path) -> dict[str, Json]:
 def git_commit(folder: Path) -> str | None:
     """The commit that is checked out in the repository around `folder`, in hex; None when there is none."""
     here = folder.absolute()  # a relative one has no parents
-    for place in (here, *here.parents):
-        git = place / ".git"
-        try:
-            if git.is_dir():
-                return _head(git, git)
-            if git.is_file():  # a worktree or submodule: the file says where its folder is
-                own = place / git.read_text("utf-8").removeprefix("gitdir:").strip()
-                common = own / "commondir"
-                return _head(own, own / common.read_text("utf-8").strip() if common.is_file() else own)
-        except (OSError, ValueError):
-            return None
-    return None
+    place = next((one for one in (here, *here.parents) if (one / ".git").exists()), None)
+    if place is None:
+        return None
+    with contextlib.suppress(OSError, ValueError):
+        if _COMMIT.fullmatch(found := _head(*_folders(place)) or ""):
+            return found
+    return ask_git(place, "rev-parse", "--quiet", "--verify", "HEAD").text  # of a link to a branch, of a reftable
+
+
+def _folders(place: Path) -> tuple[Path, Path]:
+    """Where git keeps what is of a working tree alone, and what it shares with others."""
+    git = place / ".git"
+    if git.is_dir():
+        return git, git
+    own = place / git.read_text("utf-8").removeprefix("gitdir:").strip()  # a worktree or submodule
+    common = own / "commondir"
+    return own, own / common.read_text("utf-8").strip() if common.is_file() else own
 
 
 def _head(own: Path, common: Path) -> str | None:

@@ -71,7 +71,9 @@ def launch(
     """
     out = out.absolute()
     if out.exists():
-        raise InputError("the file exists, and a recording is never written over", str(out), "record to another path")
+        raise InputError(
+            "the file exists, and a recording is never written over", str(out), "remove it, or pass another --out"
+        )
     try:
         child = subprocess.Popen(command, env=_child_environment(env, out, name, policy, key_file))
     except OSError as error:

@@ -239,6 +239,8 @@ class Session:
         """Numbers of the steps whose real bodies were run."""
         self.records = answerer is None
         """Whether the real thing is done always, and so has to be told in full."""
+        self.begun: list[Any] | None = None if self.records else []
+        """Of a replay, the threads and futures that Python would wait for at the end of a script."""
         self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:
@@ -274,6 +276,10 @@ class Session:
         self.counts.tool_bodies += 1
         turn.end(answer)
 
+    def answered_by(self, answerer: Answerer) -> None:
+        """From now on this one is asked."""
+        self._answerer = answerer
+
     def wants_definition(self, name: str) -> bool:
         """Whether the next step should tell the definition of the tool `name`: the first of its steps in a recording.
 
@@ -298,13 +304,27 @@ class Session:
         """Makes this the current session of the context, and of threads started in it, inside of a ``with`` block."""
         return Taken(self, None)
 
+    def alone(self) -> Alone:
+        """The same; code whose context knows of no session belongs to it, too: it is the only run in this process."""
+        return Alone(self, None)
+
 
 _NONE_YET = Answer()
-_SESSION: ContextVar[Session | None] = ContextVar("evalkit_session", default=None)
+_LOST: Any = object()
+_SESSION: ContextVar[Session | None] = ContextVar("evalkit_session")
 _PARENT: ContextVar[int | None] = ContextVar("evalkit_parent", default=None)
+_ALONE: list[Session] = []
 
-current_session: Callable[[], Session | None] = _SESSION.get
-"""The session of this context; None outside of recording and replay."""
+
+def current_session() -> Session | None:
+    """The session of this context; None outside of recording and replay.
+
+    An empty context, as C code's threads and some frameworks' tasks have it, belongs to the run that is alone here.
+    """
+    found: Any = _SESSION.get(_LOST)
+    if found is not _LOST:
+        return found  # type: ignore[no-any-return]  # what `Taken` sets
+    return _ALONE[-1] if _ALONE else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,13 +357,28 @@ class Taken:
         _SESSION.reset(session)
 
 
+class Alone(Taken):
+    """A session that is the process's only one while it is taken."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        assert self._session is not None
+        _ALONE.append(self._session)
+
+    def __exit__(self, *_: object) -> None:
+        _ALONE.remove(self._session)  # type: ignore[arg-type]  # it is none only where nothing is taken
+        super().__exit__()
+
+
 NOWHERE = Position(None, None)
 """Outside of every run."""
 
 
 def current_position() -> Position:
     """Where this context is."""
-    return Position(_SESSION.get(), _PARENT.get())
+    return Position(current_session(), _PARENT.get())
 
 
 def error_of(error: BaseException) -> StepError:

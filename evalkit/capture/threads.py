@@ -41,6 +41,8 @@ def _carrying_start(original: Callable[[threading.Thread], None]) -> Callable[[t
         position = current_position()
         if position.session is None:
             return original(self)
+        if position.session.begun is not None and not self.daemon and not _is_of_a_pool(self):
+            position.session.begun.append(self)
         shadowed: Any = self
         run = self.run
 
@@ -67,9 +69,17 @@ def _carrying_submit(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, function, *args, **kwargs)
         work = functools.partial(_at, position, function)
         with NOWHERE.taken():  # the pool's own threads outlive the session and must not belong to it
-            return original(self, work, *args, **kwargs)
+            future = original(self, work, *args, **kwargs)
+        if position.session.begun is not None:
+            position.session.begun.append(future)
+        return future
 
     return submit
+
+
+def _is_of_a_pool(thread: threading.Thread) -> bool:
+    """Whether a pool of Python's own keeps it, which ends it when the interpreter ends."""
+    return type(thread).__module__.startswith("concurrent.")
 
 
 def _at(position: Position, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

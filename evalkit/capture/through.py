@@ -38,7 +38,16 @@ def plain_shape(function: Callable[..., Any]) -> Shape:
         adapt = adapter_of(function)
         return output if adapt is None else adapt(output)
 
-    return Shape(lambda output: Answer(plain(output)), rebuilt)
+    return Shape(_written, rebuilt)
+
+
+def _written(output: Any) -> Answer:
+    """A result as an answer, with what of it can't be written."""
+    lost: list[str] = []
+    written = plain(output, 0, lost)
+    return Answer(
+        written, attributes={"gaps": [f"the result held {what}" for what in dict.fromkeys(lost)]} if lost else {}
+    )
 
 
 def given(answer: Answer) -> Any:

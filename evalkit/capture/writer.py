@@ -181,32 +181,38 @@ class TraceWriter:
         shown = self._sanitized(Step(0, "agent", run.name, run.input, attributes=told))
         attributes = {name: run.attributes[name] for name in run.attributes if name == _ENVIRONMENT}
         attributes |= shown.get("attributes", {})
-        return {**header_json(run, time.time()), "input": shown.get("input"), "attributes": attributes}
+        header = header_json(run, time.time())
+        gaps = [*header["gaps"], *attributes.pop("gaps", ())]
+        return {**header, "name": shown["name"], "input": shown.get("input"), "attributes": attributes, "gaps": gaps}
 
     def _finish_body(self, run: Trace) -> dict[str, Any]:
         shown = self._sanitized(Step(0, "agent", run.name, output=run.output, error=run.error))
-        return {**finish_json(run), "output": shown.get("output"), "error": shown.get("error")}
+        told = {**finish_json(run), "output": shown.get("output"), "error": shown.get("error")}
+        gaps = shown.get("attributes", {}).get("gaps", ())
+        return {**told, "gaps": [f"at the run's end {gap}" for gap in gaps]} if gaps else told
 
     def _start_body(self, step: Step) -> dict[str, Any]:
         self.steps += 1
         self._open.add(step.seq)
-        return {"type": "start", **self._sanitized(step)}
+        return {"type": "start", **self._sanitized(step, "input")}
 
     def _end_body(self, step: Step) -> dict[str, Any]:
         if step.seq not in self._open:  # it was substituted, or began before a fork
             self.steps += 1
-            return {"type": "step", **self._sanitized(step)}
+            return {"type": "step", **self._sanitized(step, "input", "output")}
         self._open.discard(step.seq)
-        body = self._sanitized(replace(step, input=None))
+        body = self._sanitized(replace(step, input=None), "output")
         return {"type": "end", **{key: value for key, value in body.items() if key not in _KNOWN_AT_START}}
 
-    def _sanitized(self, step: Step) -> dict[str, Any]:
+    def _sanitized(self, step: Step, *held: str) -> dict[str, Any]:
+        """A step as it is written; `held`: what of it is missing in the file where it can't be sanitized."""
         try:
             return step_json(self._sanitize(step))
         except Exception as error:  # noqa: BLE001  # rather a step without its values than a value in the clear
             gap = f"input, output and error are withheld: sanitizing failed ({type(error).__name__})"
             error_left = None if step.error is None else StepError(step.error.type)
-            bare = replace(step, input=None, output=None, error=error_left, attributes={"gaps": [gap]})
+            told = {"gaps": [gap], "missing": [*held]} if held else {"gaps": [gap]}
+            bare = replace(step, input=None, output=None, error=error_left, attributes=told)
             return step_json(bare)
 
 
@@ -220,7 +226,9 @@ class _LineFile:
             self._fd = os.open(path, flags, 0o666)
         except FileExistsError:
             raise InputError(
-                "the file exists, and a recording is never written over", str(path), "record to another path"
+                "the file exists, and a recording is never written over",
+                str(path),
+                "remove it, or record to another path",
             ) from None
         except OSError as error:
             raise InputError(

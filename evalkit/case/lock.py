@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalkit.case.pointer import refuse_pointer
 from evalkit.errors import IntegrityError
 
 __all__ = [
@@ -76,7 +77,12 @@ def _line(raw: str, place: str) -> LockLine:
 
 
 def read_lock(root: str | Path) -> list[LockLine]:
-    """The lock under `root`; empty when there is none."""
+    """The lock under `root`; empty when there is none.
+
+    Raises:
+        InputError: Git LFS has it, and did not fetch it.
+        IntegrityError: it is none.
+    """
     path = Path(root) / LOCK_NAME
     return parse_lock(_text(path), str(path))
 
@@ -85,6 +91,7 @@ def read_unmerged_lock(root: str | Path) -> list[LockLine]:
     """The lines of the lock under `root`, be it one or what a merge left of two; empty when there is none.
 
     Raises:
+        InputError: Git LFS has it, and did not fetch it.
         IntegrityError: it holds something else.
     """
     path = Path(root) / LOCK_NAME
@@ -94,7 +101,10 @@ def read_unmerged_lock(root: str | Path) -> list[LockLine]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text("utf-8") if path.exists() else ""
+        if path.exists():
+            refuse_pointer(path)
+            return path.read_text("utf-8")
+        return ""
     except UnicodeDecodeError as error:
         raise IntegrityError(f"the gate lock is no text: {error}", str(path), "git checkout it") from None
 

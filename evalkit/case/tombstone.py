@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from evalkit.case.pointer import refuse_pointer
 from evalkit.errors import IntegrityError
 
 __all__ = ["TOMBSTONE_NAME", "Tombstone", "add_tombstone", "gone_versions", "read_tombstones"]
@@ -53,6 +54,7 @@ def read_tombstones(folder: Path) -> list[Tombstone]:
     """The entries of a case's tombstone, oldest first.
 
     Raises:
+        InputError: Git LFS has it, and did not fetch it.
         IntegrityError: the file is not of its form.
     """
     path = folder / TOMBSTONE_NAME
@@ -61,6 +63,7 @@ def read_tombstones(folder: Path) -> list[Tombstone]:
     try:
         return [_entry(body) for body in json.loads(path.read_text("utf-8"))["forgotten"]]
     except (KeyError, TypeError, ValueError):
+        refuse_pointer(path)
         raise IntegrityError("not a tombstone", str(path), "restore the file from version control") from None
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from evalkit.canonical import same
 from evalkit.check.model import Finding, Judge
-from evalkit.check.params import known_only, text
-from evalkit.check.values import ABSENT, at_pointer, schema_of
+from evalkit.check.params import known_only, pointer, text
+from evalkit.check.schema import schema_of
+from evalkit.check.values import ABSENT, at_pointer
 from evalkit.check.view import final_json, final_text, shown
 from evalkit.errors import InputError
 from evalkit.shapes import is_number
@@ -85,6 +86,9 @@ class OutputNumber:
         for key in ("value", "tolerance", "relative"):
             if not is_number(params.get(key, 0)) or (key == "value" and key not in params):
                 raise InputError(f"{key} is {params.get(key)!r}", f"check {self.name}", f'write "{key}": 0.5')
+        for key in ("tolerance", "relative"):
+            if params.get(key, 0) < 0:
+                raise InputError(f"{key} is {params[key]}, below zero", f"check {self.name}", f'write "{key}": 0.5')
         wanted, allowed = params["value"], _allowed(params)
 
         def judge(trace: Trace) -> Finding:
@@ -113,8 +117,8 @@ class OutputSimilar:
         """Compares in small letters."""
         known_only(params, self.name, "text", "least")
         wanted, least = text(params, "text", self.name), params.get("least", 0.8)
-        if not is_number(least) or not 0 <= least <= 1:
-            raise InputError(f"least is {least!r}", f"check {self.name}", "write a number from 0 to 1")
+        if not is_number(least) or not 0 < least <= 1:
+            raise InputError(f"least is {least!r}", f"check {self.name}", "write a number above 0, at most 1")
 
         def judge(trace: Trace) -> Finding:
             from rapidfuzz import fuzz
@@ -129,10 +133,7 @@ class OutputSimilar:
 
 
 def _path(params: Mapping[str, Any], type_name: str) -> str:
-    path = params.get("path", "")
-    if not isinstance(path, str) or (path and not path.startswith("/")):
-        raise InputError(f"path is {path!r}, no JSON pointer", f"check {type_name}", '"path": "/total"')
-    return path
+    return pointer(params.get("path", ""), "path", type_name)
 
 
 def _place(params: Mapping[str, Any]) -> str:

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 from evalkit.canonical import Json, same
 from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Finding, Judge
-from evalkit.check.params import known_only, text
-from evalkit.check.values import ABSENT, at_pointer, pattern_of, schema_of
+from evalkit.check.params import flag, known_only, pointer, text
+from evalkit.check.schema import schema_of
+from evalkit.check.values import ABSENT, at_pointer, pattern_of
 from evalkit.check.view import agent_calls, shown
 from evalkit.errors import InputError
 from evalkit.shapes import is_number
@@ -43,33 +44,31 @@ class Arguments:
         """Compiles each rule once."""
         known_only(params, _TYPE, "name", "where", "optional")
         name = text(params, "name", _TYPE)
-        optional = bool(params.get("optional", False))
+        optional = flag(params, "optional", _TYPE)
         where = params.get("where")
         if not isinstance(where, dict) or not where:
             raise InputError("where states nothing", f"check {_TYPE}", '"where": {"/amount": {"max": 100}}')
-        rules = {pointer: _compiled(pointer, stated) for pointer, stated in where.items()}
-        grounded = frozenset(pointer for pointer, stated in where.items() if stated.get("grounded"))
+        rules = {pointer(at, "where", _TYPE): _compiled(at, stated) for at, stated in where.items()}
+        grounded = frozenset(at for at, stated in where.items() if stated.get("grounded"))
 
         def judge(trace: Trace) -> Finding:
             wrong: list[tuple[int, str]] = []
             calls = [step for step in agent_calls(trace) if step.name == name]
             for step in calls:
-                for pointer, each in rules.items():
-                    value = at_pointer(step.input, pointer)
+                for at, each in rules.items():
+                    value = at_pointer(step.input, at)
                     if value is ABSENT:
                         if not optional:
-                            wrong.append((step.seq, f"{pointer} is missing"))
+                            wrong.append((step.seq, f"{at} is missing"))
                         continue
                     wrong += [
-                        (step.seq, f"{pointer} is {shown(value)}, wanted {words}")
-                        for words, rule in each
-                        if not rule(value)
+                        (step.seq, f"{at} is {shown(value)}, wanted {words}") for words, rule in each if not rule(value)
                     ]
             if grounded:
                 wrong += [
-                    (step.seq, f"{pointer} is {shown(value)}, which nothing before it held")
-                    for step, pointer, value in ungrounded(trace, frozenset({name}))
-                    if any(pointer == one or pointer.startswith(f"{one}/") for one in grounded)
+                    (step.seq, f"{at} is {shown(value)}, which nothing before it held")
+                    for step, at, value in ungrounded(trace, frozenset({name}))
+                    if any(at == one or at.startswith(f"{one}/") for one in grounded)
                 ]
             if not wrong:
                 return Finding(True, f"all {len(calls)} calls are as stated", tuple(step.seq for step in calls))
@@ -79,37 +78,39 @@ class Arguments:
         return judge
 
 
-def _compiled(pointer: str, stated: Any) -> list[tuple[str, _Rule]]:
+def _compiled(at: str, stated: Any) -> list[tuple[str, _Rule]]:
     if not isinstance(stated, dict) or not stated or set(stated) - set(_RULES):
-        raise InputError(f"{pointer}: {stated!r} states nothing known", f"check {_TYPE}", f"use: {', '.join(_RULES)}")
+        raise InputError(f"{at}: {stated!r} states nothing known", f"check {_TYPE}", f"use: {', '.join(_RULES)}")
     found = []
     for words, (rule, wanted) in zip(_words(stated), stated.items(), strict=True):
         if rule != "grounded":
-            found.append((words, _rule(rule, wanted, pointer)))
+            found.append((words, _rule(rule, wanted, at)))
         elif wanted is not True:
-            raise InputError(f"{pointer}: grounded is {wanted!r}", f"check {_TYPE}", "write true, or leave it out")
+            raise InputError(f"{at}: grounded is {wanted!r}", f"check {_TYPE}", "write true, or leave it out")
+    if stated.get("min", 0) > stated.get("max", stated.get("min", 0)):
+        raise InputError(f"{at}: min is above max", f"check {_TYPE}", "correct one of them")
     return found
 
 
-def _rule(rule: str, wanted: Any, pointer: str) -> _Rule:
+def _rule(rule: str, wanted: Any, at: str) -> _Rule:
     if rule == "equals":
         return lambda value: _same(wanted, value)
     if rule == "one_of":
         if not isinstance(wanted, list) or not wanted:
-            raise InputError(f"{pointer}: one_of is {wanted!r}", f"check {_TYPE}", "write a list of values")
+            raise InputError(f"{at}: one_of is {wanted!r}", f"check {_TYPE}", "write a list of values")
         return lambda value: any(_same(one, value) for one in wanted)
     if rule in ("min", "max"):
         if isinstance(wanted, bool) or not isinstance(wanted, int | float):
-            raise InputError(f"{pointer}: {rule} is {wanted!r}", f"check {_TYPE}", "write a number")
+            raise InputError(f"{at}: {rule} is {wanted!r}", f"check {_TYPE}", "write a number")
         return (
             (lambda value: is_number(value) and value >= wanted)
             if rule == "min"
             else (lambda value: is_number(value) and value <= wanted)
         )
     if rule == "matches":
-        pattern = pattern_of(wanted, f"check {_TYPE}: {pointer}")
+        pattern = pattern_of(wanted, f"check {_TYPE}: {at}")
         return lambda value: isinstance(value, str) and pattern.search(value) is not None
-    validate = schema_of(wanted, f"check {_TYPE}: {pointer}")
+    validate = schema_of(wanted, f"check {_TYPE}: {at}")
     return lambda value: not validate(value)
 
 

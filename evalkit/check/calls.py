@@ -36,6 +36,8 @@ class Called:
         matches, call = _matcher(params, self.name), _call(params)
         least = number(params, "min", self.name, 1) or 0
         most = number(params, "max", self.name)
+        if most is None and least == 0:
+            raise InputError("min 0 without max states nothing", f"check {self.name}", 'write "min": 1, or "max"')
         if most is not None and most < least:
             raise InputError(f"max {most} is below min {least}", f"check {self.name}", "correct one of them")
         wanted = f"at least {_times(least)}"
@@ -88,6 +90,8 @@ class Order:
         """Compares the first calls of both; a trace without ``then`` keeps the order."""
         known_only(params, self.name, "first", "then")
         first, then = text(params, "first", self.name), text(params, "then", self.name)
+        if first == then:
+            raise InputError(f"first and then are both {then}", f"check {self.name}", "name two tools")
 
         def judge(trace: Trace) -> Finding:
             seen: int | None = None

@@ -18,7 +18,7 @@ from evalkit.canonical import Json, canonical
 from evalkit.check.alike import Records, alike
 from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Finding, Judge
-from evalkit.check.params import known_only, object_of, texts
+from evalkit.check.params import flag, known_only, object_of, texts
 from evalkit.check.view import shown
 from evalkit.check.writes import effects_of, ends_in_a_call, failed_writes, result_digest
 from evalkit.errors import InputError
@@ -64,7 +64,7 @@ class EffectsEqual:
         free_text = params.get("free_text", "loose")
         if free_text not in ("loose", "exact", "ignored"):
             raise InputError(f"free_text is {free_text!r}", f"check {_TYPE}", "use loose, exact or ignored")
-        handovers, answered, tried, grounded = (bool(params.get(name, False)) for name in _FLAGS)
+        handovers, answered, tried, grounded = (flag(params, name, _TYPE) for name in _FLAGS)
         names = {effect.name for each in choices for effect in each.effects}
 
         def judge(trace: Trace) -> Finding:
@@ -123,7 +123,7 @@ class _Expected:
 def _effect(body: Any, volatile: Mapping[str, tuple[str, ...]]) -> _Effect:
     if not isinstance(body, dict) or not isinstance(body.get("name"), str):
         raise InputError("an effect has no name", f"check {_TYPE}", '[{"name": "...", "arguments": {}}]')
-    arguments = body.get("arguments", {})
+    arguments: Json = object_of(body, "arguments", _TYPE)
     for path in volatile.get(body["name"], ()):
         arguments = without(arguments, path)
     return _Effect(body["name"], arguments, canonical(arguments), str(body.get("result", "")))

@@ -7,9 +7,8 @@ from typing import Any
 
 from evalkit.check.model import Finding, Judge
 from evalkit.check.outage import is_outage
-from evalkit.check.params import known_only, texts
+from evalkit.check.params import flag, known_only, texts
 from evalkit.check.view import agent_calls, shown
-from evalkit.errors import InputError
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["NO_TOOL_ERROR", "ignored_errors"]
@@ -36,11 +35,9 @@ class NoToolError:
     def compile(self, params: Mapping[str, Any]) -> Judge:
         """Looks at each failed call and what came after it."""
         known_only(params, self.name, "names", "strict", "outages")
-        outages = bool(params.get("outages", False))
+        outages = flag(params, "outages", self.name)
         names = frozenset(texts(params, "names", self.name))
-        strict = params.get("strict", False)
-        if not isinstance(strict, bool):
-            raise InputError(f"strict is {strict!r}", f"check {self.name}", "write true or false")
+        strict = flag(params, "strict", self.name)
 
         def judge(trace: Trace) -> Finding:
             failed = [step for step in agent_calls(trace) if step.error] if strict else ignored_errors(trace)

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.check.model import Finding, Judge
-from evalkit.check.params import known_only, text
+from evalkit.check.params import flag, known_only, text
 from evalkit.check.values import ABSENT, at_pointer, pattern_of
 from evalkit.check.view import contains, final_json, final_text, shown
 from evalkit.errors import InputError
@@ -30,8 +30,8 @@ class OutputFields:
     def compile(self, params: Mapping[str, Any]) -> Judge:
         """Compares each field that is stated."""
         known_only(params, self.name, "fields")
-        if not isinstance(params.get("fields"), dict):
-            raise InputError("fields is no object", f"check {self.name}", '"fields": {"severity": "P0"}')
+        if not isinstance(params.get("fields"), dict) or not params["fields"]:
+            raise InputError("fields states nothing", f"check {self.name}", '"fields": {"severity": "P0"}')
         stated = list(_stated(params["fields"]))
 
         def judge(trace: Trace) -> Finding:
@@ -60,7 +60,7 @@ class OutputContains:
     def compile(self, params: Mapping[str, Any]) -> Judge:
         """Searches the text."""
         known_only(params, self.name, "text", "ignore_case")
-        wanted, fold = text(params, "text", self.name), bool(params.get("ignore_case", True))
+        wanted, fold = text(params, "text", self.name), flag(params, "ignore_case", self.name, True)
         needle = wanted.casefold() if fold else wanted
 
         def judge(trace: Trace) -> Finding:
@@ -87,6 +87,8 @@ class OutputMatches:
         known_only(params, self.name, "pattern")
         pattern = text(params, "pattern", self.name)
         found = pattern_of(pattern, f"check {self.name}")
+        if found.search(b"") is not None and found.search(b"\n \n") is not None:
+            raise InputError(f"{pattern!r} matches any text", f"check {self.name}", "state what must be there")
 
         def judge(trace: Trace) -> Finding:
             body = final_text(trace)

@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.errors import InputError
 from evalkit.shapes import is_whole
 
-__all__ = ["known_only", "number", "object_of", "text", "texts"]
+__all__ = ["flag", "known_only", "number", "object_of", "pointer", "text", "texts"]
 
 
 def known_only(params: Mapping[str, Any], type_name: str, *names: str) -> None:
@@ -59,6 +59,29 @@ def number(params: Mapping[str, Any], name: str, type_name: str, default: int | 
     if is_whole(value) and value >= 0:
         return value
     raise InputError(f"{name} is {value!r}, a whole number is wanted", f"check {type_name}", f'write "{name}": 3')
+
+
+def flag(params: Mapping[str, Any], name: str, type_name: str, default: bool = False) -> bool:
+    """True or false; `default` when it is not there.
+
+    Raises:
+        InputError: it is neither: ``"false"`` would be taken for true.
+    """
+    value = params.get(name, default)
+    if not isinstance(value, bool):
+        raise InputError(f"{name} is {value!r}", f"check {type_name}", "write true or false")
+    return value
+
+
+def pointer(value: Any, name: str, type_name: str) -> str:
+    """A JSON pointer (RFC 6901); the empty one is the whole value.
+
+    Raises:
+        InputError: it is none: without its slash it would point at the whole value.
+    """
+    if not isinstance(value, str) or (value and not value.startswith("/")):
+        raise InputError(f"{name} is {value!r}, no JSON pointer", f"check {type_name}", f'"{name}": "/total"')
+    return value
 
 
 def object_of(params: Mapping[str, Any], name: str, type_name: str) -> dict[str, Any]:

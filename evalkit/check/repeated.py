@@ -40,8 +40,8 @@ class RepeatedEffect:
         known_only(params, self.name, "names", "keys")
         names = frozenset(texts(params, "names", self.name))
         keys = object_of(params, "keys", self.name)
-        if not all(isinstance(fields, list) for fields in keys.values()):
-            raise InputError("keys holds no lists", f"check {self.name}", '"keys": {"tool": ["argument"]}')
+        for tool in keys:
+            texts(keys, tool, self.name)
 
         def judge(trace: Trace) -> Finding:
             seen: dict[tuple[str, bytes], Step] = {}

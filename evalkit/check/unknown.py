@@ -18,13 +18,16 @@ from evalkit.trace.side_effect import side_effect_name
 __all__ = ["UNKNOWN_RETRY", "blind_retries"]
 
 
+_WHOLE = 10**6
+
+
 class UnknownRetry:
     """A change whose outcome is unknown is not done again before somebody looked.
 
     Unknown is a write that ended with a lost answer (a timeout, a broken connection, a gateway's error), or a side
-    effect noted as ``unknown``. Looking is a read between the two that was given one of the change's own values, or the
-    side effect noted as ``reconciled``. An idempotency key among the arguments (``idempotency`` in its name) makes a
-    retry safe. ``names`` limits it to some tools.
+    effect noted as ``unknown``. Looking is a read between the two that was given one of the change's own values, or its
+    side effect noted as ``reconciled``; where none was noted in the change, any. An idempotency key among the arguments
+    (``idempotency`` in its name) makes a retry safe. ``names`` limits it to some tools.
     """
 
     name = "unknown_retry"
@@ -57,11 +60,14 @@ def blind_retries(trace: Trace) -> list[tuple[Step, Step]]:
     """The changes of unknown outcome, each with the same call made again without a look between."""
     calls = {step.seq for step in agent_calls(trace)}
     open_: dict[tuple[str, bytes], Step] = {}
+    noted: dict[int | None, set[tuple[str, str]]] = {}
     found: list[tuple[Step, Step]] = []
     for step in trace.steps:
-        status = side_effect_name(step) and step.input.get("status") if isinstance(step.input, dict) else None
-        if status == "reconciled":
-            open_.clear()
+        effect, status = _side_effect(step)
+        if status == "unknown":
+            noted.setdefault(step.parent, set()).add(effect)
+        elif status == "reconciled":
+            open_ = {key: first for key, first in open_.items() if effect not in noted.get(first.seq, {effect})}
         if step.seq not in calls or is_handover(step.name):
             continue
         if step.effect == "read" and step.error is None:
@@ -75,6 +81,14 @@ def blind_retries(trace: Trace) -> list[tuple[Step, Step]]:
             else:
                 open_.pop(key, None)
     return found
+
+
+def _side_effect(step: Step) -> tuple[tuple[str, str], str]:
+    """Name and key of the side effect that a step notes, and its status; empty texts for other steps."""
+    name = side_effect_name(step)
+    if name is None or not isinstance(step.input, dict):
+        return ("", ""), ""
+    return (name, shown(step.input.get("key"), _WHOLE)), str(step.input["status"])
 
 
 def _is_unknown(step: Step, trace: Trace) -> bool:

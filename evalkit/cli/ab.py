@@ -32,15 +32,15 @@ _OWN = {"runs", "resume", "fail_if_worse", "as_json"}
 @click.option("--blocks", type=click.IntRange(1), default=4, show_default=True, help="A B B A blocks.")
 @click.option("--primary", type=click.Choice(_PRIMARY), default="pass_rate", show_default=True, help="What decides.")
 @click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
-@click.option("-n", "workers", default="auto", show_default=True, help="Worker processes: a number, or auto.")
+@click.option("-n", "workers", default="auto", show_default=True, help="Replays at once: a number, or auto.")
 @click.option("--seed", type=int)
 @click.option("--budget", default="", metavar="LIMITS", help=f"{BUDGET} Of both arms together.")
 @click.option("--executor", default="", help="serial, fork or xdist; chosen by the amount of work otherwise.")
 @click.option("--out", type=_FOLDER, help="The folder; a new one under reports/ by default.")
 @click.option("--resume", type=_FOLDER, help="Finish this A/B run instead of starting one.")
 @click.option("--fail-if-worse", is_flag=True, help="Exit code 1 where B is shown to be worse.")
-@click.option("--actor", default="")
-@click.option("--reason", default="")
+@click.option("--actor", default="", help="Who asks; EVALKIT_ACTOR or USER by default.")
+@click.option("--reason", default="", help="Why, one sentence; it is kept.")
 @as_json
 @click.pass_context
 def ab(

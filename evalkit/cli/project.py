@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalkit.cli.common import as_json, echo_json, project, say
+from evalkit.project import project_root
 
 if TYPE_CHECKING:
     from evalkit.app.init import Ci
@@ -26,6 +27,9 @@ def init(force: bool, ci: Ci | None) -> None:
         say(f"{'wrote' if wrote else 'kept '} {path}")
         if path.name == ".gitlab-ci.yml" and not wrote:
             say("      add to it: include: [{local: .gitlab/evalkit.yml}]")
+    above = project_root(Path.cwd().parent)
+    if above is not None:
+        say(f"note: this folder is a project of its own now, with its own cases, inside of the one at {above}")
     say("next: evalkit ingest incident.trace")
 
 

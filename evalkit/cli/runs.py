@@ -119,7 +119,7 @@ def _show_done(plan: Plan, done: Replayed, *, as_json: bool) -> None:
 @click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
 @click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
 @click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
-@click.option("--mode", type=click.Choice(SUITE_MODES))
+@click.option("--mode", type=click.Choice(SUITE_MODES), help="What answers; wins over the suite's.")
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--what-if", multiple=True, metavar="NAME=THEN", help="As in replay; wins over the suite's.")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)
@@ -143,8 +143,8 @@ def _show_done(plan: Plan, done: Replayed, *, as_json: bool) -> None:
     "--raise-samples", type=click.IntRange(1), help="With --resume: this many samples a case; adds what is missing."
 )
 @click.option("--history/--no-history", default=None, help="Keep the run in the suite's history, or not.")
-@click.option("--actor", default="")
-@click.option("--reason", default="")
+@click.option("--actor", default="", help="Who asks; EVALKIT_ACTOR or USER by default.")
+@click.option("--reason", default="", help="Why, one sentence; it is kept.")
 @as_json
 @click.pass_context
 def run(

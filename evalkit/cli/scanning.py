@@ -6,6 +6,7 @@ import click
 
 from evalkit.cli.common import as_json, echo_json, project, say
 from evalkit.errors import ExitCode
+from evalkit.figures import counted
 from evalkit.trace.visible import visible
 
 __all__ = ["scan"]
@@ -33,7 +34,9 @@ def scan(context: click.Context, traces: tuple[str, ...], format: str | None, as
                     say(line)
     if as_json:
         echo_json({"traces": count, "found": [scanned_json(one) for one in found]})
-    say(f"{count} traces, {len(found)} repeat an incident", err=as_json)
+    say(
+        f"{counted(count, 'trace')}, {len(found)} {'repeats' if len(found) == 1 else 'repeat'} an incident", err=as_json
+    )
     for reason, times in sorted(report.skipped.items()):
         say(f"  source: {visible(reason)} ({times})", err=True)
     context.exit(int(ExitCode.BLOCKED if found else ExitCode.DONE))

@@ -17,7 +17,16 @@ from evalkit.case.model import Case
 from evalkit.trace.asked import prompt_fingerprint, schemas_of, system_prompt, tool_schemas, tools_fingerprint
 from evalkit.trace.model import Effect
 
-__all__ = ["Surroundings", "Today", "Touch", "approval_of", "fits_prompt", "surroundings_of", "touches"]
+__all__ = [
+    "Surroundings",
+    "Today",
+    "Touch",
+    "approval_of",
+    "fits_any_prompt",
+    "fits_prompt",
+    "surroundings_of",
+    "touches",
+]
 
 TouchKind: TypeAlias = Literal["prompt", "tool", "effect"]
 _PLACEHOLDER = re.compile(r"\{\{\s*[\w.]+\s*\}\}|\$\{[\w.]+\}|\{[\w.]*\}")
@@ -133,6 +142,11 @@ def fits_prompt(recorded: str, today: str) -> bool:
             return False
         at += len(part)
     return True
+
+
+def fits_any_prompt(today: str) -> bool:
+    """Whether a prompt is made of placeholders alone: nothing that was recorded is another one."""
+    return not _PLACEHOLDER.sub("", today).strip()
 
 
 def _prompt_touches(recorded: Surroundings, case: Case, today: Today) -> Iterator[Touch]:

@@ -12,7 +12,10 @@ from typing import Any
 
 from evalkit.playback.overdue import Mark
 
-__all__ = ["Deadline", "ReplayTimeout", "alarm_at_hand", "watched"]
+__all__ = ["LONGEST_S", "Deadline", "ReplayTimeout", "alarm_at_hand", "watched"]
+
+LONGEST_S = 10_000_000.0
+"""Seconds of the longest time limit; the system has no timer for many more."""
 
 
 class ReplayTimeout(BaseException):

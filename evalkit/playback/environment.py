@@ -18,7 +18,7 @@ from typing import Any
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
 
-__all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "environment_of", "seen_by_agent"]
+__all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "clients_start", "environment_of", "seen_by_agent"]
 
 NO_MODEL_URL = "http://model.evalkit.invalid/v1"
 NO_TELEMETRY = {
@@ -27,6 +27,8 @@ NO_TELEMETRY = {
     "LANGCHAIN_TRACING_V2": "false",
 }
 """Frameworks that send traces of their own from a background thread, which the frozen world would take for a miss."""
+_WANTED = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+"""Keys without which the clients whose calls are captured can't be made."""
 _ESSENTIAL = HARMLESS | frozenset(
     "HOME USER LOGNAME SHELL TMPDIR TEMP TMP PYTHONPATH PYTHONHOME VIRTUAL_ENV LD_LIBRARY_PATH DYLD_LIBRARY_PATH "
     "XDG_CACHE_HOME XDG_CONFIG_HOME SSL_CERT_FILE SSL_CERT_DIR SYSTEMROOT WINDIR COMSPEC PATHEXT APPDATA LOCALAPPDATA "
@@ -60,6 +62,25 @@ def environment_of(base_url: str | None, options: WorldOptions = PLAIN_WORLD) ->
         _become(before)
 
 
+@contextmanager
+def clients_start() -> Iterator[None]:
+    """While inside, clients find keys that open nothing, where the process has no key of any model API.
+
+    For an agent's module that makes its client while it is loaded, before any replay's environment is there. Where
+    there is a key, none is added: which one there is may be how the agent chooses its model.
+    """
+    if any(name in os.environ for name in DUMMY_KEYS):
+        yield
+        return
+    os.environ.update(dict.fromkeys(_WANTED, DUMMY_KEY))
+    try:
+        yield
+    finally:
+        for name in _WANTED:
+            if os.environ.get(name) == DUMMY_KEY:  # the module may have set its own
+                del os.environ[name]
+
+
 def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options: WorldOptions) -> dict[str, str]:
     """The environment that an agent sees in place of this one."""
     kept = options.keep_env
@@ -70,7 +91,7 @@ def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options:
             seen[name] = value
         elif kept is None or name in _ESSENTIAL:
             seen[name] = _harmless(name, value)
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+    for name in _WANTED:
         seen.setdefault(name, DUMMY_KEY)
     return {**seen, "OPENAI_BASE_URL": base_url or NO_MODEL_URL, **NO_TELEMETRY}
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from evalkit.playback.fixtures import ReplayHalt
@@ -30,12 +30,17 @@ class Guard:
         host, port: the live model's endpoint; None refuses everything.
         refused: what was refused, in words.
         excused: whether the code that asks may reach anything: the body of a tool that is live on purpose.
+        refuse: is told what is refused, and raises.
     """
 
     host: str | None = None
     port: int | None = None
     refused: list[str] = field(default_factory=list)
     excused: Callable[[], bool] | None = None
+    refuse: Callable[[str], NoReturn] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.refuse = self._halts
 
     @classmethod
     def for_endpoint(cls, base_url: str | None) -> Guard:
@@ -66,9 +71,11 @@ class Guard:
             target = args[1] if len(args) > 1 else None
             allowed = self._reaches_endpoint(target)
         if not allowed and not (self.excused is not None and self.excused()):
-            sentence = f"network refused: {event.removeprefix('socket.')} {_shown(target)}"
-            self.refused.append(sentence)
-            raise ReplayHalt(sentence)
+            self.refuse(f"network refused: {event.removeprefix('socket.')} {_shown(target)}")
+
+    def _halts(self, sentence: str) -> NoReturn:
+        self.refused.append(sentence)
+        raise ReplayHalt(sentence)
 
     def _reaches_endpoint(self, target: Any) -> bool:
         if self.host is None or not isinstance(target, tuple) or len(target) < 2 or target[1] != self.port:

@@ -10,9 +10,15 @@ from evalkit.capture.seam import Session
 from evalkit.playback.fixtures import Frozen
 from evalkit.playback.gateway.gateway import Gateway
 from evalkit.playback.targets.protocol import OutsideTarget, Surroundings, TargetUnavailable
-from evalkit.trace.model import Trace
+from evalkit.trace.model import Kind, Trace
 
 __all__ = ["run_outside"]
+
+_ASKED: frozenset[Kind] = frozenset({"model", "tool", "retrieval"})
+_UNSEEN = (
+    "the agent asked the gateway nothing, so nobody saw what it did: lead its clients there by the variables "
+    "(OPENAI_BASE_URL, ANTHROPIC_BASE_URL, EVALKIT_MCP_URL), or have it ask for /v1/models where it needs neither"
+)
 
 
 def run_outside(
@@ -26,8 +32,8 @@ def run_outside(
     give_up: Callable[[], None],
     timeout_s: float,
     seed: int,
-) -> Json:
-    """The agent's answer.
+) -> tuple[Json, str]:
+    """The agent's answer, and why nobody saw what it did; empty where somebody could.
 
     Args:
         endpoint: base URL of a live model, which the session's caller asks; None where none is asked.
@@ -46,7 +52,8 @@ def run_outside(
             output = target.run_outside(given, around)
             if gateway.stopped is not None:
                 raise gateway.stopped
-            return output
+            unseen = not gateway.asked and any(step.kind in _ASKED for step in incident.steps)
+            return output, _UNSEEN if unseen else ""
         finally:
             if gateway.faults:
                 raise TargetUnavailable(f"the gateway failed: {gateway.faults[0]}")

@@ -6,7 +6,7 @@ import errno
 import hashlib
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from os import getpid
 from typing import TypeAlias
@@ -20,11 +20,12 @@ from evalkit.capture.threads import carry_context
 from evalkit.case.model import Case
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import CheckResult
-from evalkit.errors import EvalkitError
+from evalkit.errors import ConfigError, EvalkitError
 from evalkit.forks import end_if_forked
 from evalkit.playback.admission import check_open
+from evalkit.playback.afterwards import wait_for_work
 from evalkit.playback.collected import Collected, Outline
-from evalkit.playback.deadline import Deadline, ReplayTimeout, alarm_at_hand
+from evalkit.playback.deadline import LONGEST_S, Deadline, ReplayTimeout, alarm_at_hand
 from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.endpoint.model import Endpoint
@@ -41,6 +42,7 @@ from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
+from evalkit.playback.strays import Strays
 from evalkit.playback.targets.protocol import (
     AnyTarget,
     OutsideTarget,
@@ -99,6 +101,13 @@ class PreparedCase:
     what_if: tuple[WhatIf, ...] = ()
     options: WorldOptions = PLAIN_WORLD
 
+    def __post_init__(self) -> None:
+        if not 0 < self.timeout_s <= LONGEST_S:  # nor is it no number
+            raise ConfigError(
+                f"a replay's time limit is above 0 and at most {LONGEST_S:,.0f} seconds, got {self.timeout_s:g}",
+                cure="--timeout 60",
+            )
+
     def replay(self, target: AnyTarget, sample: int = 0) -> Replay:
         """One replay; see `Day.replay`."""
         with self.entered(target) as day:
@@ -134,6 +143,7 @@ class Day:
         self._caller = caller
         self._world = world
         self._deadline = Deadline(prepared.timeout_s)
+        self._strays = Strays()
         self._incident = incident = prepared.case.trace.trace
         self._input = copies(incident.input)
         self._before = [step for step in incident.steps if step.seq < (prepared.from_step or 0)]
@@ -228,7 +238,7 @@ class Day:
                 done.output = self._inside(target, session)  # type: ignore[arg-type]  # one that runs in here
             else:
                 give_up = (lambda: None) if caller is None else caller.give_up
-                done.output = self._outside(outside, session, frozen, seed, give_up)
+                done.output, done.fault = self._outside(outside, session, frozen, seed, give_up)
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # whatever the agent raises is its outcome
@@ -254,21 +264,33 @@ class Day:
         Raises:
             BaseException: whatever the agent raises, or its answer's fault.
         """
-        given, process = self._input(), getpid()
-        with session.active():
+        given = self._input()
+        with session.alone(), self._strays.watched(session, self._world.guard):
             self._deadline.start()
             try:
-                output = target.run(given)
+                output = self._answered(target, given)
+            except (Exception, SystemExit):
+                with suppress(ReplayTimeout):
+                    wait_for_work(session, self._prepared.timeout_s)
+                raise
+            else:
+                wait_for_work(session, self._prepared.timeout_s)
             finally:
                 self._deadline.stop()
-                end_if_forked(process)
         exact_text(output)
         return output
 
+    def _answered(self, target: Target, given: Json) -> Json:
+        process = getpid()
+        try:
+            return target.run(given)
+        finally:
+            end_if_forked(process)
+
     def _outside(
         self, target: OutsideTarget, session: Session, frozen: Frozen, seed: int, give_up: Callable[[], None]
-    ) -> Json:
-        """The answer of an agent in another process; see `outside.run_outside`."""
+    ) -> tuple[Json, str]:
+        """The answer of an agent in another process, and what failed beside it; see `outside.run_outside`."""
         from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
 
         prepared = self._prepared
@@ -308,6 +330,8 @@ class Day:
             return "missed", self._results(kept) if distorted else (), misses[0].sentence()
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
+        if stray := self._strays.told():
+            return "missed", (), stray
         judged = self._judged.get(kept.digest)
         if judged is None:
             judged = self._judged[kept.digest] = self._judged_anew(kept)
@@ -400,7 +424,8 @@ def prepare(
 
     Raises:
         InputError: a check's parameters are not of its type's form.
-        ConfigError: a fault can't be done to a live model, or a rule makes a tool live that must not be.
+        ConfigError: a fault can't be done to a live model, a rule makes a tool live that must not be, or no timer can
+            be set to the time limit.
         ReplayRefused: the incident lacks what the mode needs.
     """
     if mode == "exact":

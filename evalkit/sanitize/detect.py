@@ -15,7 +15,7 @@ from operator import itemgetter
 
 from evalkit.sanitize.claim import Claim, Span
 from evalkit.sanitize.forms import by_hint, judged
-from evalkit.sanitize.key_hints import NO_SECRET_KEY, KeyHints
+from evalkit.sanitize.key_hints import COOKIE_SETTINGS, NO_SECRET_KEY, SHORTEST_COOKIE, KeyHints
 from evalkit.sanitize.keywords import keywords_of
 from evalkit.sanitize.made_up import is_made_up
 from evalkit.sanitize.ner import Recogniser, recognised
@@ -30,7 +30,7 @@ from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 __all__ = ["Claim", "Detector", "Span"]
 
 _SHORT = 64
-_PLAIN = re.compile(r"[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
+_PLAIN = re.compile(r"(?!/)[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
 """Texts that are too short and too plain for any built-in rule: most keys, labels and numbers."""
 _DIGIT = re.compile(rb"[0-9]")
 _BEHIND_SIGN = re.compile(r"[._+-](u[0-9a-f]{12}(?:@|%40)example\.com)$")
@@ -41,6 +41,8 @@ _NARROW = {
 _NARROW |= {0xFF0B: 0x2B, 0xFF0D: 0x2D}
 _COUNTED = re.compile(r"[A-Za-z_-]{0,12}0?12345678?9?0?")
 """What somebody writes who has no token at hand: ``xoxp-1234567890``."""
+_SHORTEST_NUMBER = {"secret": 3, "account": 5}
+"""Digits of a number under a key that is taken for such a value; fewer may count something."""
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
 _place = itemgetter(0, 1)
@@ -225,6 +227,8 @@ class Detector:
     def number_under_hint(self, kind: Kind, number: int) -> Claim | None:
         """As `under_hint`, for a value that is a JSON number."""
         digits = str(number)
+        if len(digits) < _SHORTEST_NUMBER.get(kind, 0):
+            return None
         return None if number <= 0 or is_surrogate_int(digits) else self.under_hint(kind, digits)
 
     def _wanted(self, claim: Claim) -> bool:
@@ -261,14 +265,16 @@ def _cookie_values(data: bytes, start: int, end: int) -> Iterator[_Found]:
         token = value.strip()
         left = at + len(name) + len(sign) + len(value) - len(value.lstrip())
         at += len(pair) + 1
-        if len(token) < 8 or not _DIGIT.search(token) or b" " in token or name.strip().lower() in _COOKIE_SETTINGS:
+        if (
+            len(token) < SHORTEST_COOKIE
+            or not _DIGIT.search(token)
+            or b" " in token
+            or name.strip().lower() in COOKIE_SETTINGS
+        ):
             continue
         text = token.decode("utf-8", "ignore")
         if len(text.encode()) == len(token):
             yield left, left + len(token), Claim("secret", text, text), "cookie", True
-
-
-_COOKIE_SETTINGS = frozenset({b"expires", b"max-age", b"path", b"domain", b"samesite", b"version"})
 
 
 def _has_group(pattern: str) -> bool:

@@ -19,7 +19,8 @@ def claim_of_email(value: str, *, strict: bool) -> Claim | None:
     top = domain.rpartition(".")[2].lower()
     if not re.fullmatch(r"[^\s@<>,;:\"]+@[^\s@<>,;:\"]+\.[^\s@<>,;:\".]{2,}", plain):
         return None
-    if strict and (local == "git" or local.startswith(".") or (len(top) > 2 and top not in TOP_DOMAINS)):
+    known = len(top) <= 2 or top in TOP_DOMAINS or not top.isascii() or top.startswith("xn--")
+    if strict and (local == "git" or local.startswith(".") or not known):
         return None  # n@pytest.mark is a decorator, git@host a remote
     return Claim("email", plain.lower(), value)
 

@@ -5,17 +5,38 @@ from __future__ import annotations
 import re
 
 from evalkit.sanitize.claim import Claim
-from evalkit.sanitize.normal import has_cjk, is_cjk, name_words
+from evalkit.sanitize.folding import fold
+from evalkit.sanitize.normal import MARKS, composed, has_cjk, is_cjk, name_words
 from evalkit.sanitize.ranges import is_name_surrogate
 from evalkit.sanitize.rules.given import NO_FAMILY, PLACE_WORDS, THING_WORDS
 from evalkit.sanitize.rules.said_names import PLAIN_SURNAMES, SURNAMES
-from evalkit.sanitize.rules.words import COMMON, GENERIC, NAME_FRAMES, NO_NAMES, PLACEHOLDERS, TITLES
+from evalkit.sanitize.rules.words import COMMON, GENERIC, NAME_FRAMES, NO_NAMES, PLACEHOLDERS, ROLES, TITLES
 from evalkit.sanitize.rules.words_zh import USUAL_WORDS
 
-__all__ = ["claim_of_address", "claim_of_name", "judge_address", "judge_name", "judge_name_of_two", "looks_like_a_name"]
+__all__ = [
+    "claim_of_address",
+    "claim_of_name",
+    "judge_address",
+    "judge_name",
+    "judge_name_home",
+    "judge_name_of_two",
+    "looks_like_a_name",
+]
 
+_NO_HOME = GENERIC | ROLES | frozenset(
+    "ubuntu debian fedora centos alpine linux ec azureuser vscode coder codespace jovyan nobody docker "
+    "jenkins circleci linuxbrew homebrew git svn www http nginx apache ftp mysql postgres redis shared public "
+    "administrator openhands swe oai claude codex cursor devin sandbox container remote gitpod travis "
+    "runneradmin vagrant pi work workspace project projects src code ide student jupyter kaggle colab "
+    "sagemaker airflow spark hadoop deploy deployer my me you your username someone somebody example envs "
+    "assist".split()
+)  # fmt: skip
+"""Names of accounts that are nobody's."""
 _MOST_WORDS = 4
-_NAME_LIKE = re.compile(r"[^\W\d_][\w\s.'’,·-]{0,79}")
+_MOST_WORDS_IN_ALL = 8
+_NAME_LIKE = re.compile(
+    rf"[\"“”«(]?[^\W\d_](?:[\w\s.'’ʼ,·;&/()\"“”«»-]|[^\x00-\u1fff\ufb00-\uffef]|[{MARKS}]){{0,119}}"
+)
 _FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
 _FULL_NAME_ZH = re.compile(rf"(?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}")
 _FAMILY_ZH = re.compile(PLAIN_SURNAMES)
@@ -46,6 +67,18 @@ def judge_name(rule: str, value: str, before: str, after: str) -> Claim | None:
     if " " not in name and (rule == "name_introduced" or not _is_telling(name, before)):
         return None
     return claim_of_name(name) if len(name) > 1 else None
+
+
+def judge_name_home(rule: str, value: str, before: str, after: str) -> Claim | None:
+    """Whose home a folder is; None for the accounts of machines."""
+    words = [word.lower() for word in re.findall(r"[A-Za-z]+", value)]
+    if after[:1] not in ("", "/", "\\", '"', "'", ":", ")") or not words or _NO_HOME.issuperset(words):
+        return None
+    if words[-1].endswith(("agent", "bot", "runner", "service")):
+        return None
+    if re.search(r"[\d._-]", value):
+        return None if words[0] in _NO_HOME else Claim("account", value, value)
+    return claim_of_name(value)
 
 
 def _judge_chinese(rule: str, value: str, before: str, after: str) -> Claim | None:
@@ -113,12 +146,14 @@ def _is_telling(word: str, before: str) -> bool:
 
 def claim_of_name(value: str) -> Claim | None:
     """The claim for a whole name; None when it is none."""
-    if not _NAME_LIKE.fullmatch(value) or any(char.isdigit() for char in value) or "_" in value:
+    folded = fold(value)
+    plain = value if folded is None else folded.text  # without invisible signs
+    if not _NAME_LIKE.fullmatch(plain) or any(char.isdigit() for char in value) or "_" in value:
         return None
-    words = [word for word in name_words(value) if word.lower() not in TITLES and not is_name_surrogate(word)]
-    if not words or len(words) > 6 or all(word.lower() in GENERIC | PLACEHOLDERS for word in words):
+    words = [word for word in name_words(plain) if word.lower() not in TITLES and not is_name_surrogate(word)]
+    if not words or len(words) > _MOST_WORDS_IN_ALL or all(word.lower() in GENERIC | PLACEHOLDERS for word in words):
         return None
-    return Claim("name", value.casefold(), value)
+    return Claim("name", composed(plain).casefold(), value)
 
 
 def judge_address(rule: str, value: str, before: str, after: str) -> Claim | None:

@@ -17,8 +17,9 @@ _SHORTEST_SECRET = 5
 """Shorter ones are not looked for in texts (`spellings.propagates`), so nothing would come of finding them."""
 _SHORTEST_KEY = 12
 """Keys and tokens are made by machines, which make them longer than people make passwords."""
-_PASSWORD = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|pwd|secret)[\"']?\s{0,3}(?:=|:|=>|:=)\s{0,3}[\"']?$")
+_PASSWORD = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|pwd|secret)[\"']?\s{0,3}(?:=|:|=>|:=)\s{0,3}[\"'`]?$")
 _NO_TOKEN = re.compile(r"0x|https?:|\d+(?:px|ms|s|kb|mb)?$")
+_PEM_SIGN = re.compile(r"-----(?:BEGIN|END)[^-]*-----")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 _IN_ORDER = re.compile("|".join(_ALPHABET[at : at + 10] for at in range(17)))
 """Ten letters of the alphabet in their order: somebody wrote them down who had no key at hand."""
@@ -28,6 +29,8 @@ _PLACEHOLDER = re.compile(
 
 
 def _is_secret(rule: str, value: str) -> bool:
+    if rule == "private_key" and re.search(r"[A-Za-z0-9+/]{20}", _PEM_SIGN.sub("", value)) is not None:
+        return "EXAMPLE" not in value
     if (
         "EXAMPLE" in without_surrogates(value)
         or value.lower() in PLACEHOLDERS
@@ -35,13 +38,15 @@ def _is_secret(rule: str, value: str) -> bool:
         or is_made_up(value)
     ):
         return False
-    if rule == "api_key" and value.startswith("sk-"):
+    if rule == "api_key" and value.startswith("sk-") and not value.startswith("sk-lf-"):
         if _IN_ORDER.search(value):
             return False
         longest = max((len(run) for run in re.findall(r"[A-Za-z0-9]+", value[3:])), default=0)
         return longest >= 16 and any(char.isdigit() for char in value)
-    if rule in ("jwt", "private_key", "api_key"):
+    if rule in ("jwt", "private_key", "api_key", "password_hash"):
         return True
+    if rule == "command_line":
+        return not value.isalpha() or len(value) >= 8
     if rule == "url_password":
         return not value.startswith(("$", "{"))
     mixed = any(char.isdigit() for char in value) and any(not char.isdigit() for char in value)
@@ -54,7 +59,7 @@ def judge_secret(rule: str, value: str, before: str, after: str) -> Claim | None
     """The claim for a match that may be a secret; None when it is none."""
     if rule in ("said", "assignment_zh"):
         value = value.rstrip(".,;:!?)'\"`")
-    if value.endswith("..") or after.startswith("##"):  # the rest was taken out already
+    if rule != "private_key" and (value.endswith("..") or after.startswith("##")):  # the rest was taken out already
         return None
     if len(value) < _SHORTEST_SECRET and rule != "url_password":
         return None
@@ -91,4 +96,4 @@ def hinted_secret(value: str) -> Claim | None:
     token = scheme[1] if scheme else value
     if " " in token and "=" not in token and len(token) > 64 and not token.startswith("-----"):
         return None  # a sentence about the secret
-    return Claim("secret", token, token) if len(token) >= 4 else None
+    return Claim("secret", token, token) if len(token) >= 4 or re.fullmatch(r"\d{3}", token) else None

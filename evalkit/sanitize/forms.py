@@ -7,7 +7,14 @@ from collections.abc import Callable
 
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.form_accounts import claim_of_email, judge_account, judge_account_named, judge_email
-from evalkit.sanitize.form_names import claim_of_address, claim_of_name, judge_address, judge_name, judge_name_of_two
+from evalkit.sanitize.form_names import (
+    claim_of_address,
+    claim_of_name,
+    judge_address,
+    judge_name,
+    judge_name_home,
+    judge_name_of_two,
+)
 from evalkit.sanitize.form_numbers import (
     judge_birth_date,
     judge_card,
@@ -54,7 +61,8 @@ def by_hint(kind: Kind, value: str) -> Claim | None:
     if kind == "address":
         return claim_of_address(stripped)
     if kind == "birth_date":
-        return judge_birth_date("", stripped, "", "")
+        other = re.fullmatch(r"(?=.*\d)[\w .,/'’-]{4,40}", stripped)  # 7th of March 1984, 03/07/84
+        return judge_birth_date("", stripped, "", "") or (Claim("custom", stripped, stripped) if other else None)
     if kind == "postcode":
         fits = re.fullmatch(r"(?=.*\d)[A-Za-z0-9][A-Za-z0-9 -]{1,9}[A-Za-z0-9]", stripped)
         return Claim(kind, re.sub(r"[ -]", "", stripped).upper(), stripped) if fits else None
@@ -65,17 +73,20 @@ def by_hint(kind: Kind, value: str) -> Claim | None:
 
 
 def _numbered(kind: Kind, value: str) -> Claim | None:
-    digits = digits_of(value)
     if kind == "email":
         return claim_of_email(value, strict=False)
     if kind == "phone":
         norm = phone_norm(value) if re.fullmatch(r"[\d\s()+./extEXT#-]{7,30}", value) else None
+        spelled = re.fullmatch(r"(?=.*\d.*\d.*\d)[\d ()+.-]*[A-Z][\dA-Z ()+.-]*", value)  # 1-800-FLOWERS
+        if norm is None and spelled is not None and len(re.findall(r"[A-Z0-9]", value)) >= 7:
+            return Claim("custom", value, value)
         return None if norm is None else Claim(kind, norm, value)
     if kind == "card":
-        fits = re.fullmatch(r"\d[\d -]{10,30}", value) and 12 <= len(digits) <= 19
-        return Claim(kind, digits, value) if fits else None
+        fits = re.search(r"(?<!\d)\d(?:[ -]?\d){11,18}(?!\d)", value)
+        return Claim(kind, digits_of(fits[0]), fits[0]) if fits else None
     if kind == "ssn":
-        return Claim(kind, digits, value) if re.fullmatch(r"\d{3}[ -]?\d{2}[ -]?\d{4}", value) else None
+        fits = re.search(r"(?<!\d)\d{3}[ -]?\d{2}[ -]?\d{4}(?!\d)", value)
+        return Claim(kind, digits_of(fits[0]), fits[0]) if fits else None
     if kind == "iban":
         compact = re.sub(r"[ -]", "", value).upper()
         return Claim(kind, compact, value) if re.fullmatch(r"[A-Z]{2}\d{2}[A-Z0-9]{11,30}", compact) else None
@@ -112,5 +123,6 @@ _BY_RULE: dict[str, _Judge] = {
     "id_said_zh": judge_id_said,
     **dict.fromkeys(("name_of_person", "name_after_verb", "name_before_contact", "name_given"), judge_name_of_two),
     "name_of_person_zh": judge_name,
+    "name_home": judge_name_home,
     "account_named": judge_account_named,
 }

@@ -8,13 +8,14 @@ from typing import Any
 
 from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.columns import Table, are_pairs, table_in, table_of
 from evalkit.sanitize.derived import named_by
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.key_hints import ASK, PAIR, child_scope
+from evalkit.sanitize.keyed_text import keyed_pieces
 from evalkit.sanitize.origins import Origins
-from evalkit.sanitize.pieces import pair_pieces
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.rules.hints import bare_key
 from evalkit.sanitize.signs import PLAIN, Signs, signs_of
@@ -23,7 +24,7 @@ from evalkit.trace.prefixes import Prefixes
 __all__ = ["HUGE_NUMBER", "LONG_NUMBER", "MAX_DEPTH", "NUMBER_KINDS", "Harvester"]
 
 MAX_DEPTH = 200
-NUMBER_KINDS = frozenset({"phone", "card", "ssn", "national_id", "postcode"})
+NUMBER_KINDS = frozenset({"phone", "card", "ssn", "national_id", "postcode", "secret", "account"})
 """Kinds whose values may stand as JSON numbers."""
 
 LONG_NUMBER = 10**10
@@ -149,6 +150,8 @@ class Harvester:
             else:
                 for item in node if visited is None else visited.unread(node, hint, scope):
                     self._node(item, hint, scope, depth + 1, visited)
+                if node and type(node[0]) is list:
+                    self._lists(node, scope, depth, visited)
         elif node is not None and kind is not bool and kind is not float:
             raise InputError(f"{kind.__name__} is not a JSON type", cure="pass JSON values only")
 
@@ -180,6 +183,22 @@ class Harvester:
                 self._node(item, hint, child_scope(key, scope), depth + 1, visited)
         if names > 1:
             self._full_name(node)
+        table = table_in(node, keys)
+        if table is not None:
+            self._rows(table, node[table.rows], scope, depth, visited)
+
+    def _lists(self, items: list[Any], scope: str, depth: int, visited: _Visited | None) -> None:
+        table = table_of(items)
+        if table is not None and not self._key_hints.are_secret_pairs(items):
+            self._rows(table, items[1:], scope, depth, visited)
+        elif are_pairs(items):
+            for key, value in items:
+                if self._key_hints.hint(key, {key: value}, "") == "secret":
+                    self._text(value, "secret", depth)
+
+    def _rows(self, table: Table, rows: list[Any], scope: str, depth: int, visited: _Visited | None) -> None:
+        for row in rows:
+            self._object(dict(zip(table.columns, row, strict=True)), scope, depth + 1, visited)
 
     def _full_name(self, node: dict[str, Any]) -> None:
         given = [item for key, item in node.items() if bare_key(key) in _GIVEN and isinstance(item, str)]
@@ -233,9 +252,9 @@ class Harvester:
     def _inside(self, text: str, signs: Signs, depth: int) -> None:
         """What lies in parts of a plain text; one that has no parts is noted."""
         parts = False
-        for piece in pair_pieces(text) if signs.pairs else ():
+        for piece in keyed_pieces(text, self._key_hints.tells) if signs.pairs else ():
             parts = True
-            hint = self._key_hints.hint(piece.key, {piece.key: piece.value}, "")
+            hint = self._key_hints.hint(piece.key, piece.beside or {piece.key: piece.value}, "")
             if hint is not None and (hint, piece.value) not in self._read_hinted:
                 self._read_hinted.add((hint, piece.value))
                 self._claim(hint, piece.value)
@@ -248,9 +267,11 @@ class Harvester:
                 self.flat.add(text)
 
     def _claim(self, hint: Kind, text: str) -> None:
-        claim = self._detector.under_hint(hint, text)
-        if claim is not None:
-            self._take(claim, "key")
+        folded = None if text.isascii() else fold(text)
+        for each in (text,) if folded is None else (text, folded.text):
+            claim = self._detector.under_hint(hint, each)
+            if claim is not None:
+                self._take(claim, "key")
 
     def _found(self, text: str, among: Sequence[int] | None = None) -> None:
         for span in self._detector.spans(text, among):

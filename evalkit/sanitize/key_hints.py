@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
+from evalkit.sanitize.columns import are_pairs
 from evalkit.sanitize.form_names import looks_like_a_name
 from evalkit.sanitize.keywords import Keywords, keywords_of
 from evalkit.sanitize.normal import has_cjk
@@ -17,12 +19,26 @@ from evalkit.sanitize.rules.hints import (
     PERSON_KEYS,
     PERSON_PARENTS,
     PERSON_ROLES,
+    SECRET_PARENTS,
+    SPOKEN_SECRETS,
     bare_key,
     hint_of,
 )
 from evalkit.sanitize.secrets import GitleaksRules
 
-__all__ = ["ASK", "NO_SECRET_KEY", "PAIR", "Hint", "KeyHints", "child_scope"]
+__all__ = [
+    "ASK",
+    "COOKIE_SETTINGS",
+    "NO_SECRET_KEY",
+    "PAIR",
+    "SHORTEST_COOKIE",
+    "Hint",
+    "KeyHints",
+    "child_scope",
+]
+
+SHORTEST_COOKIE = 8
+COOKIE_SETTINGS = frozenset({b"expires", b"max-age", b"path", b"domain", b"samesite", b"version"})
 
 _TOKEN = re.compile(r"(?=[^\s]*\d)[^\s\"'`]{10,300}")
 NO_SECRET_KEY = re.compile(
@@ -31,7 +47,9 @@ NO_SECRET_KEY = re.compile(
     r"[_.-]?(?:key|token)|(?:task|crew|step|node|agent|tool|sub)[_.-]?key|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
 )
 _NEUTRAL_KEYS = frozenset({"name", "id", "名称"})
-_CONTEXT_KEYS = _NEUTRAL_KEYS | {"value"}
+_VALUE_KEYS = frozenset({"value", "Value"})
+_LABEL_KEYS = ("name", "key", "Name", "Key", "field", "label", "system", "type")
+_CONTEXT_KEYS = _NEUTRAL_KEYS | _VALUE_KEYS
 """Keys whose values are a person's or not by what stands around them."""
 ASK: Literal["ask"] = "ask"
 """In place of a hint: it depends on the object."""
@@ -42,10 +60,12 @@ Hint: TypeAlias = "Kind | Literal['ask', 'pair'] | None"
 
 @lru_cache(maxsize=4096)
 def child_scope(key: str, scope: str) -> str:
-    """What an object under `key` is about: ``payment``, ``person`` or nothing known."""
+    """What an object under `key` is about: ``payment``, ``secret``, ``person`` or nothing known."""
     bare = bare_key(key)
     if bare in PAYMENT_PARENTS or scope == "payment":
         return "payment"
+    if bare in SECRET_PARENTS or scope == "secret":
+        return "secret"
     return "person" if bare in PERSON_PARENTS else ""
 
 
@@ -85,12 +105,19 @@ class KeyHints:
             return ASK if kind == "secret" else kind
         # `name` and `id`: nobody's, and no means of payment, in an object that speaks of neither
         depends = (scope == "payment" if key == "id" else person) if key in _NEUTRAL_KEYS else _depends(key)
-        if depends:
+        if depends or scope == "secret":
             return ASK
         return PAIR if self._tells_secret(key) else None
 
+    def tells(self, key: str) -> bool:
+        """Whether a key may say what the value under it is, by itself or with what stands beside it."""
+        depends = _depends(key) and key != "id"  # which is known by the object around it alone
+        return depends or self._key_hint(key) is not None or self._tells_secret(key)
+
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
+        if scope == "secret" and _lets_in(key, node.get(key)) and self._policy.action("secret") != "keep":
+            return "secret"
         if key in self._silent:
             return None
         if key not in self._hints:
@@ -106,6 +133,8 @@ class KeyHints:
             return kind or ("secret" if self.is_secret_pair(key, node.get(key)) else None)
         if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
             return None  # a token of a model's output
+        if kind == "secret" and type(node.get(key)) is int and bare_key(key) not in SPOKEN_SECRETS:
+            return None  # a token's number, or how many there are
         return kind
 
     def _key_hint(self, key: str) -> Kind | None:
@@ -115,9 +144,10 @@ class KeyHints:
     def _context_hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         if key == "id":
             found: Kind | None = "payment" if scope == "payment" else None
-        elif key == "value":  # a header or a form field: {"name": "Authorization", "value": "..."}
-            label = node.get("name", node.get("key"))
-            return self._key_hint(label) if isinstance(label, str) else None
+        elif key in _VALUE_KEYS:  # a header, a form's field, a tag: {"name": "Authorization", "value": "..."}
+            label = next((each for each in _LABEL_KEYS if isinstance(node.get(each), str)), None)
+            found = None if label is None else self._key_hint(node[label])
+            return None if found == "secret" and label == "type" else found  # a token of a text
         elif key not in _CONTEXT_KEYS:
             value = node.get(key)
             found = "name" if isinstance(value, str) and looks_like_a_name(value) else None
@@ -129,6 +159,12 @@ class KeyHints:
         else:
             found = None
         return None if found is None or self._policy.action(found) == "keep" else found
+
+    def are_secret_pairs(self, items: Sequence[Any]) -> bool:
+        """Whether pairs are keys with their values, not rows of two columns: a secret's key stands in one of them."""
+        if not are_pairs(items) or all(self._key_hint(heading) is not None for heading in items[0]):
+            return False
+        return any(self._key_hint(key) == "secret" for key, _ in items)
 
     def is_secret_pair(self, key: str, value: object) -> bool:
         """Whether key and value together are what a rule of gitleaks looks for in ``KEY = "value"``."""
@@ -170,3 +206,10 @@ def _depends(key: str) -> bool:
 
 def _is_word(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"\W*[^\W\d_]{0,30}\W*", value) is not None
+
+
+def _lets_in(key: str, value: object) -> bool:
+    """Whether the value of a cookie or the like could let somebody in: eight characters or more with a digit."""
+    if not isinstance(value, str) or len(value) < SHORTEST_COOKIE or " " in value:
+        return False
+    return any(map(str.isdigit, value)) and key.lower().encode("utf-8", "replace") not in COOKIE_SETTINGS

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from evalkit.canonical import Json
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.needles import Needles
-from evalkit.sanitize.normal import NAME_WORD, digits_of, name_words, stands_alone
+from evalkit.sanitize.normal import NAME_WORD, composed, digits_of, name_words, stands_alone
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import NUMBER_DIGITS, begins_unit_surrogate
 from evalkit.sanitize.rules.words import LAST_FOUR_FRAMES
@@ -163,9 +163,11 @@ class Lexicon:
     def as_number(self, surrogate: str, entity: Entity) -> Json:
         """A surrogate as a JSON number; as it is where the policy makes a mark of it."""
         digits = surrogate.replace("-", "")
-        if not digits.isdigit():
+        if not digits.isdigit() and (entity.kind != "secret" or self._policy.action("secret") != "replace"):
             return surrogate
-        if entity.kind != "postcode" and (digits.startswith("0") or len(digits) < _TELLING_DIGITS):
+        if entity.kind != "postcode" and (
+            not digits.isdigit() or digits.startswith("0") or len(digits) < _TELLING_DIGITS
+        ):
             # a number has no leading zeros and no hyphens to be known by: take an id instead
             return int(self._mint.core("custom", digits_of(entity.norm).zfill(NUMBER_DIGITS)))
         return int(digits)
@@ -262,7 +264,7 @@ def entity_of(claim: Claim) -> Entity:
     """The value that is claimed. A name is known by its last word, so that in full and in part it counts once."""
     if claim.kind == "name":
         words = name_words(claim.text)
-        return Entity("name", words[-1].casefold() if words else claim.norm)
+        return Entity("name", composed(words[-1]).casefold() if words else claim.norm)
     return Entity(claim.kind, claim.norm)
 
 

@@ -11,8 +11,10 @@ from functools import lru_cache
 
 __all__ = [
     "EXTENSION",
+    "MARKS",
     "NAME_WORD",
     "DatePart",
+    "composed",
     "date_spellings",
     "digits_of",
     "find_date",
@@ -38,7 +40,18 @@ _COUNTRY_2 = frozenset(
 EXTENSION = re.compile(r" ?(?:x|ext\.? ?|extension )\d{1,6}$", re.IGNORECASE)
 """The extension at the end of a phone number. It is kept as it is: alone it reaches nobody."""
 
-NAME_WORD = re.compile(r"[㐀-鿿]+|(?:(?![㐀-鿿])[^\W\d_])+(?:['’](?:(?![㐀-鿿])[^\W\d_])+)*")
+MARKS = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0"
+    "\u0816-\u082d\u0859-\u085b\u08d3-\u0903\u093a-\u094f\u0951-\u0957\u0962\u0963\u0981-\u0dff\u0e31-\u0e4e\u0eb1-\u0ece"
+    "\u0f18-\u0fbc\u102b-\u109d\u135d-\u135f\u1712-\u1773\u17b4-\u17dd\u1a17-\u1a7f\u1ab0-\u1b44\u1b80-\u1c37\u1dc0-\u1dff"
+    "\u3099\u309a\ua802-\ua827\ua880-\uaa4d\uabe3-\uabed\ufe20-\ufe2f"
+)
+"""A part of a character class: signs that belong to the letter before them, and the letters of scripts that are full
+of them (Hindi, Thai, ...); Python takes them for no letters."""
+
+_LETTER = "(?:(?![㐀-鿿])[^\\W\\d_])"
+_LETTERS = f"{_LETTER}(?:{_LETTER}|[{MARKS}])*"
+NAME_WORD = re.compile(f"[㐀-鿿]+|{_LETTERS}(?:['’]{_LETTERS})*")
 """One word of a name: a run of Chinese characters, or of other letters with inner apostrophes."""
 
 _ASCII_WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)*")
@@ -222,4 +235,10 @@ def joins(char: str) -> bool:
 def _joins(neighbour: str, edge: str, word: bool) -> bool:
     if neighbour.isascii() or neighbour.isdecimal():
         return joins(neighbour) and joins(edge)
-    return word and neighbour.isalpha() and not is_cjk(neighbour) and not is_cjk(edge)
+    letter = neighbour.isalpha() or unicodedata.category(neighbour) in ("Mn", "Mc")
+    return word and letter and not is_cjk(neighbour) and not is_cjk(edge)
+
+
+def composed(text: str) -> str:
+    """`text` with letters and their accents as one character, where there is one (NFC)."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)

@@ -1,6 +1,6 @@
-"""Parts of a text that spell another value: JSON in prose, escapes, percent-encoding, HTML, base64, hex, ``key=value``.
+"""Parts of a text that spell another value: JSON in prose, escapes, percent-encoding, HTML, base64, hex.
 
-A codec gives the pieces of a text that it can read, left to right and apart from each other. Whoever rewrites a piece's
+A codec gives the pieces of a text that it can read. Whoever rewrites a piece's
 value gets the piece's own spelling of the new one. What lies in a piece's value may hold pieces again.
 """
 
@@ -20,7 +20,7 @@ from evalkit.sanitize.blobs import Blob, blob_of, may_hold_text
 from evalkit.sanitize.byte_escapes import FORMS
 from evalkit.sanitize.embedded import refuse_constant, serialize_like
 
-__all__ = ["CODECS", "Codec", "Piece", "rewritten"]
+__all__ = ["CODECS", "Codec", "Piece", "percent_encoded", "rewritten"]
 
 
 class Piece(NamedTuple):
@@ -31,6 +31,7 @@ class Piece(NamedTuple):
         value: what it spells: a text, or a JSON object or list.
         spell: a changed value as the piece spells it.
         key: the key that the value stands under; empty where there is none.
+        beside: what stands beside it under other keys, with itself; None where nothing does.
     """
 
     start: int
@@ -38,6 +39,7 @@ class Piece(NamedTuple):
     value: Any
     spell: Callable[[Any], str]
     key: str = ""
+    beside: dict[str, Any] | None = None
 
 
 Codec: TypeAlias = Callable[[str], Iterator[Piece]]
@@ -58,12 +60,6 @@ _LONG = re.compile(
 )
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-f]{2}){6,}|(?:[0-9A-F]{2}){6,})")
 _INNER = (re.compile(r"[A-Za-z0-9+/]{16,}={0,2}"), re.compile(r"[A-Za-z0-9+]{16,}={0,2}"))
-_KEY = re.compile(r"(?:^|(?<=[?&;,\s({\[]))(?:[A-Za-z][A-Za-z0-9_.-]{1,40}|[\u3400-\u9fff]{2,8})\Z")
-_LONGEST_KEY = 41
-_VALUE = re.compile(r"\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s&;,\"'<>\\]{1,400})")
-_QUOTED = re.compile(
-    r"[\"']([A-Za-z\u3400-\u9fff][\w .-]{0,40})[\"'] ?: ?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})')"
-)
 _STANDARD = str.maketrans("-_", "+/", "\r\n=")
 _HEAD = 16
 """So many characters of base64 tell that the rest needn't be decoded; they are no less than a run has."""
@@ -75,9 +71,9 @@ def rewritten(text: str, codec: Codec, rewrite: Callable[[Piece], Any]) -> str:
     """`text` with the values of its pieces rewritten; a piece whose value stays keeps its spelling to the letter."""
     parts: list[str] = []
     at = 0
-    for piece in codec(text):
-        new = rewrite(piece)
-        if new != piece.value:
+    changed = [(piece, new) for piece in codec(text) if (new := rewrite(piece)) != piece.value]
+    for piece, new in sorted(changed, key=lambda each: each[0].start):
+        if piece.start >= at:  # what lies in a piece that was rewritten was rewritten with it
             parts += (text[at : piece.start], piece.spell(new))
             at = piece.end
     return "".join((*parts, text[at:])) if parts else text
@@ -115,13 +111,13 @@ def percent_pieces(text: str) -> Iterator[Piece]:
     if "%" not in text or not _ENCODED.search(text):
         if "+" in text and "=" in text:  # a form's values: spaces are plus signs
             for match in _PLUS.finditer(text):
-                yield Piece(*match.span(), unquote_plus(match[0]), partial(_percent, like=match[0]))
+                yield Piece(*match.span(), unquote_plus(match[0]), partial(percent_encoded, like=match[0]))
         return
     for match in _PERCENT.finditer(text):
         piece = match[0]
         if _ENCODED.search(piece) or ("+" in piece and text[match.start() - 1 : match.start()] in ("=", "?", "&")):
             decoded = unquote_plus(piece) if "+" in piece else unquote(piece)
-            yield Piece(*match.span(), decoded, partial(_percent, like=piece))
+            yield Piece(*match.span(), decoded, partial(percent_encoded, like=piece))
 
 
 def entity_pieces(text: str) -> Iterator[Piece]:
@@ -140,47 +136,24 @@ def blob_pieces(text: str) -> Iterator[Piece]:
         at = match.end()
 
 
-def pair_pieces(text: str) -> Iterator[Piece]:
-    """``key=value`` and ``'key': 'value'`` amid other text: forms, log lines, printed objects of Python."""
-    if "=" in text:
-        yield from _assigned(text)
-    if "':" in text or '":' in text or "' :" in text:
-        for match in _QUOTED.finditer(text):
-            group = match.lastindex or 2
-            yield Piece(*match.span(group), match[group], str, match[1])
-
-
 def byte_pieces(text: str) -> Iterator[Piece]:
     """Stretches that are spelled by the codes of bytes or characters (see `byte_escapes`)."""
-    end = 0
+    taken = bytearray(len(text))
     for form in FORMS:
         if form.sign.search(text) is None:
             continue
-        for match in form.segment.finditer(text, end):
+        for match in form.segment.finditer(text):
+            start, end = match.span()
+            if 1 in taken[start:end]:
+                continue
             decoded = form.decode(match[0])
             if decoded != match[0]:
-                yield Piece(*match.span(), decoded, form.encode)
-                end = match.end()
+                yield Piece(start, end, decoded, form.encode)
+                taken[start:end] = b"\1" * (end - start)
 
 
 CODECS: tuple[Codec, ...] = (json_pieces, escape_pieces, byte_pieces, percent_pieces, entity_pieces, blob_pieces)
 """All codecs whose pieces have no key, in the order of use."""
-
-
-def _assigned(text: str) -> Iterator[Piece]:
-    """``key=value``: found by their signs, from which keys are read backwards."""
-    at, sign = 0, text.find("=")
-    while sign >= 0:
-        key = _KEY.search(text, max(at, sign - _LONGEST_KEY), sign)
-        match = None if key is None else _VALUE.match(text, sign + 1)
-        at = sign + 1 if match is None else match.end()
-        if key is not None and match is not None:
-            group = match.lastindex or 1
-            value = match[group]
-            coded = group == 3 and "%" in value
-            spell: Callable[[Any], str] = partial(_percent, like=value) if coded else str
-            yield Piece(*match.span(group), unquote_plus(value) if coded else value, spell, key[0])
-        sign = text.find("=", at)
 
 
 def _blobs(run: str, offset: int) -> Iterator[Piece]:
@@ -246,7 +219,8 @@ def _escape(new: Any, ascii_only: bool) -> str:
     return json.dumps(str(new), ensure_ascii=ascii_only)[1:-1]
 
 
-def _percent(new: Any, like: str) -> str:
+def percent_encoded(new: Any, like: str) -> str:
+    """`new` with percent-encoding, in the style of `like`."""
     kept = "".join(char for char in ":@,!$()*~" if char in like)
     encode = quote_plus if "+" in like else quote
     if like.isascii():

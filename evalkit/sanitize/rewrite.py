@@ -11,13 +11,15 @@ from typing import Any
 from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
+from evalkit.sanitize.columns import Table, are_pairs, table_in, table_of
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
 from evalkit.sanitize.key_hints import ASK, PAIR, child_scope
+from evalkit.sanitize.keyed_text import keyed_pieces
 from evalkit.sanitize.lexicon import Entity, Lexicon, entity_of
-from evalkit.sanitize.pieces import CODECS, Piece, pair_pieces, rewritten
+from evalkit.sanitize.pieces import CODECS, Piece, rewritten
 from evalkit.sanitize.policy import Kind, Policy
 from evalkit.sanitize.signs import signs_of
 from evalkit.trace.prefixes import Prefixes
@@ -159,11 +161,26 @@ class Rewriter:
         return made
 
     def _list(self, node: list[Any], hint: Kind | None, scope: str, depth: int) -> list[Json]:
+        if node and type(node[0]) is list:
+            table = table_of(node)
+            if table is not None and not self._key_hints.are_secret_pairs(node):
+                return [self._node(node[0], hint, scope, depth + 1), *self._rows(table, node[1:], scope, depth)]
+            if are_pairs(node):
+                return [self._pair_of(*each) for each in node]
         count, before = (0, None) if self._memo is None else self._lists.of(node, (hint, scope))
         made = [*(before or ()), *(self._node(item, hint, scope, depth + 1) for item in node[count:])]
         if self._memo is not None:
             self._lists.keep(node, made, (hint, scope))
         return node if all(map(is_, made, node)) else made
+
+    def _rows(self, table: Table, rows: list[Any], scope: str, depth: int) -> list[Json]:
+        """The rows of a table, each as an object of its columns."""
+        named = (dict(zip(table.columns, row, strict=True)) for row in rows)
+        return [[*self._object(row, scope, depth + 1).values()] for row in named]
+
+    def _pair_of(self, key: str, value: str) -> Json:
+        secret = self._key_hints.hint(key, {key: value}, "") == "secret"
+        return [self._text(key), self._string(value, "secret" if secret else None)]
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
         keys = tuple(node)
@@ -200,6 +217,11 @@ class Rewriter:
                 new = self._node(item, hint, child_scope(key, scope), depth + 1)
             made[label] = new
             same = same and new is item
+        table = table_in(node, keys)
+        if table is not None and len(made) == len(node):
+            label, rows = labels[keys.index(table.rows)], node[table.rows]
+            made[label] = self._rows(table, rows, scope, depth)
+            same = same and made[label] == rows
         if len(made) != len(node):
             raise SanitizationFailed("two keys of an object would become one", cure="allow one of them in the rules")
         return node if same else made
@@ -295,7 +317,7 @@ class Rewriter:
     def _flat(self, text: str) -> str:
         """Pieces first: an encoded value must not be taken for the parts of it that stand in the clear."""
         signs = signs_of(text.encode())
-        new = rewritten(text, pair_pieces, self._pair) if signs.pairs else text
+        new = rewritten(text, self._keyed, self._pair) if signs.pairs else text
         if signs.codecs or new is not text:
             new = self._pieces(new)
         text = self._folded(new) if signs.folds or new is not text else text
@@ -316,8 +338,11 @@ class Rewriter:
             self._tally(frozenset((form.entity,)))
         return "".join((*parts, text[at:])) if parts else text
 
+    def _keyed(self, text: str) -> Iterator[Piece]:
+        return keyed_pieces(text, self._key_hints.tells)
+
     def _pair(self, piece: Piece) -> Any:
-        hint = self._key_hints.hint(piece.key, {piece.key: piece.value}, "")
+        hint = self._key_hints.hint(piece.key, piece.beside or {piece.key: piece.value}, "")
         return piece.value if hint is None else self._string(piece.value, hint)
 
     def _pieces(self, text: str) -> str:

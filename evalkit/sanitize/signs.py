@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from evalkit.sanitize.byte_escapes import FORMS
 from evalkit.sanitize.folding import ODD
+from evalkit.sanitize.keyed_text import KEYED
 from evalkit.sanitize.pieces import (
     Codec,
     blob_pieces,
@@ -32,7 +33,6 @@ _CODECS: tuple[tuple[Codec, str], ...] = (
     (entity_pieces, r"&(?:#[xX]?[\p{Nd}a-fA-F]+|[A-Za-z]{2,8}\p{Nd}?);"),
     (blob_pieces, r"[A-Za-z0-9+/_-]{16}"),
 )
-_PAIRS = r"[\w.\-\x{3400}-\x{9fff}]=[^\s&;,<>\\]|[\"'] ?: ?[\"']"
 _FOLDED = ODD + r"|\p{Nd}(?:[ -]\p{Nd}){6}"
 
 
@@ -41,7 +41,7 @@ class Signs(NamedTuple):
 
     Attributes:
         codecs: those of `pieces.CODECS` that may read something in it, in their order.
-        pairs: whether `pieces.pair_pieces` may.
+        pairs: whether `keyed_text.keyed_pieces` may.
         folds: whether `folding.fold` may change it.
     """
 
@@ -71,7 +71,7 @@ def _matcher() -> Callable[[bytes], list[int] | None]:
     import re2  # lazy: a C++ library that only sanitizing needs
 
     made = re2.Set.SearchSet()
-    for pattern in (*(pattern for _, pattern in _CODECS), _PAIRS, _FOLDED):
+    for pattern in (*(pattern for _, pattern in _CODECS), KEYED, _FOLDED):
         made.Add(pattern)
     made.Compile()
     match: Callable[[bytes], list[int] | None] = made.Match

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -37,11 +38,22 @@ def spellings(claim: Claim, vocabulary: frozenset[str] | set[str]) -> Iterator[S
         vocabulary: lower-case words of the tools' own names; they identify nobody.
     """
     if claim.kind == "name":
-        yield from _names(claim.text, vocabulary)
+        for spelling in _names(claim.text, vocabulary):
+            yield from _forms(spelling)
         return
     for text in dict.fromkeys((claim.text, *_derived(claim))):
         if propagates(claim.kind, text):
-            yield Spelling(text, part=claim.kind == "postcode")
+            yield from _forms(Spelling(text, part=claim.kind == "postcode"))
+
+
+def _forms(spelling: Spelling) -> Iterator[Spelling]:
+    """A spelling, and the same with accents as parts of their letters or as characters of their own."""
+    yield spelling
+    if not spelling.text.isascii():
+        for form in ("NFC", "NFD"):
+            text = unicodedata.normalize(form, spelling.text)
+            if text != spelling.text:
+                yield spelling._replace(text=text)
 
 
 def propagates(kind: Kind, text: str) -> bool:

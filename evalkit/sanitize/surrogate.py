@@ -16,7 +16,7 @@ from itertools import islice
 from typing import NoReturn
 
 from evalkit.errors import SanitizationFailed
-from evalkit.sanitize.normal import has_cjk, is_cjk, luhn_digit, name_word, phone_norm
+from evalkit.sanitize.normal import composed, has_cjk, is_cjk, luhn_digit, name_word, phone_norm
 from evalkit.sanitize.policy import Kind
 from evalkit.sanitize.ranges import (
     CN_PREFIXES,
@@ -179,7 +179,7 @@ class Mint:
     def _name_word(self, word: str) -> str:
         if is_name_surrogate(word) or (len(word) == 1 and not is_cjk(word)):
             return word
-        return cased(self.core("name", word.casefold()), word)
+        return cased(self.core("name", composed(word).casefold()), word)
 
     def _account(self, text: str) -> str:
         words = words_of_account(text)

@@ -252,7 +252,8 @@ def _header(path: Path) -> Iterator[dict[str, Any]]:
 
 def another_file(case_id: str, version: int, path: str | Path) -> IntegrityError:
     """The error for a version of a case that is not the one that was run."""
-    return IntegrityError(f"case {case_id} version {version} is another file now", str(path), "git checkout it")
+    cure = "git checkout it, or run the suite again where both branches made such a version"
+    return IntegrityError(f"case {case_id} version {version} is another file now", str(path), cure)
 
 
 def _replayed(header: dict[str, Any]) -> str:

@@ -51,6 +51,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evalkit.errors import ConfigError
+from evalkit.playback.deadline import LONGEST_S
 from evalkit.playback.endpoint.budget import Budget
 from evalkit.playback.endpoint.model import DEFAULT_KEY
 from evalkit.playback.endpoint.prices import Price
@@ -74,9 +75,14 @@ from evalkit.validation import faults_text
 
 __all__ = ["check_policy_keys", "load_suite", "suite_from_json"]
 
+_ENDPOINT = 'add [model] base_url = "http://..." to it or to evalkit.toml, or pass --base-url (of an arm: base-url=...)'
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(defer_build=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+_Seconds = Annotated[float, Field(gt=0, le=LONGEST_S)]
 
 
 class _SelectFile(_Strict):
@@ -138,7 +144,7 @@ class _ModelFile(_Strict):
     headers: dict[str, str] = {}
     key_env: str = DEFAULT_KEY
     tries: int = Field(default=5, ge=1, le=50)
-    timeout_s: float = Field(default=300.0, gt=0)
+    timeout_s: _Seconds = 300.0
     concurrency: int = Field(default=32, ge=1, le=10_000)
 
 
@@ -166,9 +172,6 @@ class _FaultFile(_Strict):
     value: Any = None
 
 
-_Seconds = Annotated[float, Field(gt=0)]
-
-
 class _BaselineRulesFile(_Strict):
     max_age_days: float | None = Field(default=None, gt=0)
     across: list[Literal["model", "provider", "prompt", "tools"]] = []
@@ -187,7 +190,7 @@ class _SuiteFile(_Strict):
     pass_k: list[Annotated[int, Field(ge=1, le=1000)]] = [4]
     mode: SuiteMode = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
-    timeout_s: float = Field(default=60.0, gt=0)
+    timeout_s: _Seconds = 60.0
     timeouts: dict[str, _Seconds] = {}
     retries: int = Field(default=2, ge=0, le=10)
     concurrency: int = Field(default=0, ge=0, le=10_000)
@@ -236,8 +239,10 @@ def load_suite(
     where = str(path)
     try:
         body = tomllib.loads(Path(path).read_text("utf-8"))
-    except FileNotFoundError:
-        raise ConfigError("there is no such suite", where, "evalkit init, or pass the path of a suite") from None
+    except (FileNotFoundError, NotADirectoryError):
+        beside = ", ".join(sorted(one.stem for one in Path(path).parent.glob("*.toml")))
+        cure = f"there are: {beside}" if beside else "evalkit init, or pass the path of a suite"
+        raise ConfigError("there is no such suite", where, cure) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"not TOML: {error}", where, "correct the file") from None
     check_policy_keys(body, where)
@@ -266,9 +271,11 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
     try:
         file = _SuiteFile.model_validate(body)
     except ValidationError as error:
-        raise ConfigError(faults_text(error), where, "see docs/files.md for the keys of a suite") from None
+        if [fault["loc"] for fault in error.errors()] == [("model", "base_url")] and "base_url" not in body["model"]:
+            raise ConfigError("a live model needs an endpoint", where, _ENDPOINT) from None
+        raise ConfigError(faults_text(error, _SuiteFile), where, "see docs/files.md for the keys of a suite") from None
     if file.mode in LIVE_MODES and file.model is None:
-        raise ConfigError(f"mode {file.mode} needs an endpoint", where, 'add [model] base_url = "http://..."')
+        raise ConfigError(f"mode {file.mode} needs an endpoint", where, _ENDPOINT)
     declared = tuple(Fault(**dict(fault)) for fault in file.faults)
     _check_mode(file, where)
     check_faults(declared, live=file.model is not None)

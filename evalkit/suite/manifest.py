@@ -63,7 +63,8 @@ def _with_paths(manifest: Manifest, told: Callable[[str], str]) -> Manifest:
     suite = dict(manifest.suite)
     if suite.get("baseline"):
         suite["baseline"] = told(str(suite["baseline"]))
-    return replace(manifest, suite=suite, baseline=told(manifest.baseline), history=told(manifest.history))
+    file, baseline, history = map(told, (manifest.file, manifest.baseline, manifest.history))
+    return replace(manifest, suite=suite, file=file, baseline=baseline, history=history)
 
 
 def _parts(manifest: Manifest) -> Iterator[bytes]:
@@ -105,7 +106,7 @@ def read_manifest(folder: Path) -> Manifest:
             "continued": tuple(body.get("continued", ())),  # not told by runs from before it was
         }
         return _with_paths(Manifest(**{**body, "cases": cases, "measures": measures, **lists}), from_here)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise _no_run(folder) from None
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
         raise IntegrityError(f"the manifest is broken: {error}", str(path), "run the suite again") from None
@@ -120,7 +121,7 @@ def manifest_digest(folder: Path) -> str:
     try:
         with open(folder / MANIFEST_NAME, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise _no_run(folder) from None
 
 

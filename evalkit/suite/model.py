@@ -306,6 +306,8 @@ class Manifest:
 
     Attributes:
         run_id: UTC time and suite name: sorts by time.
+        file: the suite's file; empty where that is not known.
+        arm: of which A/B run it is an arm, and what that has otherwise, in words; empty for any other run.
         cases: (id, version, digest, state) of every selected case.
         suite: the suite as JSON, overrides applied.
         environment: python, evalkit, packages, os, git commit and dirtiness.
@@ -326,6 +328,8 @@ class Manifest:
     suite: Mapping[str, Json]
     cases: Sequence[tuple[str, int, str, str]]
     started_at: str
+    file: str = ""
+    arm: str = ""
     actor: str = ""
     reason: str = ""
     environment: Mapping[str, Any] = field(default_factory=dict)

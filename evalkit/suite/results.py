@@ -266,13 +266,14 @@ def read_samples(folder: Path) -> RunSamples:
     """The samples of a run by case id, in index order; made when they are asked for.
 
     Raises:
-        InputError: the run is not whole.
+        InputError: no run is there, or it is not whole.
         IntegrityError: the file is broken, or another run's.
     """
     path = folder / SAMPLES_NAME
+    digest = manifest_digest(folder)
     if not path.exists():
         raise InputError("the run is not finished", str(folder), f"evalkit run --resume {folder}")
-    return RunSamples(path, manifest_digest(folder))
+    return RunSamples(path, digest)
 
 
 def read_traces(folder: Path, digests: Iterable[str]) -> dict[str, Trace]:

@@ -43,6 +43,7 @@ def select_cases(root: str | Path, selection: Selection, *, compared: bool = Fal
         IntegrityError: a file holds another case or version than its place says: one of two would be run for both.
     """
     lacking = {wanted for wanted in selection.ids if not any(c in wanted for c in "*?[")}
+    states: set[str] = set()
 
     def meant() -> Iterator[CaseRef]:
         newest = (versions[-1][1] for _, versions in iter_cases(root))
@@ -50,6 +51,7 @@ def select_cases(root: str | Path, selection: Selection, *, compared: bool = Fal
             for case in [brief_reference(path, compared=compared) for path in some]:
                 root_of(case)
                 lacking.discard(case.id)
+                states.add(case.state)
                 if case.state != "retired" and matches(case, selection):
                     yield case
 
@@ -57,8 +59,14 @@ def select_cases(root: str | Path, selection: Selection, *, compared: bool = Fal
     for wanted in selection.ids:
         if wanted in lacking:
             raise ConfigError(f"the suite selects {wanted!r}, and there is no such case", str(root), "evalkit list")
+    if not chosen and selection.gate and "permanent" not in states:
+        what = "the suite selects permanent cases, and there is none: nothing guards a release"
+        raise ConfigError(what, str(root), "evalkit promote CASE --reason WHY makes one")
     if not chosen:
-        raise ConfigError("the suite selects no case", str(root), "evalkit list shows ids, tags and states")
+        cure = "evalkit list shows ids, tags and states"
+        if selection.gate:
+            cure += "; evalkit promote CASE --reason WHY makes a reviewed case a permanent one, which it wants"
+        raise ConfigError("the suite selects no case", str(root), cure)
     return chosen
 
 

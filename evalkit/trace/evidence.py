@@ -51,8 +51,8 @@ class Lacks:
 def evidence(trace: Trace, lacks: Lacks | None = None) -> Evidence:
     """How much of the run `trace` records.
 
-    The score is ``0.5 R + 0.3 M + 0.1 D + 0.1 T``, times 0.95 for each gap that the trace itself names (0.8 at the
-    least), times 0.8 for an unfinished trace, and 0 for one without any model, tool or retrieval step:
+    The score is ``0.5 R + 0.3 M + 0.1 D + 0.1 T``, times 0.95 for each gap that the trace or one of its steps names
+    (0.8 at the least), times 0.8 for an unfinished trace, and 0 for one without any model, tool or retrieval step:
 
     - R: of all tool and retrieval steps, tool calls of models without a step, and results without a call, the share
       whose arguments and result (or error) are known whole;
@@ -68,7 +68,7 @@ def evidence(trace: Trace, lacks: Lacks | None = None) -> Evidence:
     """
     calls = list(trace.of_kind("tool", "retrieval"))
     models = list(trace.of_kind("model"))
-    own = tuple(dict.fromkeys(trace.gaps))
+    own = tuple(dict.fromkeys((*trace.gaps, *_noted(trace))))
     if not calls and not models:
         return Evidence(0.0, (*own, "no model, tool or retrieval step"))
     lacks = lacks or find_lacks(trace)
@@ -90,6 +90,18 @@ def evidence(trace: Trace, lacks: Lacks | None = None) -> Evidence:
         score *= _UNFINISHED_FACTOR
         gaps.append("the record stops before the run did")
     return Evidence(round(min(score, 0.9999), 4) if gaps else 1.0, tuple(dict.fromkeys(gaps)))
+
+
+def _noted(trace: Trace) -> Iterator[str]:
+    """What recorders say of single steps that they could not write whole."""
+    steps: dict[str, list[int]] = defaultdict(list)
+    for step in trace.steps:
+        noted = step.attributes.get("gaps")
+        for gap in noted if isinstance(noted, list) else ():
+            if isinstance(gap, str):
+                steps[gap].append(step.seq)
+    for gap, numbers in steps.items():
+        yield f"{step_numbers(sorted(set(numbers)))}: {gap}"
 
 
 def find_lacks(trace: Trace) -> Lacks:

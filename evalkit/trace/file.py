@@ -249,7 +249,7 @@ class _TraceReader:
             if step not in self._open:
                 raise IntegrityError(f"step {step} ends without a start", where, "restore the file")
             self._open.discard(step)
-            self._steps[step] = {**self._steps[step], **body}
+            self._steps[step] = _ended(self._steps[step], body)
         elif kind == "finish":
             self._finish = body
         elif kind != "header":
@@ -294,7 +294,7 @@ class _TraceReader:
                 started_at=header.get("started_at"),
                 ended_at=finish.get("ended_at"),
                 attributes=header.get("attributes") or {},
-                gaps=(*_gaps(header), *self.gaps),
+                gaps=(*_gaps(header), *_gaps(finish), *self.gaps),
                 surrogates=self._surrogates,
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -338,6 +338,20 @@ def _parse(raw: bytes) -> tuple[dict[str, Any], _Link] | None:
     except UnreadableTrace:
         return None
     return (body, _Link(raw[: end.start()], end[1].decode(), end[2].decode())) if isinstance(body, dict) else None
+
+
+def _ended(start: dict[str, Any], end: dict[str, Any]) -> dict[str, Any]:
+    """A step from both its lines; what either of them lacks is lacking."""
+    before, after = start.get("attributes"), end.get("attributes")
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return {**start, **end}
+    lacks = {key: [*before[key], *_listed(after, key)] for key in ("gaps", "missing") if _listed(before, key)}
+    return {**start, **end, "attributes": {**after, **lacks}}
+
+
+def _listed(attributes: dict[str, Any], key: str) -> list[Any]:
+    found = attributes.get(key)
+    return found if isinstance(found, list) else []
 
 
 def _gaps(header: dict[str, Any]) -> list[Any]:

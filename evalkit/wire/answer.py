@@ -96,7 +96,8 @@ def read_answer(
     answer = answered(raw, extra)
     if answer is not None:
         return answer
-    error = WireError("UnreadableAnswer", f"the body is no {name}")
+    said = error_of(raw, status).message if isinstance(raw, dict) and raw.get("error") else ""
+    error = WireError("UnreadableAnswer", f"the body is no {name}{f': {said}' if said else ''}")
     return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
 
 

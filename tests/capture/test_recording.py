@@ -14,6 +14,9 @@ from evalkit.capture.recording import Recording, as_is, record
 from evalkit.capture.seam import current_session
 from evalkit.capture.tools import tool
 from evalkit.errors import InputError, UsageError
+from evalkit.trace.evidence import evidence
+from evalkit.trace.model import Step
+from evalkit.trace.modes import closed_modes
 from tests.capture.scripted_server import ScriptedServer, completion, json_reply, stream_reply
 from tests.capture.test_writer import read
 
@@ -168,3 +171,62 @@ def test_a_folder_outside_of_a_repository_has_no_commit(tmp_path: Path) -> None:
     assert git_commit(tmp_path) is None
     (tmp_path / ".git").write_text("nonsense")
     assert git_commit(tmp_path) is None
+
+
+class Handle:
+    """What JSON has no form for."""
+
+
+@tool(effect="read")
+def connect(host: str) -> object:
+    """A handle, keys that are one as texts, and a value without end."""
+    endless: list[object] = []
+    endless.append(endless)
+    return {"endless": endless, "keys": {1: "a", "1": "b"}, "handle": Handle()}
+
+
+@tool(effect="read")
+def look_up(order: str) -> dict[str, str]:
+    """Looks an order up."""
+    return {"answer": f"hidden {order}"}
+
+
+def test_what_of_a_result_can_not_be_written_is_told(tmp_path: Path) -> None:
+    """Nothing is called complete that a replay would answer otherwise than the tool did."""
+    with recording(tmp_path / "a.trace"):
+        connect("db")
+    found = evidence(read(tmp_path / "a.trace"))
+    assert found.score < 1
+    assert sorted(found.gaps) == [
+        "step 0: the result held a builtins.list, of which only the type is kept",
+        f"step 0: the result held a {__name__}.Handle, of which only the type is kept",
+        "step 0: the result held keys that are one as texts",
+    ]
+
+
+def test_a_withheld_result_is_missing_and_closes_the_frozen_replay(tmp_path: Path) -> None:
+    """A result that could not be sanitized is not an answer of null; what was written before it stays."""
+
+    def picky(step: Step) -> Step:
+        if step.output is not None:
+            raise ValueError("hidden")
+        return step
+
+    with record(tmp_path / "a.trace", sanitizer=picky) as run:
+        look_up("A-7")
+        run.output = "done"
+    trace = read(tmp_path / "a.trace")
+    assert trace.steps[0].input == {"order": "A-7"}
+    assert "hidden" not in (tmp_path / "a.trace").read_text("utf-8")
+    closed = closed_modes(trace)["exact"]
+    assert "tool result missing" in closed
+    gaps = evidence(trace).gaps
+    assert any(gap.startswith("step 0: input, output and error are withheld") for gap in gaps)
+    assert any(gap.startswith("at the run's end input, output and error are withheld") for gap in gaps)
+
+
+def test_the_name_of_a_recording_is_sanitized(tmp_path: Path) -> None:
+    """As everything in it is."""
+    with record(tmp_path / "a.trace", name="for qiwex@barlo.io") as run:
+        run.output = 1
+    assert "qiwex" not in (tmp_path / "a.trace").read_text("utf-8")

@@ -115,6 +115,17 @@ def test_looking_first_makes_a_retry_safe() -> None:
     assert judged("unknown_retry", pay(0, error="amount must be positive"), pay(1)).passed
 
 
+def test_only_its_own_reconciliation_makes_a_change_known() -> None:
+    """What became of another side effect, or of the same under another key, says nothing of this one."""
+
+    def noted(seq: int, status: str, name: str = "pay", key: str = "7", parent: int | None = None) -> Step:
+        return Step(seq, "state", f"side_effect:{name}", {"status": status, "key": key}, parent=parent)
+
+    for other in (noted(2, "reconciled", "mail"), noted(2, "reconciled", key="8")):
+        assert not judged("unknown_retry", pay(0), noted(1, "unknown", parent=0), other, pay(3)).passed
+    assert judged("unknown_retry", pay(0), noted(1, "unknown", parent=0), noted(2, "reconciled"), pay(3)).passed
+
+
 def test_a_side_effect_noted_as_unknown_counts() -> None:
     """The tool gave an answer, and said that it does not know."""
     noted = Step(1, "state", "side_effect:pay", {"status": "unknown"}, parent=0)

@@ -165,12 +165,55 @@ def test_opposites_and_alternatives() -> None:
         ("usage_limit", {"max_tokens": -1}),
         ("not", {"check": {"type": "called"}, "checks": []}),
         ("any_of", {"checks": []}),
+        ("arguments", {"name": "pay", "where": {"card": {"grounded": True}}}),
+        ("arguments", {"name": "pay", "where": {"/a": {"min": 3, "max": 2}}}),
+        ("arguments", {"name": "pay", "where": {"/a": {"min": 3}}, "optional": "false"}),
+        ("output_contains", {"text": "a", "ignore_case": "false"}),
+        ("no_tool_error", {"outages": "no"}),
+        ("effects_equal", {"effects": [], "answered": "no"}),
+        ("effects_equal", {"effects": [{"name": "pay", "arguments": []}]}),
+        ("repeated_effect", {"keys": {"pay": [["order"]]}}),
+        ("output_schema", {"schema": {"properties": {"a": {"$ref": "#/$defs/A"}}}}),
+        ("output_schema", {"schema": {"$ref": "https://example.com/a"}}),
+        ("output_schema", {"schema": {"allOf": [{"$ref": "#"}]}}),
+        ("output_schema", {"schema": {"properties": {"a": {"pattern": "(?=a)"}}}}),
+        ("output_schema", {"schema": {"$schema": 5}}),
+        ("output_number", {"path": "/a", "value": 1, "tolerance": -1}),
     ],
 )
 def test_a_wrong_parameter_is_refused_when_the_check_is_compiled(type_name: str, params: dict[str, Any]) -> None:
     """Never when the first trace is judged, and never silently."""
     with pytest.raises(InputError):
         judge_checks([Check(type_name, params)], a_trace())
+
+
+@pytest.mark.parametrize(
+    ("type_name", "params"),
+    [
+        ("called", {"name": "pay", "min": 0}),
+        ("order", {"first": "pay", "then": "pay"}),
+        ("output_matches", {"pattern": ".*"}),
+        ("output_matches", {"pattern": "(paid)?"}),
+        ("output_fields", {"fields": {}}),
+        ("output_schema", {"schema": {}}),
+        ("output_schema", {"schema": True}),
+        ("output_similar", {"text": "paid", "least": 0}),
+    ],
+)
+def test_a_check_that_can_not_fail_is_refused(type_name: str, params: dict[str, Any]) -> None:
+    """Written by hand it would look like a gate, and hold nothing."""
+    with pytest.raises(InputError, match=f"check {type_name}"):
+        judge_checks([Check(type_name, params)], a_trace())
+
+
+def test_a_schema_may_refer_to_its_own_parts() -> None:
+    """By pointer, by anchor and by id, also in circles that go into the value."""
+    parts = {"of": {"$ref": "#"}, "n": {"$ref": "#n"}, "m": {"$ref": "https://example.com/tree#/$defs/n"}}
+    whole = {"$anchor": "n", "type": "integer"}
+    tree = {"$id": "https://example.com/tree", "type": "object", "properties": parts, "$defs": {"n": whole}}
+    good, bad = (a_trace(output={"of": {"of": {"n": n}}}) for n in (1, "1"))
+    assert judged("output_schema", {"schema": tree}, good).passed
+    assert not judged("output_schema", {"schema": tree}, bad).passed
 
 
 def test_nesting_is_bounded_through_every_combination() -> None:

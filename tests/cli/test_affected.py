@@ -136,7 +136,7 @@ def test_the_settings_word_on_effects_touches(shipped: Project) -> None:
 
 
 def test_what_no_file_or_no_recording_says_is_not_called_untouched(project: Project) -> None:
-    """An empty prompt is refused; a case whose prompt nobody recorded can't be told, with exit code 3."""
+    """An empty prompt, or one of placeholders, is refused; a case whose prompt nobody recorded can't be told (3)."""
     from dataclasses import replace
 
     from evalkit.trace.model import Step
@@ -149,6 +149,9 @@ def test_what_no_file_or_no_recording_says_is_not_called_untouched(project: Proj
     project.write("prompt.txt", " \n")
     done = project.run("affected", "--prompt", "prompt.txt")
     assert (done.code, "holds no prompt" in done.err) == (2, True), done.err
+    project.write("prompt.txt", "{role}\n{{ question }}\n")
+    done = project.run("affected", "--prompt", "prompt.txt")
+    assert (done.code, "placeholders alone, which every recorded prompt fits" in done.err) == (2, True), done.err
     project.write("prompt.txt", "You refund orders.")
     done = project.run("affected", "--prompt", "prompt.txt")
     assert (done.code, "recorded without a system prompt" in done.out) == (3, True), done.out + done.err

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from evalkit.playback.targets.python import load_function
+from evalkit.playback.targets.recorded_line import own_arguments
 from tests.project import REPOSITORY, Project
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="forks, and limits of files' sizes")
@@ -63,6 +65,7 @@ def test_an_agent_ends_its_replay_and_not_the_run(project: Project, agent: str) 
         ("class Stop(BaseException): ...\nraise Stop('no')\n", "importing unguarded failed: Stop: no"),
         ("import os\nos.chdir('/')\n1 / 0\n", "importing unguarded failed: ZeroDivisionError"),
         ("import os\nos.no_such_thing\n", "importing unguarded failed: AttributeError"),
+        ("x = 1\nraise ValueError('no settings')\n", "ValueError: no settings (unguarded.py:2)"),
     ],
 )
 def test_a_module_that_ends_evalkit_is_a_wrong_target(project: Project, code: str, said: str, executor: str) -> None:
@@ -116,6 +119,104 @@ def test_an_agent_works_from_the_folder_that_its_module_goes_to(project: Project
     done = project.spawn(*line, "--out", "r", "--executor", executor)
     assert done.code == 0, done.out + done.err
     assert (project.root / "r/report.html").exists()
+
+
+def test_an_agent_that_makes_its_client_as_it_is_loaded_needs_no_key(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen replay asks nobody: a job without secrets runs it. Where there is a key, none is added to it."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    project.promoted()
+    project.write(
+        "clients.py",
+        "import anthropic, openai, os\nopenai.OpenAI(), anthropic.Anthropic(), os.environ['OPENAI_API_KEY']\n"
+        "from tests.suite.agents import once as run\n",
+    )
+    done = project.spawn("run", project.suite("once"), "--target", "clients:run", "--out", "r")
+    assert done.code == 0, done.out + done.err
+    load_function("clients:run")
+    assert "OPENAI_API_KEY" not in os.environ
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-own")
+    project.write("chooses.py", "import os\nassert 'OPENAI_API_KEY' not in os.environ\ndef run(): ...\n")
+    load_function("chooses:run")
+
+
+def test_the_file_of_a_module_is_no_target(project: Project) -> None:
+    """Who names it is told how the module is named."""
+    project.promoted()
+    project.write("own/agent.py", "from tests.suite.agents import once as run\n")
+    done = project.run("replay", "refund-twice", "--target", "own/agent.py:run")
+    assert (done.code, 'write "own.agent:run"' in done.err) == (2, True)
+    assert project.run("replay", "refund-twice", "--target", "own.agent:run").code == 0
+
+
+def test_a_program_that_was_recorded_from_outside_is_replayed_by_its_main(project: Project) -> None:
+    """It reads the arguments that it had then, and not evalkit's."""
+    body = "import argparse\nfrom evalkit.capture.tools import tool\n"
+    for name, effect in (("lookup", "read"), ("refund", "write")):
+        body += f"@tool(effect='{effect}')\ndef {name}(order):\n    return {{'order': order}}\n"
+    body += (
+        "def main():\n    parser = argparse.ArgumentParser()\n    parser.add_argument('order', type=int)\n"
+        "    order = parser.parse_args().order\n    lookup(order), refund(order), refund(order)\n"
+        "if __name__ == '__main__':\n    main()\n"
+    )
+    project.write("prog.py", body)
+    assert project.spawn("record", "--out", "run.trace", "--", sys.executable, "prog.py", "7").code == 0
+    before = sys.argv
+    made = project.run("ingest", "run.trace", "--id", "prog", "--target", "prog:main")
+    assert "pruning verified by replay of prog:main" in made.out, made.out + made.err
+    assert sys.argv is before
+
+
+@pytest.mark.parametrize(
+    ("line", "own"),
+    [
+        (["python", "agent.py", "7", "-x"], ["agent.py", "7", "-x"]),
+        (["python3.11", "-X", "dev", "-u", "-W", "error", "agent.py"], ["agent.py"]),
+        (["python", "-m", "shop.agent", "-m", "7"], ["shop.agent", "-m", "7"]),
+        (["python", "-c", "print(1)", "7"], ["-c", "7"]),
+        (["python"], [""]),
+    ],
+)
+def test_what_a_program_reads_of_its_command_line(line: list[str], own: list[str]) -> None:
+    """The words behind the interpreter's own."""
+    assert own_arguments(line) == own
+
+
+@pytest.mark.parametrize(
+    ("line", "cure"),
+    [
+        (["run", "relase"], "there are: release"),
+        (["gate", "suites/release.toml"], "pass a folder under reports/"),
+        (["inspect", "reports/none", "--case", "refund-twice"], "pass a folder under reports/"),
+        (["ab", "release", "--b", "model=gpt-next"], "base-url="),
+    ],
+)
+def test_a_wrong_name_is_answered_by_what_there_is(project: Project, line: list[str], cure: str) -> None:
+    """And not by a cure for something else."""
+    project.promoted()
+    project.suite("once")
+    done = project.run(*line)
+    assert done.code == 2
+    assert cure in done.err
+
+
+def test_a_release_suite_without_a_permanent_case_says_how_one_is_made(project: Project) -> None:
+    """That is what a new project has."""
+    project.ingested()
+    done = project.run("run", project.suite("once"))
+    assert (done.code, "evalkit promote CASE --reason" in done.err) == (2, True)
+
+
+def test_a_project_inside_of_another_is_told(project: Project) -> None:
+    """Who sets one up in a subfolder by mistake would miss the cases of the one around it."""
+    project.write("evalkit.toml", "")
+    (project.root / "sub").mkdir()
+    os.chdir(project.root / "sub")
+    assert "inside of the one at" in project.run("init").out
+    os.chdir(project.root)
+    assert "inside of the one at" not in project.run("init").out
 
 
 def _environment() -> dict[str, str]:

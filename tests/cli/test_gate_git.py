@@ -237,8 +237,7 @@ def test_what_git_lfs_holds_is_the_same_as_its_pointer(gated: Project) -> None:
     gated.write("suites/release.toml", suite.replace("zero_failures", "not_worse"))
     path = gated.root / "suites" / "release.baseline.parquet"
     content = path.read_bytes()
-    oid = f"oid sha256:{hashlib.sha256(content).hexdigest()}"
-    pointer = f"version https://git-lfs.github.com/spec/v1\n{oid}\nsize {len(content)}\n".encode()
+    pointer = pointer_to(content)
     path.write_bytes(pointer)
     committed(gated)
     path.write_bytes(content)
@@ -251,6 +250,35 @@ def test_what_git_lfs_holds_is_the_same_as_its_pointer(gated: Project) -> None:
     for command in ("check", "list"):
         done = gated.run(command)
         assert (done.code, "Git LFS did not fetch it" in done.out + done.err) == (2, True)
+
+
+def pointer_to(content: bytes) -> bytes:
+    """What Git LFS has git keep in a file's place."""
+    oid = f"oid sha256:{hashlib.sha256(content).hexdigest()}"
+    return f"version https://git-lfs.github.com/spec/v1\n{oid}\nsize {len(content)}\n".encode()
+
+
+def test_a_lock_that_git_lfs_holds_is_read(gated: Project) -> None:
+    """Where all of `cases/` is tracked: the base's is what is here, or what was fetched; else the words lead to it."""
+    path = gated.root / "cases/gates.lock"
+    content = path.read_bytes()
+    path.write_bytes(pointer_to(content))
+    for command in (("check",), ("check", "--write-lock"), ("list",)):
+        done = gated.run(*command)
+        said = "Git LFS did not fetch it" in done.out + done.err
+        assert (done.code, said) == ((2, True) if "check" in command else (0, False)), done.err
+    committed(gated)
+    path.write_bytes(content)
+    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+    removed(gated, "another")
+    done = gated.run("gate", ran(gated, "once", "b"), "--against", "main")
+    commit = base_tree(gated.root, "main").commit
+    assert (done.code, "Git LFS did not fetch cases/gates.lock of main" in done.err) == (2, True)
+    assert f"git lfs fetch origin {commit}" in done.err
+    oid = hashlib.sha256(content).hexdigest()
+    gated.write(f".git/lfs/objects/{oid[:2]}/{oid[2:4]}/{oid}", content)
+    done = gated.run("gate", "reports/b", "--against", "main")
+    assert (done.code, GONE in done.out) == (1, True)
 
 
 def test_a_folder_whose_name_is_no_text_is_found(gated: Project) -> None:
@@ -327,6 +355,24 @@ def test_a_case_retired_on_the_branch_is_told(gated: Project) -> None:
     assert note.endswith(": the order system went")
 
 
+@pytest.mark.parametrize("retired", [True, False])
+def test_a_case_that_is_reviewed_again_after_its_retirement_is_told(gated: Project, retired: bool) -> None:
+    """It is on its way to be promoted anew; one that lost its state without a retirement blocks."""
+    committed(gated)
+    if retired:
+        gated.run("retire", "another", "--reason", "too strict", "--actor", "bob")
+        assert gated.run("review", "another", "--accept-all", "--reason", "x").code == 0
+    else:
+        case, digest = read_with_digest(gated.root / "cases/another/v0003.parquet")
+        event = LifeEvent("reviewed", "bob", "x", "2026-12-01T00:00:00Z")
+        write_case(replace(case, version=4, parent=digest, life=(*case.life, event)), "cases")
+    refresh_lock(gated.root / "cases")
+    done = gated.run("gate", ran(gated), "--against", "main")
+    assert (done.code, f"{GONE} (main)" in done.out) == (int(not retired), not retired), done.out
+    said = "case another, a permanent gate in main, was retired, by bob at "
+    assert (said in done.out, ": too strict, and is reviewed again" in done.out) == (retired, retired)
+
+
 @pytest.mark.parametrize("later", [False, True])
 def test_a_case_retired_here_and_changed_in_the_base_blocks(gated: Project, later: bool) -> None:
     """Whoever retired it did not see what is locked there: another version of that number, or a later one."""
@@ -396,20 +442,37 @@ def test_other_answers_to_what_is_missing_are_told(gated: Project) -> None:
     gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x")
     (note,) = [note for note in told(gated, ran(gated)) if "case another" in note]
     assert "answers what it holds no answer for otherwise than in main: lookup" in note
+    rules = ("--on-miss", "look*=fail", "--on-miss", "*=error")
+    gated.run("edit", "another", *rules, "--reason", "x")
+    kept(gated)
+    git(gated, "branch", "-f", "main")
+    done = gated.run("edit", "another", *rules[2:], *rules[:2], "--reason", "all in all the same")
+    assert done.code == 0, done.err
+    (note,) = [note for note in told(gated, ran(gated, "once", "b")) if "case another" in note]
+    assert "answers what it holds no answer for otherwise than in main: its rules in another order" in note
 
 
-def test_another_recording_is_told(gated: Project) -> None:
-    """Nobody but a program of one's own writes such a version; what it plays decides what the agent does."""
+@pytest.mark.parametrize("what", ["steps", "input", "clock", "target"])
+def test_another_recording_is_told(gated: Project, what: str) -> None:
+    """Nobody but a program of one's own writes such a version; what it plays, and to whom, decides what happens."""
     committed(gated)
     case, digest = read_with_digest(gated.root / "cases" / "another" / "v0003.parquet")
     event = LifeEvent("permanent", "bob", "tidied", "2026-12-01T00:00:00Z")
     whole = case.trace.trace
     steps = (replace(whole.steps[0], output={"amount": 0.0}), *whole.steps[1:])
-    trace = case.trace.admitted(replace(whole, steps=steps), case.trace.record)
-    write_case(replace(case.moved(digest, event), trace=trace), gated.root / "cases")
+    changed = {
+        "steps": replace(whole, steps=steps),
+        "input": replace(whole, input=8),
+        "clock": replace(whole, started_at=86_400.0),
+        "target": whole,
+    }
+    trace = case.trace.admitted(changed[what], case.trace.record)
+    target = "easy:run" if what == "target" else case.target
+    write_case(replace(case.moved(digest, event), trace=trace, target=target), gated.root / "cases")
     refresh_lock(gated.root / "cases")
     (note,) = [note for note in told(gated, ran(gated)) if "case another" in note]
-    assert "case another replays another recording of its incident than in main" in note
+    said = "names another target than in main: easy:run (" if what == "target" else "replays another recording of its "
+    assert f"case another {said}" in note
 
 
 @pytest.mark.parametrize(("state", "said"), [("permanent", ""), ("retired", "is retired, but ")])
@@ -425,6 +488,20 @@ def test_a_version_that_hides_who_made_it_blocks(gated: Project, state: State, s
     done = gated.run("gate", ran(gated), "--against", "main")
     told = f"another: gates.lock: {said}its version 4 does not say who changed it, and why (main)"
     assert (done.code, told in done.out) == (1, True), done.out
+
+
+def test_a_damaged_file_of_the_base_ends_no_gate(gated: Project) -> None:
+    """Its mend is a branch like any other: what it locks is missing here, or is there."""
+    path = gated.root / "cases/another/v0003.parquet"
+    content = path.read_bytes()
+    path.write_bytes(b"PAR1")
+    committed(gated)
+    path.write_bytes(content)
+    assert gated.run("gate", ran(gated), "--against", "main").code == 0
+    assert gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x").code == 0
+    path.unlink()
+    done = gated.run("gate", ran(gated, "once", "b"), "--against", "main")
+    assert (done.code, "another: gates.lock: its locked version 3 is missing (main)" in done.out) == (1, True), done.err
 
 
 @pytest.mark.parametrize("fewer", [False, True])

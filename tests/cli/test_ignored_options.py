@@ -102,6 +102,8 @@ def test_a_gate_refuses_what_its_policy_does_not_look_at(project: Project, way: 
     [
         ("seed = 99999999999999999999", "seed: 99999999999999999999 is beyond 64 bits"),
         ("timeout_s = inf", "timeout_s: inf is no number"),
+        ("timeout_s = 1e12", "timeout_s: Input should be less than or equal to 10000000"),
+        ("timeouts = { '*' = 1e12 }", "timeouts.*: Input should be less than or equal to 10000000"),
         ("what_if = { a = [nan] }", "what_if.a.0: nan is no number"),
         ('name = "../x"', "no slashes"),
         ('name = "a\\nb"', "no control characters"),
@@ -116,3 +118,12 @@ def test_a_suite_that_no_run_could_hold_is_refused(project: Project, line: str, 
     done = project.run("run", "suites/s.toml")
     assert done.code == 2
     assert said in done.err
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "1e12"])
+def test_a_time_limit_that_no_timer_takes_is_refused(project: Project, seconds: str) -> None:
+    """It is the command's fault, and not the agent's; nor is it no limit at all."""
+    project.ingested()
+    done = project.run("replay", "refund-twice", "--target", "tests.suite.agents:once", "--timeout", seconds)
+    assert done.code == 2
+    assert "a replay's time limit is above 0 and at most 10,000,000 seconds, got" in done.err

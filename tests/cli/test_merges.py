@@ -66,6 +66,27 @@ def test_one_of_two_versions_of_a_number_is_settled_on(gated: Project) -> None:
     settled(gated)
 
 
+@pytest.mark.parametrize("theirs", [True, False])
+def test_a_case_that_one_branch_retired_and_the_other_one_changed_is_settled_on(gated: Project, theirs: bool) -> None:
+    """Whichever file is taken; the gate says who retired it, or that what the base retired is a gate still."""
+    committed(gated)
+    gated.run("retire", "another", "--reason", "the order system went", "--actor", "bob")
+    git(gated, "add", "cases")
+    on_main(gated)
+    gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "y")
+    git(gated, "add", "cases")
+    git(gated, "commit", "-m", "mine")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(gated, "merge", "main")
+    git(gated, "checkout", "--theirs" if theirs else "--ours", "cases/another")
+    done = gated.run("check", "--write-lock")
+    assert done.code == 0, done.err
+    assert [line.case_id for line in read_lock("cases")] == [*([] if theirs else ["another"]), "refund-twice"]
+    settled(gated)
+    done = gated.run("gate", "reports/a", "--against", "mine~1")
+    assert (done.code, "is retired, but version 4 is not the file that was locked" in done.out) == (int(theirs), theirs)
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_writing_the_lock_anew_loses_no_case(gated: Project, whole: bool) -> None:
     """What it names must be there, or retired; a version that is no gate yet is none."""

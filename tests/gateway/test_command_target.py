@@ -251,7 +251,7 @@ def test_a_program_does_not_outlive_a_killed_evalkit(case: Case, project: Projec
         ("command: 'unclosed", "can't be split"),
         ('{"type": "command"}', "argv: Field required"),
         ('{"type": "command", "argv": []}', "argv: List should have at least 1 item"),
-        ('{"type": "command", "argv": ["sh"], "shell": true}', "shell: Extra inputs are not permitted"),
+        ('{"type": "command", "argv": ["sh"], "shell": true}', "shell: there is no such key"),
         ('{"type": "command", "argv": ["sh"], "cwd": "nowhere"}', "there is no folder 'nowhere'"),
         ('{"type": "ssh", "argv": ["sh"]}', "no target is called 'ssh'"),
         ('{"argv": ["sh"]}', "names its type"),

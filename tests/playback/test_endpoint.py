@@ -131,6 +131,68 @@ def test_a_stream_that_breaks_off_is_tried_again(server: ScriptedServer, ledger:
     assert len(answer.pieces) > 1
 
 
+def _sse(*bodies: dict[str, Any]) -> Reply:
+    """A stream of these events, whose connection ends as it should."""
+    text = "".join(f"event: {body.get('type', 'x')}\ndata: {json.dumps(body)}\n\n" for body in bodies)
+    return Reply(200, {"content-type": "text/event-stream"}, chunks=[text.encode()] if bodies else [])
+
+
+BEGUN = {"choices": [{"index": 0, "delta": {"content": "he"}, "finish_reason": None}]}
+CRASHED = {"id": "r", "object": "response", "model": "m", "status": "failed", "output": [],
+           "error": {"code": "server_error", "message": "crashed"}}  # fmt: skip
+DISCONNECTED = {"index": 0, "finish_reason": "error", "error": {"message": "disconnected"}, "message": {"content": ""}}
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "overloaded"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "reply", "said"),
+    [
+        ("chat/completions", _sse(BEGUN, {"error": {"type": "server_error", "message": "crashed"}}), "server_error"),
+        ("chat/completions", _sse(BEGUN, {"error": {"code": 502, "message": "disconnected"}}), "disconnected"),
+        ("chat/completions", _sse({"error": {"code": "rate_limit_exceeded", "message": "x"}}), "rate_limit_exceeded"),
+        ("chat/completions", _sse(BEGUN), "ended before the answer"),
+        ("chat/completions", _sse(), "ended before the answer"),
+        ("chat/completions", json_reply({"error": {"code": 429, "message": "upstream"}}), "completion: upstream"),
+        ("chat/completions", json_reply({**completion(), "choices": [DISCONNECTED]}), "disconnected"),
+        ("messages", _sse(OVERLOADED), "overloaded_error"),
+        ("messages", json_reply(OVERLOADED), "no message: overloaded"),
+        ("responses", json_reply(CRASHED), "server_error: crashed"),
+        ("responses", _sse({"type": "response.failed", "response": CRASHED}), "server_error: crashed"),
+        ("responses", _sse({"type": "error", "code": "server_error", "message": "crashed"}), "server_error: crashed"),
+    ],
+)
+def test_a_fault_that_comes_with_a_good_status_is_an_outage(
+    server: ScriptedServer, ledger: Ledger, path: str, reply: Reply, said: str
+) -> None:
+    """It is tried again, and never handed to the agent, which would fail by it, or make an excuse."""
+    server.will(reply)
+    model = LiveModel(Endpoint(server.url, tries=2), ledger, PRICES, {"OPENAI_API_KEY": "sk-real-key"})
+    body = {**ASKED, "input": "hi", "max_tokens": 9, "stream": reply.chunks is not None}
+    with pytest.raises(EndpointHalt, match=r"the model endpoint failed: .*tried 2 times") as halted:
+        model.call(ModelRequest(f"{server.url}/{path}", {}, json.dumps(body).encode()))
+    model.close()
+    assert halted.value.kind == "outage"
+    assert said in str(halted.value)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"type": "invalid_request_error", "message": "no"},
+        {"code": "content_filter", "message": "no"},
+        {"code": "context_length_exceeded", "message": "no"},
+        {"code": 400, "message": "no"},
+    ],
+)
+def test_a_refusal_inside_of_a_stream_is_the_agents_affair(
+    server: ScriptedServer, ledger: Ledger, error: dict[str, Any]
+) -> None:
+    """It would come again."""
+    server.will(_sse(BEGUN, {"error": error}))
+    answer = ask(server.url, ledger, stream=True)
+    assert (answer.status, answer.tries, len(server.requests)) == (200, 1, 1)
+
+
 def test_a_redirect_leads_nowhere(server: ScriptedServer, ledger: Ledger) -> None:
     """The key would go along."""
     server.will(json_reply({}, status=302, location="http://127.0.0.1:9/v1/chat/completions"))

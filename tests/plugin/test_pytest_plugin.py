@@ -382,7 +382,7 @@ def test_other_files_are_left_alone(project: Project) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sampels = 3\ntarget = 'x:y'\n", "sampels: Extra inputs are not permitted"),
+        ("sampels = 3\ntarget = 'x:y'\n", "sampels: there is no such key; samples is meant?"),
         ("target = 'x:y'\n[select]\nids = ['none']\n", "there is no such case"),
     ],
 )

@@ -50,6 +50,19 @@ def test_a_program_with_the_incident_blocks_the_gate(project: Project, case_id: 
     assert project.run("gate", "reports/run").code == 1
 
 
+def test_a_program_that_never_asks_the_gateway_is_not_measured(project: Project, case_id: str) -> None:
+    """What it did, it did elsewhere: no check that nothing bad happened may pass for want of having seen anything."""
+    done = project.run("run", suite(project, command("print('done')"), retries=0), "--out", "reports/run", "-n", "1")
+    assert done.code == 3, done.err
+    assert "asked the gateway nothing" in done.out
+    gate = project.run("gate", "reports/run")
+    assert (gate.code, "INCONCLUSIVE" in gate.out) == (3, True)
+    asks = "import urllib.request\nurllib.request.urlopen(os.environ['OPENAI_BASE_URL'] + '/models').read()\n"
+    sees = suite(project, command(f"import os\n{asks}print('nothing is to be done')"))
+    done = project.run("run", sees, "--out", "reports/asked", "-n", "1")
+    assert "asked the gateway nothing" not in done.out
+
+
 def test_a_service_is_run_by_its_url(project: Project, case_id: str) -> None:
     """In a suite, or by the flag; one that is down is inconclusive, which holds the gate."""
 

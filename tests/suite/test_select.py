@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.case.store import write_case
-from evalkit.errors import IntegrityError
+from evalkit.errors import ConfigError, IntegrityError
 from evalkit.suite.model import Selection
 from evalkit.suite.select import list_cases, select_cases
 from tests.build import a_case
@@ -33,6 +33,13 @@ def test_a_pattern_and_an_id_select_the_cases_that_they_name(many: Path) -> None
     """The first and the last of a large library, too."""
     chosen = select_cases(many, Selection(ids=("case-00*", "case-149")))
     assert [case.id for case in chosen] == [*IDS[1:10], IDS[149]]
+
+
+def test_a_library_without_a_gate_says_how_it_gets_one(many: Path) -> None:
+    """Where a suite of gates is run before the first case is promoted, or after the last one was retired."""
+    with pytest.raises(ConfigError, match="there is none: nothing guards a release") as refused:
+        select_cases(many, Selection(gate=True))
+    assert "evalkit promote" in refused.value.cure
 
 
 def test_a_case_that_is_not_selected_is_refused_in_another_place_all_the_same(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from evalkit.playback.endpoint.ledger import Entry, Ledger
 from evalkit.playback.endpoint.model import DEFAULT_KEY, Endpoint, EndpointHalt
 from evalkit.playback.endpoint.pacing import delay_s, retry_after_s
 from evalkit.playback.endpoint.prices import Price, cost_of, price_of
+from evalkit.playback.endpoint.told_faults import told_fault
 from evalkit.trace.model import Usage
 from evalkit.wire.protocol import Wire, WireAnswer, WireRequest
 from evalkit.wire.registry import find_wire
@@ -46,7 +47,7 @@ class _Met:
 
     Attributes:
         status: None where nothing came.
-        broken: an answer that did not come to its end, or none at all, in words.
+        broken: an answer that did not come to its end, tells a fault of the endpoint, or none at all, in words.
         waited: whether the endpoint had the whole request, and was at work on it until nobody waited any more.
     """
 
@@ -119,6 +120,8 @@ class LiveModel:
                 met = self._once(request, headers)
             finally:
                 answer = _told(wire, asked, met)
+                if fault := told_fault(answer):
+                    met = replace(met, broken=fault)
                 priced = self._leave(entry, met, answer, wire, asked)
             if met.status in _KEY_REFUSED:
                 raise EndpointHalt("outage", f"the model endpoint refused the key: {_said(met, answer)}")

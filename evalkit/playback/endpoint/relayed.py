@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from evalkit.capture.caller import ModelRequest, ModelResponse
+from evalkit.capture.seam import NOWHERE
 from evalkit.playback.endpoint.address import why_not_endpoint
 from evalkit.playback.endpoint.frames import receive_frame, send_frame
 from evalkit.playback.endpoint.model import EndpointHalt
@@ -43,7 +44,8 @@ class RelayedCaller:
 
     def submit(self, request: ModelRequest) -> Future[ModelResponse]:
         """Begins a call."""
-        return self._pool.submit(self._call, request)
+        with NOWHERE.taken():  # it is none of the agent's work
+            return self._pool.submit(self._call, request)
 
     def close(self) -> None:
         """Hangs up; calls under way get no answer."""

@@ -44,6 +44,7 @@ class Gateway:
     Attributes:
         faults: what failed in the gateway itself, in words; such a replay says nothing about the agent.
         stirred: set when a call was missed; whoever waits for the agent may set and clear it.
+        asked: whether the agent found its way here at all.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Gateway:
         self._closed = False
         self.faults: list[str] = []
         self.stirred = threading.Event()
+        self.asked = False
 
     @property
     def missed(self) -> bool:
@@ -124,6 +126,7 @@ class Gateway:
             message, _ = read_body(line)
         except ValueError as error:
             return dump_json(error_reply(None, PARSE_ERROR, f"not JSON: {error}"))
+        self.asked = True
         found = self._tools.reply(message)
         return None if found is None else dump_json(found)
 
@@ -131,6 +134,7 @@ class Gateway:
         path = self._own_path(request.path)
         if path is None:
             return json_response(404, _error("the path lacks this session's token; use the printed base URLs"))
+        self.asked = True
         request = replace(request, path=path)
         if path == "/mcp":
             return self._mcp(request)

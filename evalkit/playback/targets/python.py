@@ -1,14 +1,17 @@
 """A Python entrypoint, ``module:function``, synchronous or asynchronous.
 
-How the case's input is passed: a function without parameters gets nothing; an object whose keys are parameter names,
-with every required parameter among them, is passed by keyword; anything else is the first argument.
+How the case's input is passed: a function without parameters gets nothing, and finds the arguments of a program that
+was recorded from outside in ``sys.argv``; an object whose keys are parameter names, with every required parameter among
+them, is passed by keyword; anything else is the first argument.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import shlex
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,8 +23,10 @@ from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 from evalkit.forks import end_if_forked
+from evalkit.playback.environment import clients_start
+from evalkit.playback.targets.recorded_line import recorded_line
 from evalkit.playback.targets.reference import entrypoint
-from evalkit.project import project_root
+from evalkit.project import project_here, project_root
 
 __all__ = ["PythonTarget", "load_function"]
 
@@ -53,6 +58,12 @@ class PythonTarget:
         """Calls the function; its result as plain JSON."""
         if self._home:
             os.chdir(self._home)
+        if self._parameters:
+            return self._called(given)
+        with recorded_line(given):
+            return self._called(given)
+
+    def _called(self, given: Json) -> Json:
         args, kwargs = self._arguments(given)
         with _outside_of_loops():
             result = self._function(*args, **kwargs)
@@ -103,6 +114,9 @@ def load_function(reference: str) -> Callable[..., Any]:
         ConfigError: it is of another form, the module can't be imported, or has no such function.
     """
     module_name, name = entrypoint(reference)
+    if module_name.endswith(".py") and Path(module_name).is_file():
+        dotted = ".".join(Path(module_name).with_suffix("").parts)
+        raise ConfigError("a module is wanted, got its file", f"target {reference}", f'write "{dotted}:{name}"')
     _with_own_folders()
     found: Any = _imported(module_name, f"target {reference}")
     try:
@@ -120,7 +134,8 @@ def _imported(name: str, where: str) -> ModuleType:
     process = os.getpid()
     try:
         try:
-            return import_module(name)
+            with clients_start():
+                return import_module(name)
         finally:
             end_if_forked(process)
     except KeyboardInterrupt:
@@ -132,12 +147,26 @@ def _imported(name: str, where: str) -> ModuleType:
             "put what starts the agent below: if __name__ == '__main__':",
         ) from None
     except BaseException as error:
-        raise ConfigError(
-            f"importing {name} failed: {type(error).__name__}: {error}",
-            where,
+        failed = f"importing {name} failed: {type(error).__name__}: {error}"
+        raise ConfigError(f"{failed}{_place(error)}", where, _cure(error, name)) from error
+
+
+def _place(error: BaseException) -> str:
+    """Where in the agent's own code it was raised; empty where that is not known, or the error tells it itself."""
+    here = os.path.join(project_here(), "")
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(here)]
+    if not own or isinstance(error, SyntaxError) or own[-1].filename == __file__:
+        return ""
+    return f" ({os.path.relpath(own[-1].filename)}:{own[-1].lineno})"
+
+
+def _cure(error: BaseException, name: str) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return (
             "run evalkit in the agent's environment and folder; modules in another one, such as src/, are found where "
-            "they are installed (pip install -e .) or PYTHONPATH names it",
-        ) from error
+            "they are installed (pip install -e .) or PYTHONPATH names it"
+        )
+    return f"mend what python -c {shlex.quote(f'import {name}')} shows; the agent is loaded before it is replayed"
 
 
 def _loaded(reference: str) -> tuple[Callable[..., Any], str]:

@@ -63,4 +63,6 @@ def read_table(model: type[T], body: Any, kind: str) -> T:
     try:
         return model.model_validate(body)
     except ValidationError as error:
-        raise ConfigError(faults_text(error), f"target of type {kind}", "see docs/gateway.md for its keys") from None
+        raise ConfigError(
+            faults_text(error, model), f"target of type {kind}", "see docs/gateway.md for its keys"
+        ) from None

@@ -17,6 +17,8 @@ __all__ = [
     "PERSON_ROLES",
     "PAYMENT_PARENTS",
     "SECRET_ENDINGS",
+    "SECRET_PARENTS",
+    "SPOKEN_SECRETS",
     "bare_key",
     "hint_of",
 ]
@@ -25,7 +27,7 @@ HINTS: dict[Kind, tuple[str, ...]] = {
     "secret": tuple(
         "password passwd pwd passphrase passcode secret clientsecret apikey xapikey apitoken accesstoken refreshtoken "
         "idtoken authtoken bearertoken sessiontoken token authorization proxyauthorization xauthtoken cookie cookies "
-        "setcookie privatekey secretkey secretaccesskey awssecretaccesskey accesskey signingkey encryptionkey "
+        "setcookie pin pinnumber securitycode verificationcode mfacode totp smscode recoverycode csc privatekey secretkey secretaccesskey awssecretaccesskey accesskey signingkey encryptionkey "
         "connectionstring credential credentials csrftoken xcsrftoken otp onetimepassword cvv cvc cvv2 "
         "密码 口令 密钥 令牌 验证码 登录密码 支付密码".split()
     ),
@@ -114,6 +116,15 @@ PERSON_ROLES: frozenset[str] = PERSON_PARENTS | frozenset(
 )
 """A text under one of these keys is a name where it looks like one: two capitalised words, a Chinese family name first."""
 
+SECRET_PARENTS: frozenset[str] = frozenset("cookies cookie secrets credentials passwords apikeys storagestate".split())
+"""Under one of these keys, whatever looks like a token is one."""
+
+SPOKEN_SECRETS: frozenset[str] = frozenset(
+    "password passwd pwd passcode pin pinnumber otp onetimepassword cvv cvc cvv2 csc securitycode verificationcode mfacode "
+    "totp smscode recoverycode 密码 口令 验证码 登录密码 支付密码".split()
+)
+"""Keys of secrets that may be JSON numbers; under others a number is none."""
+
 PAYMENT_PARENTS: frozenset[str] = frozenset(
     "paymentmethods paymentmethod savedpaymentmethods instruments wallet paymentoptions".split()
 )
@@ -131,7 +142,9 @@ def bare_key(key: str) -> str:
 def hint_of(key: str) -> Kind | None:
     """The kind that a value under `key` is of, by the built-in table."""
     bare = bare_key(key)
-    known = _KIND_OF.get(bare)
+    known = _KIND_OF.get(bare) or (_KIND_OF.get(bare[:-1]) if bare.endswith("s") else None)
+    if known == "secret" and bare not in _KIND_OF and bare.endswith("tokens"):
+        return None  # how many, or which a model read
     if known is None and bare.endswith(SECRET_ENDINGS) and not bare.endswith(_NO_SECRET):
         return "secret"
     return known

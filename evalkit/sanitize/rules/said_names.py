@@ -40,6 +40,12 @@ _TITLES_ZH = "先生|女士|小姐|太太|老师|医生|总经理|经理|同学|
 
 NAME_RULES: tuple[Rule, ...] = (
     Rule(
+        "name_home",
+        "name", "any",
+        r"(?:^|[\s\"'`=:(,\[>])(?:/home/|/Users/|/mnt/c/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})([A-Za-z][A-Za-z0-9._-]{2,31})",
+        whole=False, sure=False,
+    ),
+    Rule(
         "name_said",
         "name", "any",
         r"\b(?:[Mm]y|[Hh]is|[Hh]er|[Tt]heir|[Tt]he|[Yy]our)(?: (?:full|first|last|legal|given|family|customer|user|patient|passenger)){0,2}"

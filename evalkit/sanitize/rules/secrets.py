@@ -21,7 +21,42 @@ SECRET_RULES: tuple[Rule, ...] = (
         r"|(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}|ya29\.[A-Za-z0-9_-]{20,}"
         r"|xox[abprs]-[A-Za-z0-9-]{19,}|xapp-[A-Za-z0-9-]{20,}|npm_[A-Za-z0-9]{36}"
         r"|pypi-[A-Za-z0-9_-]{50,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|dop_v1_[a-f0-9]{64}"
-        r"|sq0csp-[A-Za-z0-9_-]{40,})",
+        r"|sq0csp-[A-Za-z0-9_-]{40,}|hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
+        r"|pplx-[A-Za-z0-9]{40,}|sk-lf-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+        r"|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{8,}|tvly-[A-Za-z0-9-]{20,}|r8_[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{40,}"
+        r"|pcsk_[A-Za-z0-9_]{40,}|fw_[A-Za-z0-9]{20,}|e2b_[0-9a-f]{30,}|jina_[A-Za-z0-9_-]{40,}|fc-[0-9a-f]{32})",
+    ),
+    Rule(
+        "webhook",
+        "secret", "any",
+        r"(?i:discord(?:app)?\.com/api/webhooks/\d{15,22}/|api\.telegram\.org/bot\d+:)([A-Za-z0-9_-]{30,})",
+        whole=False,
+    ),
+    Rule(
+        "password_hash",
+        "secret", "any",
+        r"(\$(?:1|2[abxy]?|5|6|7|y|apr1|argon2(?:id|i|d)|scrypt|pbkdf2-[a-z0-9]+)\$[A-Za-z0-9./+=,$-]{20,})",
+        whole=False,
+    ),
+    Rule(
+        "command_line",
+        "secret", "any",
+        r"\b(?:sshpass|docker login|podman login|helm registry login|mysql|mysqldump|mysqladmin|mariadb|redis-cli|ldapsearch|"
+        r"az login|htpasswd|smbclient)\b[^\n|;&]{0,200}? -(?:[paw] ?|b [^\s]+ [^\s]+ )[\"']?([^\s\"'|;&$<-][^\s\"'|;&<]{4,})",
+        whole=False,
+    ),
+    Rule(
+        "command_line",
+        "secret", "any",
+        r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]{0,200}? (-p[^\s\"'|;&<$]{5,})",
+        whole=False,
+    ),
+    Rule(
+        "login",
+        "secret", "any",
+        r"(?i:\blogin\s+[^\s]+\s+password\s+|\bauth\s?=\s?(?:HTTPBasicAuth)?\(\s?[\"'][^\"'\n]{0,80}[\"'],\s?[\"'])"
+        r"([^\s\"'<{$]{5,})",
+        whole=False,
     ),
     Rule(
         "jwt",
@@ -56,14 +91,14 @@ SECRET_RULES: tuple[Rule, ...] = (
     Rule(
         "assignment",
         "secret", "any",
-        _KEY_WORD + r"[\"']?\s{0,3}(?:=|:|=>|:=)\s{0,3}[\"']?([^\s\"'`,;&<>()\[\]{}$\\]{8,})",
+        _KEY_WORD + r"[\"']?\s{0,3}(?:=|:|=>|:=)\s{0,3}[\"'`]?([^\s\"'`,;&<>()\[\]{}$\\]{8,})",
         whole=False,
     ),
     Rule(
         "said",
         "secret", "any",
         r"(?i:\b(?:password|passcode|passphrase|pin|otp|api key|secret key|access token|verification code)\b"
-        r"(?: code| number)? ?(?:is|was|:)) {0,2}[`\"'“]?([!-~]{4,})",
+        r"(?: code| number)?(?: (?:for|to|of|on) [^.:;\n]{1,40}?)? ?(?: is\b| was\b|:)) {0,2}[`\"'“]?([!-~]{4,})",
         whole=False,
     ),
     Rule(

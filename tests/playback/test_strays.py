@@ -1,0 +1,239 @@
+"""What an agent does out of sight is never a pass: in forks, in threads after its answer, in contexts of their own."""
+
+from __future__ import annotations
+
+import _thread
+import concurrent.futures
+import contextlib
+import contextvars
+import multiprocessing
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evalkit.capture.seam import current_session
+from evalkit.capture.tools import tool
+from evalkit.case.model import Case
+from evalkit.check.model import Check
+from evalkit.playback.model import Replay
+from evalkit.playback.replay import prepare
+from evalkit.playback.targets.python import PythonTarget
+from tests.build import a_case, a_trace, tool_step
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+ORDER = 7
+
+
+@tool(effect="write")
+def refund(order: int) -> Any:
+    """Answered by the case."""
+    raise AssertionError("a tool body ran in a frozen replay")
+
+
+def the_case() -> Case:
+    """A case in which a second refund must not be."""
+    return a_case(
+        a_trace(tool_step(0, "refund", {"order": ORDER}, {"ok": True}, effect="write")),
+        checks=[Check("called", {"name": "refund", "max": 1})],
+    )
+
+
+def replayed(again: Callable[[], object], *, timeout_s: float = 60.0) -> Replay:
+    """A replay of an agent that refunds, and then does something else."""
+
+    def agent() -> str:
+        refund(ORDER)
+        again()
+        return "done"
+
+    return prepare(the_case(), timeout_s=timeout_s).replay(PythonTarget(agent))
+
+
+def in_a_process() -> None:
+    """Refunds in one of its own."""
+    process = multiprocessing.get_context("fork").Process(target=refund, args=(ORDER,))
+    process.start()
+    process.join()
+
+
+def in_a_pool_of_processes() -> None:
+    """Refunds in a pool's, which would wait for one that was halted for ever."""
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.map(refund, [ORDER + 1])
+
+
+def in_an_executors_process() -> None:
+    """Refunds in one of an executor."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        pool.submit(refund, ORDER).result()
+
+
+def in_a_fork() -> None:
+    """Refunds in a bare fork, and hides that it can't."""
+    child = os.fork()
+    if child == 0:
+        try:
+            refund(ORDER)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+
+
+def on_the_network() -> None:
+    """Reaches out in a process of its own."""
+
+    def reach() -> None:
+        try:
+            socket.create_connection(("127.0.0.1", 9), timeout=1)
+        except BaseException:
+            os._exit(0)
+
+    process = multiprocessing.get_context("fork").Process(target=reach)
+    process.start()
+    process.join()
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "again", [in_a_process, in_a_pool_of_processes, in_an_executors_process, in_a_fork, on_the_network]
+)
+def test_what_a_fork_would_do_is_a_miss(again: Callable[[], None]) -> None:
+    """Its calls stand in no trace: neither a pass nor the agent's failure; and it says why."""
+    done = replayed(again)
+    assert done.status == "missed"
+    assert "in a process that the agent forked" in done.reason
+
+
+@LINUX
+def test_a_fork_that_calls_nothing_costs_nothing() -> None:
+    """An agent may compute in processes of its own."""
+
+    def compute() -> None:
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            assert pool.map(abs, [-1]) == [1]
+
+    assert replayed(compute).status == "passed"
+
+
+def in_a_bare_thread() -> None:
+    """As C code's threads are: nobody saw it start."""
+    done = threading.Event()
+
+    def again() -> None:
+        refund(ORDER)
+        done.set()
+
+    _thread.start_new_thread(again, ())
+    done.wait(30)
+
+
+def in_an_empty_context() -> None:
+    """As some frameworks run what they are given."""
+    contextvars.Context().run(refund, ORDER)
+
+
+def refund_late() -> None:
+    """Once the agent has answered."""
+    time.sleep(0.1)
+    refund(ORDER)
+
+
+def in_a_thread_that_goes_on() -> None:
+    """Python waits for it at the end of a script."""
+    threading.Thread(target=refund_late).start()
+
+
+def by_a_timer() -> None:
+    """So it does for this."""
+    threading.Timer(0.1, refund, (ORDER,)).start()
+
+
+def by_a_pool_that_is_left() -> None:
+    """And for this."""
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    pool.submit(refund_late)
+    pool.shutdown(wait=False)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [in_a_bare_thread, in_an_empty_context, in_a_thread_that_goes_on, by_a_timer, by_a_pool_that_is_left],
+)
+def test_a_call_is_seen_wherever_the_agent_makes_it(again: Callable[[], None]) -> None:
+    """No body runs, and the second refund is the agent's failure."""
+    done = replayed(again)
+    assert done.status == "failed"
+    assert [step.name for step in done.trace.steps] == ["refund", "refund"]
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """Is opened at the end."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.mark.parametrize("pool", [False, True], ids=["a thread", "a pool"])
+def test_work_that_does_not_end_is_a_replay_that_does_not(gate: threading.Event, *, pool: bool) -> None:
+    """As it would keep a script from ending; it is told what went on, and after which answer."""
+
+    def again() -> None:
+        if pool:
+            concurrent.futures.ThreadPoolExecutor(1).submit(gate.wait)
+        else:
+            threading.Thread(target=gate.wait, name="consumer").start()
+
+    done = replayed(again, timeout_s=0.3)
+    assert done.status == "failed"
+    assert "stopped after 0.3 s: the agent had come to its end, and" in done.reason
+    assert ("work that it gave to a pool" if pool else "its thread consumer") in done.reason
+
+
+def test_an_exception_is_told_though_a_thread_goes_on(gate: threading.Event) -> None:
+    """It came first."""
+
+    def again() -> None:
+        threading.Thread(target=gate.wait).start()
+        raise RuntimeError("broken")
+
+    assert "RuntimeError: broken" in replayed(again, timeout_s=0.3).reason
+
+
+def test_a_call_after_the_answer_spoils_the_next_replay(gate: threading.Event) -> None:
+    """No sample shows it; a daemon, which Python ends with a script, is not waited for."""
+    began: list[threading.Thread] = []
+
+    def again() -> None:
+        gate.wait(30)
+        with contextlib.suppress(SystemExit):  # pytest would tell of it
+            refund(ORDER)
+
+    def agent() -> str:
+        refund(ORDER)
+        if began:
+            gate.set()
+            began[0].join(30)
+        else:
+            began.append(threading.Thread(target=again, daemon=True))
+            began[0].start()
+        return "done"
+
+    target = PythonTarget(agent)
+    with prepare(the_case()).entered(target) as day:
+        first, second, third = (day.replay(target, sample) for sample in range(3))
+    assert (first.status, third.status) == ("passed", "passed")
+    assert second.status == "missed"
+    assert "tool refund was called after the agent's answer" in second.reason
+
+
+def test_outside_of_a_replay_an_empty_context_belongs_to_nobody() -> None:
+    """Afterwards, too."""
+    replayed(lambda: None)
+    assert contextvars.Context().run(current_session) is None
