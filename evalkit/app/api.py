@@ -135,7 +135,7 @@ def replay(
     if from_step is not None and base_url is not None:
         runnable = AgentLoop(case.trace.trace, from_step, base_url, max_turns=max_turns)
     else:
-        runnable = make_target(target or case.target)
+        runnable = make_target(target or case.target, prepared.endpoint)
     with ExitStack() as stack:
         if base_url is not None and mode != "exact":
             asked = endpoint_of(base_url, project)

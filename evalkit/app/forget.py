@@ -15,10 +15,11 @@ from evalkit.app.environment import now_utc
 from evalkit.app.evidence import evidence_folder, evidence_id, named_actor, raw_hashes
 from evalkit.app.forget_runs import RunFound, find_runs, name_files, remove_run
 from evalkit.app.keys import library_register, policy_of, project_key
-from evalkit.app.locks import refresh_lock
+from evalkit.app.locks import update_lock
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.case.erase import erased_case, presence_in_case
+from evalkit.case.lock import read_unmerged_lock
 from evalkit.case.model import Case, LifeEvent
 from evalkit.case.store import iter_cases, read_with_digest, write_case
 from evalkit.case.tombstone import Tombstone, add_tombstone
@@ -118,11 +119,12 @@ def forget_subject(
     _refuse_held(found, folder)
     if dry_run:
         return found
+    locked = read_unmerged_lock(settings.cases) if found.cases else []
     audit = "" if folder is None else _audit(folder, "forget", who, reason, found)
     for case in found.cases:
         _rewrite(case, settings.cases, Tombstone(now_utc(), who, reason, (), case.number, audit))
     if found.cases:
-        refresh_lock(settings.cases)
+        update_lock(settings.cases, locked)
     for run in found.runs:
         remove_run(run, actor=who, reason=reason, at=now_utc())
     if folder is not None:

@@ -13,11 +13,12 @@ from evalkit.app.environment import acting, now_utc
 from evalkit.app.evidence import Kept, keep_raw, refuse_keeping
 from evalkit.app.keys import make_sanitizer, register_of
 from evalkit.app.known import added_to, refuse_known, refuse_lookalike
-from evalkit.app.locks import refresh_lock
+from evalkit.app.locks import update_lock
 from evalkit.app.make import make_case
 from evalkit.app.proving import failure_reproduces
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
+from evalkit.case.lock import read_unmerged_lock
 from evalkit.case.look import look_over
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, prepare_case, read_with_digest, write_prepared
@@ -247,11 +248,12 @@ def _written(
     verify_strings([*(() if agree else prepared.texts()), made.id, view], harvested, f"case {made.id}")
     if agree is None or not agree(made):
         return None, ()
+    locked = read_unmerged_lock(settings.cases) if made.permanent else []
     kept = () if keep is None else keep_raw(runs.raw, [one.record for one in runs.every], keep, settings)
     path = write_prepared(prepared, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(made, settings.cases, text=view)
     if made.permanent:
-        refresh_lock(settings.cases)
+        update_lock(settings.cases, locked)
     return path, kept
 
 

@@ -53,6 +53,7 @@ _FILES = {
     "suites/release.toml": _RELEASE,
     "suites/nightly.toml": _NIGHTLY,
     "cases/.gitignore": "# what an ingest that was killed left: nobody looked it over\n.writing-*\n",
+    "cases/.gitattributes": "# whatever else git is told of text: no byte of these changes\n*.parquet -text\n",
     "reports/.gitignore": "*\n!.gitignore\n",
 }
 

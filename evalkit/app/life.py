@@ -14,10 +14,11 @@ from typing import Any
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.ingest import configured
 from evalkit.app.keys import library_register, make_sanitizer
-from evalkit.app.locks import refresh_lock
+from evalkit.app.locks import update_lock
 from evalkit.app.proving import proving_replays
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
+from evalkit.case.lock import read_unmerged_lock
 from evalkit.case.look import look_over
 from evalkit.case.model import Case, LifeEvent, State, check_case_id, lost_gates
 from evalkit.case.store import case_versions, find_case, read_with_digest, write_case
@@ -349,7 +350,9 @@ def write_revised(case: Case, settings: Settings) -> Path:
 
     Raises:
         SanitizationFailed: what would be written holds what must not be.
+        IntegrityError: the gate lock is damaged.
     """
+    locked = read_unmerged_lock(settings.cases)  # refused before anything is written
     known = library_register(settings, case.trace.record.surrogates)
     sanitizer = make_sanitizer(settings, tags=case.tags, register=known)
     last = case.life[-1]
@@ -361,5 +364,5 @@ def write_revised(case: Case, settings: Settings) -> Path:
     harvested = sanitizer.harvested
     path = write_case(case, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(case, settings.cases)
-    refresh_lock(settings.cases)
+    update_lock(settings.cases, locked)
     return path

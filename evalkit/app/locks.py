@@ -10,7 +10,7 @@ from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.select import list_cases
 
-__all__ = ["current_lock_problems", "must_be_library", "problems_with", "refresh_lock", "rewrite_lock"]
+__all__ = ["current_lock_problems", "must_be_library", "problems_with", "refresh_lock", "rewrite_lock", "update_lock"]
 
 
 def must_be_library(cases: Path) -> None:
@@ -26,6 +26,30 @@ def must_be_library(cases: Path) -> None:
 def refresh_lock(cases: Path) -> Path:
     """Writes the lock from the newest versions of the permanent cases."""
     return write_lock([_line(case) for case in list_cases(cases) if case.state == "permanent"], cases)
+
+
+def update_lock(cases: Path, before: Iterable[LockLine]) -> Path:
+    """Writes the lock after some cases changed.
+
+    A line goes only when its case is retired: one whose case is gone, or is not the file that was locked, stays, for
+    `evalkit check` and the gate to tell of.
+
+    Args:
+        before: the lock's lines from before the change, see `case.lock.read_unmerged_lock`.
+    """
+    known, lines, retired = {*before}, dict[str, LockLine](), dict[str, int]()
+    for case in list_cases(cases):
+        if case.state == "permanent":
+            lines[case.id] = _line(case)
+        elif case.state == "retired":
+            retired[case.id] = case.version
+    for line in sorted(known):
+        now = lines.get(line.case_id)
+        newest = now.version if now else retired.get(line.case_id, 0)
+        replaced = now is not None and newest == line.version and now not in known
+        if newest < line.version or replaced:
+            lines[line.case_id] = line
+    return write_lock(lines.values(), cases)
 
 
 def rewrite_lock(cases: Path) -> Path:

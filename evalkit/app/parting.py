@@ -12,8 +12,9 @@ from pathlib import Path
 
 from evalkit.app.environment import acting, now_utc
 from evalkit.app.keys import as_believed
-from evalkit.app.locks import refresh_lock
+from evalkit.app.locks import update_lock
 from evalkit.app.settings import Settings
+from evalkit.case.lock import read_unmerged_lock
 from evalkit.case.model import LifeEvent
 from evalkit.case.part import parted_case
 from evalkit.case.store import read_with_digest, write_case
@@ -46,6 +47,7 @@ def part_surrogates(cases: Path, settings: Settings) -> list[Path]:
         IntegrityError, InputError: a case can't be read.
         CaseRefused: a surrogate can't be replaced; what was written before stays.
     """
+    locked = read_unmerged_lock(cases)  # refused before anything is written
     every = {case.id: case for case in list_cases(cases)}
     written = []
     for case_id, moves in _moves(every.values()).items():
@@ -56,7 +58,7 @@ def part_surrogates(cases: Path, settings: Settings) -> list[Path]:
         written.append(write_case(parted, cases))
         write_view(parted, cases)
     if written:
-        refresh_lock(cases)
+        update_lock(cases, locked)
     return written
 
 

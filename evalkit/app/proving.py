@@ -37,8 +37,8 @@ def proving_replays(
     """
     if mode != "exact" and base_url is None:
         raise ConfigError(f"mode {mode} needs an endpoint", f"case {case.id}", "pass --base-url http://...")
-    runnable = make_target(target)
     prepared = prepare(case, mode=mode, endpoint=base_url, options=options)
+    runnable = make_target(target, prepared.endpoint)
     with redirect_stdout(sys.stderr), prepared.entered(runnable) as day:
         return [day.replay(runnable, sample) for sample in range(count)]
 

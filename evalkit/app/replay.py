@@ -150,7 +150,7 @@ def write_traces(replays: Sequence[Replay], path: Path) -> None:
 def _target(plan: Plan, max_turns: int) -> AnyTarget:
     ready = plan.ready
     if ready.from_step is None:
-        return make_target(plan.target)
+        return make_target(plan.target, ready.endpoint)
     assert ready.endpoint is not None, "a fork was planned with an endpoint"
     return AgentLoop(plan.case.trace.trace, ready.from_step, ready.endpoint, max_turns=max_turns)
 

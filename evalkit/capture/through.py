@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.capture.copies import copies
-from evalkit.capture.plain import plain
+from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.capture.rebuild import adapter_of, rebuild_error
 from evalkit.capture.seam import Answer, Session, Turn, current_session
 from evalkit.errors import UsageError
 
 __all__ = ["Shape", "given", "instrument", "plain_shape", "through", "through_async"]
+
+
+_AWAITED = "awaited"
+"""The attribute of a step whose function is no async one, and gave something to await."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +77,24 @@ def through(turn: Turn, shape: Shape, do: Callable[[], Any]) -> Any:
         return shape.rebuilt(answer)
     with turn.inside():
         output = do()
+    if type(output) not in AS_THEY_ARE and inspect.isawaitable(output):  # an async function behind a plain one
+        pending = _awaited(turn, shape, output)
+        return asyncio.ensure_future(pending) if asyncio.isfuture(output) else pending
     turn.end(shape.written(output))
     return output
+
+
+async def _awaited(turn: Turn, shape: Shape, pending: Awaitable[Any]) -> Any:
+    """What is awaited of a plain function's result; its call ends then."""
+    with turn.inside():
+        output = await pending
+    answer = shape.written(output)
+    turn.end(replace(answer, attributes={**answer.attributes, _AWAITED: True}))
+    return output
+
+
+async def _ready(rebuilt: Callable[[Answer], Any], answer: Answer) -> Any:
+    return rebuilt(answer)
 
 
 async def through_async(turn: Turn, shape: Shape, do: Callable[[], Awaitable[Any]]) -> Any:
@@ -124,7 +145,7 @@ def instrument(
         turn = begin(session, args, kwargs)
         if (answer := turn.answer) is not None:
             turn.end(answer)
-            return rebuilt(answer)
+            return _ready(rebuilt, answer) if _AWAITED in answer.attributes else rebuilt(answer)
         return through(turn, shape, functools.partial(function, *args, **kwargs))
 
     return wrapper

@@ -18,7 +18,7 @@ from typing import Any
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
 
-__all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "clients_start", "environment_of", "seen_by_agent"]
+__all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "environment_of", "loading", "seen_by_agent"]
 
 NO_MODEL_URL = "http://model.evalkit.invalid/v1"
 NO_TELEMETRY = {
@@ -63,22 +63,27 @@ def environment_of(base_url: str | None, options: WorldOptions = PLAIN_WORLD) ->
 
 
 @contextmanager
-def clients_start() -> Iterator[None]:
-    """While inside, clients find keys that open nothing, where the process has no key of any model API.
+def loading(base_url: str | None = None) -> Iterator[None]:
+    """What an agent's module finds that makes its client while it is loaded, before any replay's environment is there.
 
-    For an agent's module that makes its client while it is loaded, before any replay's environment is there. Where
-    there is a key, none is added: which one there is may be how the agent chooses its model.
+    The usual variable leads it to `base_url`, where there is one. Keys that open nothing are there, where the process
+    has no key of any model API; where it has one, none is added: which one may be how the agent chooses its model.
     """
-    if any(name in os.environ for name in DUMMY_KEYS):
-        yield
-        return
-    os.environ.update(dict.fromkeys(_WANTED, DUMMY_KEY))
+    given = {} if base_url is None else {"OPENAI_BASE_URL": base_url}
+    if not any(name in os.environ for name in DUMMY_KEYS):
+        given |= dict.fromkeys(_WANTED, DUMMY_KEY)
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
     try:
         yield
     finally:
-        for name in _WANTED:
-            if os.environ.get(name) == DUMMY_KEY:  # the module may have set its own
+        for name, value in before.items():
+            if os.environ.get(name) != given[name]:
+                continue  # the module's own choice stays
+            if value is None:
                 del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def seen_by_agent(environment: Mapping[str, str], base_url: str | None, options: WorldOptions) -> dict[str, str]:

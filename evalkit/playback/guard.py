@@ -71,7 +71,10 @@ class Guard:
             target = args[1] if len(args) > 1 else None
             allowed = self._reaches_endpoint(target)
         if not allowed and not (self.excused is not None and self.excused()):
-            self.refuse(f"network refused: {event.removeprefix('socket.')} {_shown(target)}")
+            sentence = f"network refused: {event.removeprefix('socket.')} {_shown(target)}"
+            if self.host is not None:
+                sentence += f"; only the live model is reached, at {self.host}:{self.port}"
+            self.refuse(sentence)
 
     def _halts(self, sentence: str) -> NoReturn:
         self.refused.append(sentence)

@@ -130,7 +130,7 @@ class PreparedCase:
             if outside_of(target) is None:
                 stack.enter_context(surroundings(self.endpoint, self.options))
                 if self.options.working_copy:
-                    stack.enter_context(working_copy())
+                    world.renew_folder = stack.enter_context(working_copy())
                 stack.enter_context(world.entered())
             yield Day(self, world, caller if self.endpoint is not None else None)
 

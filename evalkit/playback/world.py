@@ -62,6 +62,9 @@ class World:
         guard: what may be reached.
         options: what the project chooses.
         base_url: where the live model is; None without one.
+
+    Attributes:
+        renew_folder: takes back what a replay changed in the folder, where that is a copy.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class World:
         self.guard = guard
         self.chance = Chance()
         self._kind = (base_url, options)
+        self.renew_folder: Callable[[], None] | None = None
         self._undo_changes: Callable[[], None] = lambda: None
         self._folder = ""
 
@@ -93,6 +97,8 @@ class World:
         """Begins the day anew: clock, environment, folder as at its start, chance from `seed`, nothing refused yet."""
         self.clock.restart()
         self._undo_changes()
+        if self.renew_folder is not None:
+            self.renew_folder()
         self._return()
         self.guard.refused.clear()
         self.chance.restart(seed)

@@ -260,7 +260,7 @@ class Worker:
                 "run this suite without a sandbox",
             )
         if reference not in self._targets:
-            self._targets[reference] = make_target(reference)
+            self._targets[reference] = make_target(reference, self.base_url)
         return self._targets[reference]
 
 

@@ -80,10 +80,12 @@ def unknown_format(source: Source, problem: UnreadableTrace | None) -> UnknownFo
     broken = f" (as one JSON document: {problem.what})" if problem and source.head else ""
     document = None if problem or not source.head else source.document()
     found = f" It is {shape_of(document)}." if document is not None else ""
+    wide = source.head.startswith((b"\xff\xfe", b"\xfe\xff"))  # as PowerShell redirects output
     return UnknownFormat(
-        f"no format reads it{broken}.{found} It starts with: {seen}. Tried: {', '.join(FORMATS.names())}",
+        f"no format reads it{', for it is UTF-16' if wide else broken}.{found} It starts with: {seen}. "
+        f"Tried: {', '.join(FORMATS.names())}",
         source.where,
-        "pass --format NAME if it is one of these, or convert it",
+        "save it as UTF-8" if wide else "pass --format NAME if it is one of these, or convert it",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from itertools import count
 from pathlib import Path
 
@@ -230,3 +231,34 @@ def test_the_name_of_a_recording_is_sanitized(tmp_path: Path) -> None:
     with record(tmp_path / "a.trace", name="for qiwex@barlo.io") as run:
         run.output = 1
     assert "qiwex" not in (tmp_path / "a.trace").read_text("utf-8")
+
+
+async def _fetch(order: str) -> dict[str, str]:
+    await asyncio.sleep(0)
+    return refund(order)
+
+
+@tool(effect="read")
+def behind_a_decorator(order: str) -> Awaitable[dict[str, str]]:
+    """As decorators that know nothing of async functions make of them."""
+    return _fetch(order)
+
+
+@tool(effect="read")
+def as_a_task(order: str) -> Awaitable[dict[str, str]]:
+    """One that is under way already."""
+    return asyncio.ensure_future(_fetch(order))
+
+
+def test_an_awaitable_of_a_plain_function_is_recorded_when_it_is_done(tmp_path: Path) -> None:
+    """Its result stands in the step, and what it calls is inside of it."""
+
+    async def run() -> list[dict[str, str]]:
+        with recording(tmp_path / "a.trace"):
+            return [await behind_a_decorator("A-1"), await as_a_task("A-2")]
+
+    results = asyncio.run(run())
+    trace = read(tmp_path / "a.trace")
+    assert [step.output for step in trace.steps if step.name in ("behind_a_decorator", "as_a_task")] == results
+    assert trace.steps[1].parent == 0
+    assert evidence(trace).gaps == ()

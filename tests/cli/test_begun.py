@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.playback.targets.python import load_function
 from evalkit.playback.targets.recorded_line import own_arguments
 from tests.project import REPOSITORY, Project
@@ -140,6 +141,26 @@ def test_an_agent_that_makes_its_client_as_it_is_loaded_needs_no_key(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-own")
     project.write("chooses.py", "import os\nassert 'OPENAI_API_KEY' not in os.environ\ndef run(): ...\n")
     load_function("chooses:run")
+
+
+def test_a_client_that_is_made_as_the_agent_is_loaded_asks_the_live_model(project: Project) -> None:
+    """As one that the agent makes in its run; one that insists on another address is told what the right one is."""
+    project.promoted()
+    asks = (
+        "client.chat.completions.create(model='m', messages=[{'role': 'user', 'content': 'hello'}])\n"
+        "    return once(order)\n"
+    )
+    for name, made in (("clients", ""), ("fixed", "base_url='http://127.0.0.1:9/v1', max_retries=0")):
+        head = f"import openai\nfrom tests.suite.agents import once\nclient = openai.OpenAI({made})\n"
+        project.write(f"{name}.py", f"{head}def run(order):\n    {asks}")
+    with serving(ScriptedModel(0.0)) as url:
+        live = ["--mode", "live-model", "--base-url", url]
+        done = project.spawn("replay", "refund-twice", "--target", "clients:run", *live, "--reason", "try")
+        assert (done.code, "live model attempts 1" in done.out) == (0, True), done.out + done.err
+        done = project.spawn("run", project.suite("once", samples=2), "--target", "clients:run", *live)
+        assert "2 passed (100%)" in done.err + done.out, done.out + done.err
+        done = project.spawn("replay", "refund-twice", "--target", "fixed:run", *live, "--reason", "try")
+        assert (done.code, f"only the live model is reached, at {url[7:-3]}" in done.out) == (3, True), done.out
 
 
 def test_the_file_of_a_module_is_no_target(project: Project) -> None:

@@ -8,7 +8,10 @@ import subprocess
 import pytest
 
 from evalkit.case.lock import read_lock
+from evalkit.case.model import LifeEvent
+from evalkit.case.store import read_with_digest, write_case
 from tests.cli.test_gate import committed, gated, git, ran
+from tests.cli.test_gate_git import GONE
 from tests.project import Project
 
 __all__ = ["gated"]
@@ -151,3 +154,59 @@ def test_no_lock_is_written_where_there_is_no_library(project: Project) -> None:
     """A folder that was misspelt."""
     done = project.run("check", "casse", "--write-lock")
     assert (done.code, "casse: there is no case folder" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("how", ["gone", "older", "another"])
+def test_a_change_of_one_case_takes_no_other_one_out_of_the_lock(gated: Project, how: str) -> None:
+    """Only a retirement does: a case that was deleted, put back or replaced by hand is missed by check and gate."""
+    if how == "older":
+        assert gated.run("edit", "another", "--on-miss", "lookup=error", "--reason", "x").code == 0
+    folder = gated.root / "cases/another"
+    locked = read_lock("cases")[0]
+    if how == "gone":
+        shutil.rmtree(folder)
+    else:
+        (folder / f"v000{locked.version}.parquet").unlink()
+    if how == "another":
+        case, digest = read_with_digest(folder / "v0002.parquet")
+        write_case(case.moved(digest, LifeEvent("permanent", "bob", "x", "2026-12-01T00:00:00Z")), "cases")
+    assert gated.run("edit", "refund-twice", "--on-miss", "lookup=error", "--reason", "x").code == 0
+    assert read_lock("cases")[0] == locked
+    assert gated.run("check").code == 4
+    said = {
+        "gone": GONE,
+        "older": "another: gates.lock: is locked at version 4, but its newest is 3",
+        "another": "another: gates.lock: version 3 is not the file that was locked",
+    }
+    done = gated.run("gate", ran(gated))
+    assert (done.code, said[how] in done.out) == (1, True), done.out
+
+
+def test_a_case_that_is_retired_leaves_the_lock(gated: Project) -> None:
+    """Of the others each has its newest version."""
+    assert gated.run("retire", "another", "--reason", "x").code == 0
+    assert [line.case_id for line in read_lock("cases")] == ["refund-twice"]
+
+
+def test_nothing_is_written_beside_a_lock_that_is_none(gated: Project) -> None:
+    """What it held can't be told, and would be lost."""
+    gated.write("cases/gates.lock", "nonsense\n")
+    done = gated.run("retire", "another", "--reason", "x")
+    assert (done.code, "not a line of the gate lock" in done.err) == (4, True)
+    assert not (gated.root / "cases/another/v0004.parquet").exists()
+    assert (gated.root / "cases/gates.lock").read_text() == "nonsense\n"
+
+
+def test_git_leaves_the_tables_of_a_new_project_as_they_are(project: Project) -> None:
+    """Attributes that call every file text would change their bytes."""
+    project.write(".gitattributes", "* text eol=crlf\n")
+    assert project.run("init").code == 0
+    project.ingested()
+    git(project, "init", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "x")
+    (table,) = (project.root / "cases").glob("*/*.parquet")
+    table.unlink()
+    git(project, "checkout", "cases")
+    done = project.run("check")
+    assert done.code == 0, done.out + done.err

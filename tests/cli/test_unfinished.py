@@ -43,7 +43,7 @@ def test_what_a_killed_ingest_left_is_no_case(project: Project) -> None:
     (left,) = (project.root / "cases" / "one").iterdir()
     subprocess.run(["git", "init", "-q"], cwd=project.root, check=True)
     added = subprocess.run(["git", "add", "-n", "cases"], cwd=project.root, check=True, capture_output=True, text=True)
-    assert added.stdout == "add 'cases/.gitignore'\n"
+    assert added.stdout == "add 'cases/.gitattributes'\nadd 'cases/.gitignore'\n"
     done = project.run("check", "--json")
     assert (done.code, [problem["kind"] for problem in done.json()["problems"]]) == (2, ["unfinished"])
     assert project.run("ingest", "incident.trace", "--id", "one").code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -185,6 +186,31 @@ def test_a_working_copy_is_written_to_and_thrown_away(project: Project) -> None:
     assert not Path(said[2]).exists()
     assert ((project.root / "notes/a.md").read_text(), (project.root / "b.md").exists()) == ("old", False)
     assert Path.cwd() == project.root
+
+
+def test_each_replay_has_a_working_copy_as_it_was(project: Project) -> None:
+    """What one wrote, changed or removed is nothing to the next: an agent that keeps what it paid pays in each."""
+    project.write("paid.txt", "none")
+    project.write("notes/a.md", "old")
+
+    def agent() -> Json:
+        seen: list[Json] = [Path("paid.txt").read_text(), *sorted(str(path) for path in Path().rglob("*"))]
+        Path("paid.txt").write_text("once")
+        Path("notes/a.md").unlink()
+        Path("made/deeper").mkdir(parents=True)
+        Path("made/deeper/b.md").write_text("made")
+        return seen
+
+    def leaves() -> Json:
+        copy = Path.cwd()
+        os.chdir("/")
+        shutil.rmtree(copy)
+        return None
+
+    with prepare(the_case(), options=WorldOptions(working_copy=True)).entered(PythonTarget(agent)) as day:
+        said = [day.replay(PythonTarget(each)).trace.output for each in (agent, agent, leaves, agent)]
+    assert said[0] == ["none", "notes", "notes/a.md", "paid.txt"]
+    assert said == [said[0], said[0], None, said[0]]
 
 
 def test_a_still_clock_stands_between_answers() -> None:

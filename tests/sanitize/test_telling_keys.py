@@ -65,6 +65,8 @@ def test_composed_and_decomposed_letters_are_one_name(under_key: str, in_text: s
 KEYED: dict[str, tuple[str, Any]] = {
     "element": ("Qiwex", "<customer><firstName>Qiwex</firstName></customer>"),
     "element of a namespace": ("s3cr3tpass", "<wsse:Password Type='t'>s3cr3tpass</wsse:Password>"),
+    "element in Chinese": ("蒋泽思", "<客户><姓名>蒋泽思</姓名></客户>"),
+    "option in Chinese": ("蒋泽思", "run --姓名 蒋泽思"),
     "setting in XML": ("s3cr3tpass", '<add key="DbPassword" value="s3cr3tpass"/>'),
     "form in HTML": ("s3cr3tpass", "<input type='text' name='password' id=x value='s3cr3tpass'>"),
     "option": ("s3cr3tpass", "deploy --password s3cr3tpass --verbose"),

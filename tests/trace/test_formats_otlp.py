@@ -209,6 +209,23 @@ def test_every_element_is_a_step_or_counted(tmp_path: Path) -> None:
     assert trace.gaps == ("the parents of 1 spans are not in the source",)
 
 
+def test_other_spans_of_one_id_are_steps_too(tmp_path: Path) -> None:
+    """Processes that were forked draw the same ids: no call is lost by that, and it is said that they were shared."""
+    report = ReadReport()
+    first, second = span(1, "chat", CHAT), {**span(1, "chat", CHAT), "startTimeUnixNano": "7000000000"}
+    trace = read(tmp_path, first, second, second, report=report)
+    assert [step.kind for step in trace.steps] == ["model", "model"]
+    assert report.skipped == {"span: sent twice": 1}
+    assert trace.gaps == ("1 spans have the ids of others: what belongs to which is not known",)
+
+
+def test_a_span_that_is_sent_again_when_it_ended_is_the_whole_one(tmp_path: Path) -> None:
+    """Exporters that send a span when it begins send it again."""
+    whole = span(1, "chat", CHAT)
+    begun = {**whole, "endTimeUnixNano": "0", "attributes": whole["attributes"][:1]}
+    assert read(tmp_path, begun, whole).steps == read(tmp_path, whole).steps
+
+
 def test_a_retrieval_is_a_step_of_its_own(tmp_path: Path) -> None:
     """The query and the documents of a search are input and output."""
     documents = json.dumps([{"id": "d1", "score": 0.5}])

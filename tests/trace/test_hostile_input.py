@@ -87,6 +87,15 @@ def test_one_byte_order_mark_is_stripped(project: Project) -> None:
     assert project.run("inspect", "x.json").code == 0
 
 
+def test_utf_16_is_told_as_such(project: Project) -> None:
+    """PowerShell writes it where output is redirected."""
+    (project.root / "x.json").write_bytes(GOOD.decode().encode("utf-16"))
+    done = project.run("ingest", "x.json")
+    assert done.code == 2
+    assert "it is UTF-16" in done.err
+    assert "save it as UTF-8" in done.err
+
+
 def test_equal_numbers_have_one_key_and_large_ones_stay_exact() -> None:
     """1, 1.0 and 1e0 are one argument, -0.0 is 0; an id beyond 2**53 is not rounded to its neighbour's."""
     values = [parse_json(text, "f") for text in (b"1", b"1.0", b"1e0")]

@@ -23,7 +23,7 @@ from evalkit.canonical import Json
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 from evalkit.forks import end_if_forked
-from evalkit.playback.environment import clients_start
+from evalkit.playback.environment import loading
 from evalkit.playback.targets.recorded_line import recorded_line
 from evalkit.playback.targets.reference import entrypoint
 from evalkit.project import project_here, project_root
@@ -134,7 +134,7 @@ def _imported(name: str, where: str) -> ModuleType:
     process = os.getpid()
     try:
         try:
-            with clients_start():
+            with loading():
                 return import_module(name)
         finally:
             end_if_forked(process)

@@ -180,9 +180,11 @@ def _traces(store: TraceStore[Span | SpanEvent], only_asking: Span | None, repor
             logs = [log for log in logs if log.span_id]
         if only_asking is not None and only_asking.trace_id == trace_id:
             logs = [*logs, *(replace(log, trace_id=trace_id, span_id=only_asking.span_id) for log in messages)]
-        joined, strays = otlp_logs.joined(spans, logs, report)
+        joined, strays, shared = otlp_logs.joined(spans, logs, report)
         lost = sum(map(otlp_events.is_message, strays)) + (0 if only_asking else len(messages))
         gaps = (f"{lost} messages stand in log records of no span in the source",) if lost else ()
+        if shared:
+            gaps = (*gaps, f"{shared} spans have the ids of others: what belongs to which is not known")
         if joined:
             yield _trace(joined, report, gaps)
 

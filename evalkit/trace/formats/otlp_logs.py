@@ -13,22 +13,38 @@ from evalkit.trace.formats.protocol import ReadReport
 __all__ = ["joined", "unused"]
 
 
-def joined(spans: Sequence[Span], logs: Sequence[SpanEvent], report: ReadReport) -> tuple[list[Span], list[SpanEvent]]:
-    """The spans of a trace, each once and with its log records among its events, and the log records of no span."""
+def joined(
+    spans: Sequence[Span], logs: Sequence[SpanEvent], report: ReadReport
+) -> tuple[list[Span], list[SpanEvent], int]:
+    """The spans of a trace, each once and with its log records among its events, and the log records of no span.
+
+    A span that is sent again, once it has ended, takes the place of itself. Another one of the same id (processes that
+    were forked draw the same ones) is a span too, with an id of its own; the last number says how many there are.
+    """
     named: defaultdict[str, list[SpanEvent]] = defaultdict(list)
     for log in logs:
         named[log.span_id].append(log)
     known: dict[str, Span] = {}
+    places: dict[tuple[str, str, int], str] = {}
+    bearers: Counter[str] = Counter()
     for span in spans:
-        if span.span_id in known:
-            report.skipped["span: sent twice"] += 1
-        else:
-            known[span.span_id] = _joined(span, named.get(span.span_id, []))
         _count_rest(span, report)
+        same = (span.span_id, span.name, span.start_ns)
+        if same in places:
+            report.skipped["span: sent twice"] += 1
+            if known[places[same]].end_ns or not span.end_ns:
+                continue
+        else:
+            bearers[span.span_id] += 1
+            nth = bearers[span.span_id]
+            places[same] = span.span_id if nth == 1 else f"{span.span_id}/{nth}"
+        place = places[same]
+        made = _joined(span, named.get(span.span_id, []) if place == span.span_id else [])
+        known[place] = made if place == span.span_id else replace(made, span_id=place)
     strays = [log for span_id, found in named.items() if span_id not in known for log in found]
     report.skipped.update(f"log record {log.name[:60]}: its span is not in the source" for log in strays)
     report.skipped.update(unused([log for log in logs if log.span_id in known], "log record"))
-    return [*known.values()], strays
+    return [*known.values()], strays, len(known) - len(bearers)
 
 
 def unused(events: Sequence[SpanEvent], kind: str) -> Counter[str]:
