@@ -29,6 +29,8 @@ _KEPT = frozenset(
 )
 _KEPT_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
 _MAX_BODY = 65_536
+_MOST_COUNTED = 1 << 40
+"""No call has more tokens; sums of such counts fit into the 64 bits that files have for them."""
 
 
 def kept_headers(headers: Any) -> dict[str, str]:
@@ -49,9 +51,9 @@ def kept_headers(headers: Any) -> dict[str, str]:
 
 
 def count_of(raw: Any, key: str) -> int | None:
-    """A count in a usage object; None where there is none."""
+    """A count in a usage object; None where there is none, or none that could be."""
     value = raw.get(key) if isinstance(raw, dict) else None
-    return value if is_whole(value) and value >= 0 else None
+    return value if is_whole(value) and 0 <= value <= _MOST_COUNTED else None
 
 
 def error_of(raw: Any, status: int, body: bytes = b"") -> WireError:

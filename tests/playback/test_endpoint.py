@@ -17,6 +17,7 @@ import pytest
 
 from evalkit.capture.caller import ModelRequest, ModelResponse
 from evalkit.errors import ConfigError, IntegrityError
+from evalkit.playback.endpoint import calls
 from evalkit.playback.endpoint.address import why_not_endpoint
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget, check_prices, parse_budget, spent_text
 from evalkit.playback.endpoint.calls import LiveModel
@@ -255,6 +256,31 @@ def test_tokens_that_nobody_tells_are_estimated(server: ScriptedServer, ledger: 
     assert (spent["estimated"], spent["unpriced"]) == (1, 1)
     assert spent["output_tokens"] > 0
     assert "cost unknown" in spent_text(spent, limits)
+
+
+@pytest.mark.parametrize("count", [1 << 63, 1 << 70, 10**400], ids=["64 bits", "more", "much more"])
+def test_a_count_that_can_not_be_is_none(server: ScriptedServer, ledger: Ledger, count: int) -> None:
+    """No file could hold it: it is estimated, the agent has its answer, and the next call its place."""
+    server.will(json_reply({**completion("hello"), "usage": {"prompt_tokens": count, "completion_tokens": 5}}))
+    for _ in range(9):
+        assert ask(server.url, ledger).status == 200
+    spent, _ = ledger.told()
+    assert (spent["calls"], spent["output_tokens"]) == (9, 45)
+
+
+def test_a_fault_of_our_own_is_no_failure_of_the_agents(
+    server: ScriptedServer, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It halts the replay as an outage does, and gives its place back: the account has eight."""
+
+    def broken(*_: object) -> str:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(calls, "told_fault", broken)
+    server.will(FINE)
+    for _ in range(9):
+        with pytest.raises(EndpointHalt, match="evalkit failed to ask the model endpoint: RuntimeError: a fault of"):
+            ask(server.url, ledger)
 
 
 def test_an_estimate_goes_by_the_text_and_says_so(server: ScriptedServer, ledger: Ledger) -> None:

@@ -8,7 +8,8 @@ import random
 import re
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -102,8 +103,15 @@ class LiveModel:
         """The endpoint's answer, by whatever number of tries; one that refuses the request itself is an answer.
 
         Raises:
-            EndpointHalt: there is none, or none is to be had.
+            EndpointHalt: there is none, or none is to be had; also by a fault of our own, which is none of the agent's.
         """
+        try:
+            return self._answered(request)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise EndpointHalt("outage", f"evalkit failed to ask the model endpoint: {what}") from error
+
+    def _answered(self, request: ModelRequest) -> ModelResponse:
         why = why_not_endpoint(self._endpoint.base_url, request.url)
         wire = find_wire("POST", request.url)
         asked = None if wire is None else wire.request(request.body)
@@ -119,10 +127,11 @@ class LiveModel:
             try:
                 met = self._once(request, headers)
             finally:
-                answer = _told(wire, asked, met)
-                if fault := told_fault(answer):
-                    met = replace(met, broken=fault)
-                priced = self._leave(entry, met, answer, wire, asked)
+                with self._left_by_error(entry):
+                    answer = _told(wire, asked, met)
+                    if fault := told_fault(answer):
+                        met = replace(met, broken=fault)
+                    priced = self._leave(entry, met, answer, wire, asked)
             if met.status in _KEY_REFUSED:
                 raise EndpointHalt("outage", f"the model endpoint refused the key: {_said(met, answer)}")
             if not met.may_try_again:
@@ -169,6 +178,15 @@ class LiveModel:
         if 300 <= status < 400:
             return _Met(status, found, tuple(pieces), f"it redirects to {found.get('location', 'nowhere')[:200]}")
         return _Met(status, found, tuple(pieces))
+
+    @contextmanager
+    def _left_by_error(self, entry: Entry) -> Iterator[None]:
+        """Gives the place back where that fails: others would wait for it for ever."""
+        try:
+            yield
+        except Exception:
+            self._ledger.leave(entry)
+            raise
 
     def _leave(
         self, entry: Entry, met: _Met, answer: WireAnswer | None, wire: Wire, asked: WireRequest
