@@ -73,7 +73,7 @@ def test_clean_traffic_ends_with_zero(project: Project) -> None:
     project.run("ingest", "incident.trace", "--id", "refund-twice")
     project.write("fine.trace", healthy(9))
     done = project.run("scan", "fine.trace")
-    assert (done.code, done.out) == (0, "1 traces, 0 repeat an incident\n")
+    assert (done.code, done.out) == (0, "1 trace, 0 repeat an incident\n")
     project.run("retire", "refund-twice", "--actor", "ann", "--reason", "fixed for good")
     refused = project.run("scan", "fine.trace")
     assert refused.code == 2
