@@ -12,7 +12,8 @@ from contextlib import redirect_stdout
 from evalkit.case.model import Case
 from evalkit.distil.signature import signature
 from evalkit.errors import ConfigError, EvalkitError
-from evalkit.playback.model import Mode, Replay
+from evalkit.playback.model import Replay
+from evalkit.playback.modes import Mode
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
