@@ -14,11 +14,9 @@ one answered), ``missing`` (``["input"]`` where the provider keeps messages that
 from __future__ import annotations
 
 import importlib
-import importlib.machinery
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from functools import partial
 from typing import Any, NamedTuple
 
 from evalkit.capture.patching import Patches
@@ -59,43 +57,10 @@ def http_capture() -> Iterator[None]:
         yield
 
 
-class _OnImport:
-    """Finds the libraries' modules as anybody would, and replaces their methods once they are loaded."""
-
-    def __init__(self, patches: Patches) -> None:
-        self._patches = patches
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name not in _FAMILIES:
-            return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        spec = next((spec for finder in others if (spec := finder.find_spec(name, path, target)) is not None), None)
-        if spec is not None and spec.loader is not None:
-            loader: Any = spec.loader
-            execute = loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _FAMILIES[name].patch(self._patches, module)
-
-            loader.exec_module = exec_module
-        return spec
-
-
 def _place(patches: Patches) -> None:
     list(WIRES.items())  # a wire that fails to load is reported here, not inside of the agent
     for name, family in _FAMILIES.items():
-        library = sys.modules.get(name)
-        if library is not None and hasattr(library, family.loaded):
-            family.patch(patches, library)
-    sys.meta_path.insert(0, _OnImport(patches))
+        patches.when_loaded(name, family.loaded, partial(family.patch, patches))
 
 
-def _lift(patches: Patches) -> None:
-    del patches
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _OnImport)]
-
-
-_PATCHES = Patches(_place, _lift)
+_PATCHES = Patches(_place)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from evalkit.canonical import Json
 from evalkit.capture.caller import Caller
@@ -201,6 +201,18 @@ class Turn:
         )
 
 
+class Begun(NamedTuple):
+    """What an agent has begun beside itself: a thread, a process, work for a pool.
+
+    Attributes:
+        name: in words.
+        goes_on: waits for its end, so many seconds at most; whether it goes on.
+    """
+
+    name: str
+    goes_on: Callable[[float], bool]
+
+
 class Session:
     """One run being recorded or replayed: numbers the steps, asks the answerer, tells the observer.
 
@@ -239,8 +251,8 @@ class Session:
         """Numbers of the steps whose real bodies were run."""
         self.records = answerer is None
         """Whether the real thing is done always, and so has to be told in full."""
-        self.begun: list[Any] | None = None if self.records else []
-        """Of a replay, the threads and futures that Python would wait for at the end of a script."""
+        self.begun: list[Begun] | None = None if self.records else []
+        """Of a replay, what Python would wait for at the end of a script."""
         self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:

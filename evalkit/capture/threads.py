@@ -1,4 +1,4 @@
-"""The current session and parent step, carried into threads.
+"""The current session and parent step, carried into threads; a replay's session is told what was begun in it.
 
 A new thread starts with an empty context, so a tool that an agent calls from a thread would be outside of its run. Only
 the two variables of the seam are carried: copying the whole context would change how the agent's own code behaves.
@@ -10,12 +10,12 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 from evalkit.capture.patching import Patches
-from evalkit.capture.seam import NOWHERE, Position, current_position
+from evalkit.capture.seam import NOWHERE, Begun, Position, current_position
 
 __all__ = ["carry_context"]
 
@@ -31,6 +31,15 @@ def _place(patches: Patches) -> None:
     patches.replace_method(threading.Thread, "start", _carrying_start)
     patches.replace_method(ThreadPoolExecutor, "submit", _carrying_submit)
 
+    def patch_pool(module: Any) -> None:
+        patches.replace_method(module.ProcessPoolExecutor, "submit", _telling_submit)
+
+    def patch_process(module: Any) -> None:
+        patches.replace_method(module.BaseProcess, "start", functools.partial(_telling_start, module.BaseProcess.join))
+
+    patches.when_loaded("concurrent.futures.process", "ProcessPoolExecutor", patch_pool)
+    patches.when_loaded("multiprocessing.process", "BaseProcess", patch_process)
+
 
 _PATCHES = Patches(_place)
 
@@ -41,8 +50,6 @@ def _carrying_start(original: Callable[[threading.Thread], None]) -> Callable[[t
         position = current_position()
         if position.session is None:
             return original(self)
-        if position.session.begun is not None and not self.daemon and not _is_of_a_pool(self):
-            position.session.begun.append(self)
         shadowed: Any = self
         run = self.run
 
@@ -53,10 +60,12 @@ def _carrying_start(original: Callable[[threading.Thread], None]) -> Callable[[t
 
         shadowed.run = carried
         try:
-            return original(self)
+            original(self)
         except BaseException:
             vars(self).pop("run", None)
             raise
+        if position.session.begun is not None and not self.daemon and not _is_of_a_pool(type(self)):
+            position.session.begun.append(Begun(f"its thread {self.name}", functools.partial(_runs, self)))
 
     return start
 
@@ -70,16 +79,65 @@ def _carrying_submit(original: Callable[..., Any]) -> Callable[..., Any]:
         work = functools.partial(_at, position, function)
         with NOWHERE.taken():  # the pool's own threads outlive the session and must not belong to it
             future = original(self, work, *args, **kwargs)
-        if position.session.begun is not None:
-            position.session.begun.append(future)
+        _tell_of_work(future, position)
         return future
 
     return submit
 
 
-def _is_of_a_pool(thread: threading.Thread) -> bool:
-    """Whether a pool of Python's own keeps it, which ends it when the interpreter ends."""
-    return type(thread).__module__.startswith("concurrent.")
+def _telling_submit(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def submit(*args: Any, **kwargs: Any) -> Any:
+        future = original(*args, **kwargs)
+        _tell_of_work(future, current_position())
+        return future
+
+    return submit
+
+
+def _telling_start(join: Callable[[Any, float], None], original: Callable[[Any], None]) -> Callable[[Any], None]:
+    @functools.wraps(original)
+    def start(self: Any) -> None:
+        waited_for = not self.daemon and not _is_of_a_pool(getattr(self, "_target", None))
+        original(self)
+        session = current_position().session
+        if session is not None and session.begun is not None and waited_for:
+            session.begun.append(Begun(f"its process {self.name}", functools.partial(_lives, self, join)))
+
+    return start
+
+
+def _is_of_a_pool(code: Any) -> bool:
+    """Whether a pool or server of Python's own runs it, which ends it when the interpreter ends."""
+    return str(getattr(code, "__module__", "")).startswith(("concurrent.", "multiprocessing."))
+
+
+def _tell_of_work(future: Future[Any], position: Position) -> None:
+    if position.session is not None and position.session.begun is not None:
+        position.session.begun.append(Begun("work that it gave to a pool", functools.partial(_is_pending, future)))
+
+
+def _runs(thread: threading.Thread, seconds: float) -> bool:
+    threading.Thread.join(thread, seconds)  # an agent's own may do otherwise: raise what the thread raised, say
+    return thread.is_alive()
+
+
+def _lives(process: Any, join: Callable[[Any, float], None], seconds: float) -> bool:
+    try:
+        join(process, seconds)
+        return bool(process.is_alive())
+    except ValueError:  # it was closed
+        return False
+
+
+def _is_pending(future: Future[Any], seconds: float) -> bool:
+    try:
+        future.exception(seconds)
+    except CancelledError:
+        return False
+    except TimeoutError:
+        return True
+    return False
 
 
 def _at(position: Position, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from evalkit.capture.copies import copies
@@ -19,7 +19,7 @@ __all__ = ["Shape", "given", "instrument", "plain_shape", "through", "through_as
 
 
 _AWAITED = "awaited"
-"""The attribute of a step whose function is no async one, and gave something to await."""
+"""The attribute of a step whose function is no async one, and gave something to await: which, a key of `_READY`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,24 +77,37 @@ def through(turn: Turn, shape: Shape, do: Callable[[], Any]) -> Any:
         return shape.rebuilt(answer)
     with turn.inside():
         output = do()
-    if type(output) not in AS_THEY_ARE and inspect.isawaitable(output):  # an async function behind a plain one
-        pending = _awaited(turn, shape, output)
-        return asyncio.ensure_future(pending) if asyncio.isfuture(output) else pending
+    # An async function behind a plain one. Other things that can be awaited, as Ray's, may be used otherwise as well.
+    if type(output) not in AS_THEY_ARE:
+        if inspect.iscoroutine(output):
+            return _awaited(turn, shape, output, "coroutine")
+        if asyncio.isfuture(output):
+            return output.get_loop().create_task(_awaited(turn, shape, output, "future"))
     turn.end(shape.written(output))
     return output
 
 
-async def _awaited(turn: Turn, shape: Shape, pending: Awaitable[Any]) -> Any:
+async def _awaited(turn: Turn, shape: Shape, pending: Awaitable[Any], what: str) -> Any:
     """What is awaited of a plain function's result; its call ends then."""
+    turn.note({_AWAITED: what})
     with turn.inside():
         output = await pending
-    answer = shape.written(output)
-    turn.end(replace(answer, attributes={**answer.attributes, _AWAITED: True}))
+    turn.end(shape.written(output))
     return output
 
 
-async def _ready(rebuilt: Callable[[Answer], Any], answer: Answer) -> Any:
+async def _later(rebuilt: Callable[[Answer], Any], answer: Answer) -> Any:
     return rebuilt(answer)
+
+
+def _at_once(rebuilt: Callable[[Answer], Any], answer: Answer) -> asyncio.Future[Any]:
+    return asyncio.ensure_future(_later(rebuilt, answer))
+
+
+_READY: dict[Any, Callable[[Callable[[Answer], Any], Answer], Awaitable[Any]]] = {
+    "coroutine": _later,
+    "future": _at_once,
+}
 
 
 async def through_async(turn: Turn, shape: Shape, do: Callable[[], Awaitable[Any]]) -> Any:
@@ -145,7 +158,9 @@ def instrument(
         turn = begin(session, args, kwargs)
         if (answer := turn.answer) is not None:
             turn.end(answer)
-            return _ready(rebuilt, answer) if _AWAITED in answer.attributes else rebuilt(answer)
+            if _AWAITED in answer.attributes:
+                return _READY.get(answer.attributes[_AWAITED], _later)(rebuilt, answer)
+            return rebuilt(answer)
         return through(turn, shape, functools.partial(function, *args, **kwargs))
 
     return wrapper

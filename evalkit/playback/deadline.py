@@ -37,7 +37,7 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._works = self._rings = self._running = False
+        self._rings = self._running = False
         self._mark: Mark | None = None
         self._left = seconds
         self._began = 0.0
@@ -50,14 +50,12 @@ class Deadline:
         """The time of a replay begins to run."""
         self.rang = False
         self._rings, self._mark = _ALARM.works_here(), _MARKS[-1] if _MARKS else None
-        self._works = self._rings or self._mark is not None
-        if self._works:
-            with self._lock:
-                self._replay += 1
-                self._waiting, self._left = 0, self._seconds
-                if self._rings:
-                    _ALARM.deadline = self
-                self._run_on()
+        with self._lock:
+            self._replay += 1
+            self._waiting, self._left = 0, self._seconds
+            if self._rings:
+                _ALARM.deadline = self
+            self._run_on()
 
     def stop(self) -> None:
         """The replay came to its end."""
@@ -67,24 +65,30 @@ class Deadline:
 
     def waits(self) -> int:
         """The replay waits for the live model from now on: that time is not the agent's. Gives the replay's number."""
-        if self._works:
-            with self._lock:
-                self._waiting += 1
-                if self._running and self._waiting == 1:
-                    self._left -= monotonic() - self._began
-                    if self._mark is not None:
-                        self._mark.until = 0.0
+        with self._lock:
+            self._waiting += 1
+            if self._running and self._waiting == 1:
+                self._left -= monotonic() - self._began
+                if self._mark is not None:
+                    self._mark.until = 0.0
         return self._replay
 
     def goes_on(self, replay: int) -> None:
         """One such wait is over; called from any thread, and maybe after the replay's end."""
-        if self._works:
-            with self._lock:
-                if replay != self._replay:
-                    return
-                self._waiting -= 1
-                if self._running and self._waiting == 0:
-                    self._run_on()
+        with self._lock:
+            if replay != self._replay:
+                return
+            self._waiting -= 1
+            if self._running and self._waiting == 0:
+                self._run_on()
+
+    def left(self) -> float:
+        """Seconds that the replay under way has left; they don't pass while it waits for the live model."""
+        return self._left if self._waiting else self._left - (monotonic() - self._began)
+
+    def over(self) -> ReplayTimeout:
+        """What stops a replay that has none left."""
+        return ReplayTimeout(f"stopped after {self._seconds:g} s")
 
     def rings(self) -> None:
         """The alarm went off: for this replay, or for one before.
@@ -94,12 +98,12 @@ class Deadline:
         """
         if not self._running or self._waiting:
             return  # whatever runs on sets it again
-        left = self._left - (monotonic() - self._began)
+        left = self.left()
         if left > 0:
             _ALARM.set(left)
         else:
             self.rang = True
-            raise ReplayTimeout(f"stopped after {self._seconds:g} s")
+            raise self.over()
 
     def _run_on(self) -> None:
         self._began = monotonic()

@@ -271,10 +271,10 @@ class Day:
                 output = self._answered(target, given)
             except (Exception, SystemExit):
                 with suppress(ReplayTimeout):
-                    wait_for_work(session, self._prepared.timeout_s)
+                    wait_for_work(session, self._deadline)
                 raise
             else:
-                wait_for_work(session, self._prepared.timeout_s)
+                wait_for_work(session, self._deadline)
             finally:
                 self._deadline.stop()
         exact_text(output)
@@ -325,12 +325,13 @@ class Day:
         return kept
 
     def _judge(self, kept: Kept, misses: Sequence[Miss]) -> Judgement:
+        stray = self._strays.told()
         if misses:
             distorted = all(miss.answered_by for miss in misses)
             return "missed", self._results(kept) if distorted else (), misses[0].sentence()
         if self._world.guard.refused:
             return "missed", (), self._world.guard.refused[0]
-        if stray := self._strays.told():
+        if stray:
             return "missed", (), stray
         judged = self._judged.get(kept.digest)
         if judged is None:

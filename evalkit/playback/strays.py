@@ -9,64 +9,112 @@ import mmap
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from time import time
 from typing import NoReturn
 
 from evalkit.capture.seam import Answer, Call, Session
+from evalkit.playback.collected import Collected
 from evalkit.playback.guard import Guard
 
-__all__ = ["Strays", "Unfollowed"]
+__all__ = ["Strays", "Unfollowed", "none_watched"]
 
 _ROOM_BYTES = 4096
 
 
 class Unfollowed(RuntimeError):
-    """Is raised in a forked process in place of an answer; unlike a halt it ends none, for whom a pool would wait."""
+    """Is raised in place of an answer; unlike a halt it ends no pool or loop that a later replay may need."""
 
 
 class Strays:
-    """Tells a process of what the forks and late threads of a case's replays did; one serves them all."""
+    """Tells of what the forks and late threads of a case's replays did; one serves them all."""
 
     def __init__(self) -> None:
-        self._room = mmap.mmap(-1, _ROOM_BYTES)  # forks share it
-
-    def tell(self, sentence: str) -> None:
-        """Notes what was done, unless something is noted already; from any process."""
-        if not self._room[0]:
-            text = sentence.encode("utf-8", "replace")[: _ROOM_BYTES - 1]
-            self._room[: len(text)] = text
+        self._late = ""
+        self._room: mmap.mmap | None = None  # what forks tell; made when there is one, which shares it
 
     def told(self) -> str:
         """What was noted since this was asked last; empty for nothing."""
-        if not self._room[0]:
-            return ""
+        late, self._late = self._late, ""
+        if self._room is None or not self._room[0]:
+            return late
         text = self._room[:].partition(b"\0")[0].decode("utf-8", "replace")
         self._room[:] = bytes(_ROOM_BYTES)
-        return text
+        return late or text
 
-    @contextmanager
-    def watched(self, session: Session, guard: Guard) -> Iterator[None]:
+    def watched(self, session: Session, guard: Guard) -> Watched:
         """Inside, a fork of this process is none of the replay's; afterwards, neither is any thread."""
-        forked = partial(self._leave, session, guard)
-        _WATCHING.append(forked)
-        try:
-            yield
-        finally:
-            _WATCHING.remove(forked)
-            session.answered_by(_Nobody(self._late))
+        return Watched(self, session, guard)
 
-    def _leave(self, session: Session, guard: Guard) -> None:
-        session.answered_by(_Nobody(lambda call: self._forked(f"{call.kind} {call.name} was called")))
-        guard.refuse = self._forked
+    def make_room(self) -> None:
+        """Makes ready for a fork."""
+        if self._room is None:
+            self._room = mmap.mmap(-1, _ROOM_BYTES)
+
+    def tell_of_fork(self, sentence: str) -> None:
+        """Notes what was done in one, unless something is noted already."""
+        if self._room is not None and not self._room[0]:
+            text = sentence.encode("utf-8", "replace")[: _ROOM_BYTES - 1]
+            self._room[: len(text)] = text
+
+    def tell_of_thread(self, sentence: str) -> None:
+        """Notes what was done in a late one."""
+        self._late = self._late or sentence
+
+
+class Watched:
+    """A replay while its forks are looked after; a class, since every replay enters it (see `seam.Taken`)."""
+
+    __slots__ = ("_guard", "_session", "strays")
+
+    def __init__(self, strays: Strays, session: Session, guard: Guard) -> None:
+        self.strays = strays
+        self._session = session
+        self._guard = guard
+
+    def __enter__(self) -> None:
+        _WATCHED.append(self)
+
+    def __exit__(self, raised: object, *_: object) -> None:
+        _WATCHED.remove(self)
+        self._session.answered_by(_Nobody(self._late if raised is None else self._late_in_vain))
+
+    def leave(self) -> None:
+        """This process is a fork: it gets no answers, and reaches nothing."""
+        self._session.answered_by(_Nobody(lambda call: self._forked(f"{call.kind} {call.name} was called")))
+        self._guard.refuse = self._forked
 
     def _forked(self, what: str) -> NoReturn:
         sentence = f"{what} in a process that the agent forked, where no replay can follow"
-        self.tell(sentence)
+        self.strays.tell_of_fork(sentence)
         raise Unfollowed(sentence)
 
     def _late(self, call: Call) -> NoReturn:
-        self.tell(f"{call.kind} {call.name} was called after the agent's answer, in a thread that nobody waits for")
-        raise SystemExit  # ends a thread in silence
+        sentence = (
+            f"{call.kind} {call.name} was called after the agent's answer, in a thread that a replay left behind: "
+            "wait for its work, or start a worker of many replays where the module is loaded"
+        )
+        self.strays.tell_of_thread(sentence)
+        raise Unfollowed(sentence)
+
+    def _late_in_vain(self, call: Call) -> NoReturn:
+        raise Unfollowed(f"{call.kind} {call.name} was called when the replay had been broken off")
+
+
+@contextmanager
+def none_watched() -> Iterator[None]:
+    """While an agent's module is loaded: a process that it forks for later is no replay's, and does nothing real."""
+    _LOADING.append(None)
+    try:
+        yield
+    finally:
+        _LOADING.pop()
+
+
+def _unfollowed(call: Call) -> NoReturn:
+    raise Unfollowed(
+        f"{call.kind} {call.name} was called in a process that was forked when the agent's module was loaded, "
+        "where no replay can follow"
+    )
 
 
 class _Nobody:
@@ -80,13 +128,21 @@ class _Nobody:
         self._refuse(call)
 
 
-_WATCHING: list[Callable[[], None]] = []
+_WATCHED: list[Watched] = []
+_LOADING: list[None] = []
+
+
+def _before_fork() -> None:
+    for replay in _WATCHED:
+        replay.strays.make_room()
 
 
 def _in_fork() -> None:
-    for forked in _WATCHING:
-        forked()
+    for replay in _WATCHED:
+        replay.leave()
+    if _LOADING:
+        Session(_Nobody(_unfollowed), Collected(), time).alone().__enter__()  # for good
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_in_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_in_fork)

@@ -58,7 +58,11 @@ def _state(folder: Path) -> list[tuple[object, ...]]:
             found.append((here,))
             continue
         for entry in entries:
-            told = entry.stat(follow_symlinks=False)
+            try:
+                told = entry.stat(follow_symlinks=False)
+            except OSError:  # what a thread removes meanwhile
+                found.append((entry.path,))
+                continue
             found.append((entry.path, told.st_ino, told.st_mode, told.st_size, told.st_mtime_ns, told.st_ctime_ns))
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(entry.path)
@@ -66,10 +70,12 @@ def _state(folder: Path) -> list[tuple[object, ...]]:
 
 
 def _empty(folder: Path) -> None:
-    """Removes what is in a folder; makes the folder where an agent has removed it."""
+    """Removes what is in a folder; makes the folder where an agent has removed it, or put something in its place."""
+    if folder.is_symlink() or folder.is_file():  # a link's folder is not ours to empty
+        folder.unlink()
     folder.mkdir(exist_ok=True)
     for entry in list(os.scandir(folder)):
         if entry.is_dir(follow_symlinks=False):
             shutil.rmtree(entry.path, ignore_errors=True)
         else:
-            os.unlink(entry.path)
+            Path(entry.path).unlink(missing_ok=True)

@@ -185,12 +185,13 @@ def test_a_fault_that_comes_with_a_good_status_is_an_outage(
         {"code": 400, "message": "no"},
     ],
 )
-def test_a_refusal_inside_of_a_stream_is_the_agents_affair(
-    server: ScriptedServer, ledger: Ledger, error: dict[str, Any]
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_refusal_inside_of_an_answer_is_the_agents_affair(
+    server: ScriptedServer, ledger: Ledger, error: dict[str, Any], *, stream: bool
 ) -> None:
     """It would come again."""
-    server.will(_sse(BEGUN, {"error": error}))
-    answer = ask(server.url, ledger, stream=True)
+    server.will(_sse(BEGUN, {"error": error}) if stream else json_reply({"error": error}))
+    answer = ask(server.url, ledger, stream=stream)
     assert (answer.status, answer.tries, len(server.requests)) == (200, 1, 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import asyncio
 import concurrent.futures
 import contextlib
 import contextvars
@@ -13,16 +14,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalkit.capture.seam import current_session
+from evalkit.capture.seam import Begun, Call, Session, current_session
 from evalkit.capture.tools import tool
 from evalkit.case.model import Case
 from evalkit.check.model import Check
+from evalkit.playback.afterwards import wait_for_work
+from evalkit.playback.collected import Collected
+from evalkit.playback.deadline import Deadline
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
+from evalkit.playback.strays import Unfollowed
 from evalkit.playback.targets.python import PythonTarget
 from tests.build import a_case, a_trace, tool_step
 
@@ -85,6 +91,16 @@ def in_a_fork() -> None:
     os.waitpid(child, 0)
 
 
+def in_a_process_that_is_left() -> None:
+    """Python waits for it at the end of a script."""
+    multiprocessing.get_context("fork").Process(target=refund_late).start()
+
+
+def in_an_executor_that_is_left() -> None:
+    """And for this."""
+    concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")).submit(refund_late)
+
+
 def on_the_network() -> None:
     """Reaches out in a process of its own."""
 
@@ -101,8 +117,12 @@ def on_the_network() -> None:
 
 @LINUX
 @pytest.mark.parametrize(
-    "again", [in_a_process, in_a_pool_of_processes, in_an_executors_process, in_a_fork, on_the_network]
-)
+    "again",
+    [
+        in_a_process, in_a_pool_of_processes, in_an_executors_process, in_a_fork, on_the_network,
+        in_a_process_that_is_left, in_an_executor_that_is_left,
+    ],
+)  # fmt: skip
 def test_what_a_fork_would_do_is_a_miss(again: Callable[[], None]) -> None:
     """Its calls stand in no trace: neither a pass nor the agent's failure; and it says why."""
     done = replayed(again)
@@ -212,7 +232,7 @@ def test_a_call_after_the_answer_spoils_the_next_replay(gate: threading.Event) -
 
     def again() -> None:
         gate.wait(30)
-        with contextlib.suppress(SystemExit):  # pytest would tell of it
+        with contextlib.suppress(Unfollowed):  # pytest would tell of it
             refund(ORDER)
 
     def agent() -> str:
@@ -231,6 +251,151 @@ def test_a_call_after_the_answer_spoils_the_next_replay(gate: threading.Event) -
     assert (first.status, third.status) == ("passed", "passed")
     assert second.status == "missed"
     assert "tool refund was called after the agent's answer" in second.reason
+
+
+def test_what_calls_late_is_none_of_the_next_replays_where_the_first_was_no_pass(gate: threading.Event) -> None:
+    """The next one passes."""
+    began: list[threading.Thread] = []
+
+    def again() -> None:
+        gate.wait(30)
+        with contextlib.suppress(Unfollowed):
+            refund(ORDER)
+
+    def agent() -> str:
+        if not began:
+            began.append(threading.Thread(target=again, daemon=True))
+            began[0].start()
+            raise RuntimeError("broken")
+        gate.set()
+        began[0].join(30)
+        refund(ORDER)
+        return "done"
+
+    target = PythonTarget(agent)
+    with prepare(the_case()).entered(target) as day:
+        assert [day.replay(target, sample).status for sample in range(2)] == ["failed", "passed"]
+
+
+def test_a_late_call_ends_neither_a_loop_nor_a_pool_that_later_replays_use() -> None:
+    """They would wait for it until their time is over."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    late: list[concurrent.futures.Future[None]] = []
+
+    async def again() -> None:
+        await asyncio.sleep(0.05)
+        refund(ORDER)
+
+    async def once() -> None:
+        refund(ORDER)
+
+    def agent() -> str:
+        asyncio.run_coroutine_threadsafe(once(), loop).result()
+        if late:
+            concurrent.futures.wait(late)
+        else:
+            late.append(asyncio.run_coroutine_threadsafe(again(), loop))
+        return "done"
+
+    target = PythonTarget(agent)
+    with prepare(the_case(), timeout_s=5).entered(target) as day:
+        assert [day.replay(target, sample).status for sample in range(3)] == ["passed", "missed", "passed"]
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(30)
+    loop.close()
+
+
+class Eager(threading.Thread):
+    """One whose `join` takes no time limit, and raises."""
+
+    def join(self) -> None:  # type: ignore[override]
+        super().join()
+        raise RuntimeError("the agent knows")
+
+
+def an_own_kind_of_thread() -> None:
+    """Whose `join` is the agent's affair."""
+    with contextlib.suppress(RuntimeError):
+        thread = Eager(target=int)
+        thread.start()
+        thread.join()
+
+
+def a_thread_that_can_not_start() -> None:
+    """As where there are too many; the agent makes do without."""
+    thread = threading.Thread(target=int)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading, "_start_new_thread", None)
+        with contextlib.suppress(TypeError):
+            thread.start()
+
+
+def a_process_that_is_closed() -> None:
+    """Nobody can wait for it."""
+    process = multiprocessing.get_context("fork").Process(target=int)
+    process.start()
+    process.join()
+    process.close()
+
+
+@LINUX
+@pytest.mark.parametrize("kind", [an_own_kind_of_thread, a_thread_that_can_not_start, a_process_that_is_closed])
+def test_waiting_for_work_is_no_fault_of_the_agents(kind: Callable[[], None]) -> None:
+    """Of whatever kind it is."""
+    done = replayed(kind)
+    assert (done.status, done.reason) == ("passed", "")
+
+
+def test_waiting_for_the_live_model_is_not_the_work_that_goes_on_too_long() -> None:
+    """A thread that the agent left, too, may wait for longer than the time limit."""
+    deadline = Deadline(0.2)
+    session = Session(Nothing(), Collected(), time.time)
+    deadline.start()
+    replay = deadline.waits()
+    answered = threading.Timer(0.5, deadline.goes_on, (replay,))
+    answered.start()
+    assert session.begun is not None
+    session.begun.append(Begun("its thread", lambda seconds: bool(answered.join(seconds) or answered.is_alive())))
+    wait_for_work(session, deadline)
+    assert not answered.is_alive()
+
+
+@LINUX
+def test_a_process_that_a_modules_loading_forks_does_nothing_real(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It began before any replay, and would never know of one."""
+    (tmp_path / "pooled_agent.py").write_text(POOLED)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    done = prepare(the_case()).replay(PythonTarget("pooled_agent:agent"))
+    sys.modules.pop("pooled_agent").POOL.terminate()
+    assert done.status == "failed"
+    assert "in a process that was forked when the agent's module was loaded" in done.reason
+
+
+POOLED = """
+import multiprocessing
+from evalkit.capture.tools import tool
+
+@tool(effect="write")
+def refund(order):
+    return {"ok": "for real"}
+
+POOL = multiprocessing.get_context("fork").Pool(1)
+
+def agent():
+    return POOL.apply(refund, (7,))
+"""
+
+
+class Nothing:
+    """Answers nothing."""
+
+    def answer(self, call: Call) -> None:
+        """Lets the real thing be done."""
 
 
 def test_outside_of_a_replay_an_empty_context_belongs_to_nobody() -> None:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from evalkit.wire.answer import error_of
+from evalkit.wire.body import parse_json
 from evalkit.wire.protocol import WireAnswer
 
 __all__ = ["told_fault"]
@@ -32,14 +34,25 @@ def told_fault(answer: WireAnswer | None) -> str:
         told = choice.get("error")
         return f"it ended its answer by an error: {told if told else 'it says no more'}"[:500]
     error = answer.error
-    if error is None or _OF_THE_REQUEST.search(error.type) or _refuses(answer.extra.get("stream_error")):
+    if error is None:
+        return ""
+    raw = answer.extra.get("stream_error") or _json_of(answer.extra.get("body"))
+    kind = error.type if error.type != "UnreadableAnswer" else error_of(raw, answer.status).type
+    if _OF_THE_REQUEST.search(kind) or _refuses(raw):
         return ""
     told = error.message if error.type.startswith("http_") else f"{error.type}: {error.message}"
     return (told or "it sent an error without words")[:500]
 
 
+def _json_of(body: Any) -> Any:
+    try:
+        return parse_json(body.encode()) if isinstance(body, str) else None
+    except ValueError:
+        return None
+
+
 def _refuses(told: Any) -> bool:
-    """Whether an error inside of a stream has a number that would be a refusal as a status."""
+    """Whether an error inside of an answer has a number that would be a refusal as a status."""
     inner = told.get("error", told) if isinstance(told, Mapping) else None
     code = inner.get("code") if isinstance(inner, Mapping) else None
     return isinstance(code, int) and 400 <= code < 500 and code not in _PASSING

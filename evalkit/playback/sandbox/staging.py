@@ -22,7 +22,7 @@ def stage(project: Path, copy: Path, without: Iterable[Path] = ()) -> list[str]:
     """Copies a project to `copy`; gives what was left out, as paths within it.
 
     Left out are hidden files and folders, virtual environments, keys by their names, files of more than 50 MB, what is
-    neither file nor folder (links too), and `without`.
+    neither file nor folder (links too), what may not be read, and `without`.
     """
     left: list[str] = []
     others = {Path(os.path.abspath(path)) for path in (*without, copy)}
@@ -34,13 +34,22 @@ def stage(project: Path, copy: Path, without: Iterable[Path] = ()) -> list[str]:
         left += [str((here / name).relative_to(project)) for name in names if name not in kept]
         names[:] = kept
         for name in files:
-            path = here / name
-            if _hidden_or_secret(name) or path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
-                left.append(str(path.relative_to(project)))
-            else:
-                shutil.copyfile(path, target / name)
-                shutil.copystat(path, target / name)  # so that compiled modules are still fresh
+            if not _copied(here / name, target / name):
+                left.append(str((here / name).relative_to(project)))
     return sorted(left)
+
+
+def _copied(path: Path, target: Path) -> bool:
+    if _hidden_or_secret(path.name) or path.is_symlink():
+        return False
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return False
+        shutil.copyfile(path, target)
+        shutil.copystat(path, target)  # so that compiled modules are still fresh
+    except (FileNotFoundError, PermissionError):  # it was removed meanwhile, or an agent could not read it either
+        return False
+    return True
 
 
 def enter_copy(project: Path, copy: Path) -> None:

@@ -24,6 +24,7 @@ from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.errors import ConfigError
 from evalkit.forks import end_if_forked
 from evalkit.playback.environment import loading
+from evalkit.playback.strays import none_watched
 from evalkit.playback.targets.recorded_line import recorded_line
 from evalkit.playback.targets.reference import entrypoint
 from evalkit.project import project_here, project_root
@@ -134,7 +135,7 @@ def _imported(name: str, where: str) -> ModuleType:
     process = os.getpid()
     try:
         try:
-            with loading():
+            with loading(), none_watched():
                 return import_module(name)
         finally:
             end_if_forked(process)
