@@ -91,7 +91,8 @@ class World:
             try:
                 yield self
             finally:
-                self._return()
+                if self.renew_folder is None:  # else whoever made the copy leaves it
+                    self._return()
 
     def restart(self, seed: int) -> None:
         """Begins the day anew: clock, environment, folder as at its start, chance from `seed`, nothing refused yet."""

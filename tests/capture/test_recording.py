@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator
 from itertools import count
 from pathlib import Path
 
@@ -14,10 +14,14 @@ from evalkit.capture.environment import git_commit
 from evalkit.capture.recording import Recording, as_is, record
 from evalkit.capture.seam import current_session
 from evalkit.capture.tools import tool
+from evalkit.check.model import Check
 from evalkit.errors import InputError, UsageError
+from evalkit.playback.replay import prepare
+from evalkit.playback.targets.python import PythonTarget
 from evalkit.trace.evidence import evidence
 from evalkit.trace.model import Step
 from evalkit.trace.modes import closed_modes
+from tests.build import a_case
 from tests.capture.scripted_server import ScriptedServer, completion, json_reply, stream_reply
 from tests.capture.test_writer import read
 
@@ -245,9 +249,35 @@ def behind_a_decorator(order: str) -> Awaitable[dict[str, str]]:
 
 
 @tool(effect="read")
-def as_a_task(order: str) -> Awaitable[dict[str, str]]:
+def as_a_task(order: str) -> asyncio.Future[dict[str, str]]:
     """One that is under way already."""
     return asyncio.ensure_future(_fetch(order))
+
+
+@tool(effect="read")
+def that_fails(order: str) -> Awaitable[dict[str, str]]:
+    """One that raises when it is awaited."""
+
+    async def fail() -> dict[str, str]:
+        raise LookupError(order)
+
+    return fail()
+
+
+class Reference:
+    """What some libraries give: to be awaited, or asked in other ways."""
+
+    value = 7
+
+    def __await__(self) -> Generator[None, None, int]:
+        yield from ()
+        return self.value
+
+
+@tool(effect="read")
+def by_reference() -> Reference:
+    """One that may be awaited."""
+    return Reference()
 
 
 def test_an_awaitable_of_a_plain_function_is_recorded_when_it_is_done(tmp_path: Path) -> None:
@@ -262,3 +292,41 @@ def test_an_awaitable_of_a_plain_function_is_recorded_when_it_is_done(tmp_path: 
     assert [step.output for step in trace.steps if step.name in ("behind_a_decorator", "as_a_task")] == results
     assert trace.steps[1].parent == 0
     assert evidence(trace).gaps == ()
+
+
+def test_what_a_plain_function_gives_to_await_is_of_its_kind_in_a_replay(tmp_path: Path) -> None:
+    """A task is one again, and an error is raised where it is awaited: agents gather both."""
+
+    async def gathered() -> list[object]:
+        done, _ = await asyncio.wait([as_a_task("A-2")])
+        failed = await asyncio.gather(that_fails("A-3"), return_exceptions=True)
+        return [*(one.result() for one in done), *map(repr, failed)]
+
+    async def run() -> list[object]:
+        with recording(tmp_path / "a.trace"):
+            return await gathered()
+
+    results = asyncio.run(run())
+    done = prepare(a_case(read(tmp_path / "a.trace"), checks=[Check("completed", {})])).replay(PythonTarget(gathered))
+    assert (done.trace.error, done.trace.output) == (None, results)
+
+
+def test_a_recording_leaves_what_can_be_awaited_and_more_as_it_is(tmp_path: Path) -> None:
+    """Its user may need its other sides; the trace says what it lacks."""
+    with recording(tmp_path / "a.trace"):
+        assert by_reference().value == 7
+    assert "Reference" in " ".join(evidence(read(tmp_path / "a.trace")).gaps)
+
+
+def test_a_future_of_a_loop_that_does_not_run_yet_is_recorded(tmp_path: Path) -> None:
+    """As code has it that drives a loop itself."""
+    loop = asyncio.new_event_loop()
+
+    @tool(effect="read")
+    def begun() -> Awaitable[dict[str, str]]:
+        return loop.create_task(_fetch("A-4"))
+
+    with recording(tmp_path / "a.trace"):
+        result = loop.run_until_complete(begun())
+    loop.close()
+    assert result in [step.output for step in read(tmp_path / "a.trace").steps]

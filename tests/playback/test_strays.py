@@ -356,8 +356,13 @@ def test_waiting_for_the_live_model_is_not_the_work_that_goes_on_too_long() -> N
     replay = deadline.waits()
     answered = threading.Timer(0.5, deadline.goes_on, (replay,))
     answered.start()
+
+    def goes_on(seconds: float) -> bool:
+        answered.join(seconds)
+        return answered.is_alive()
+
     assert session.begun is not None
-    session.begun.append(Begun("its thread", lambda seconds: bool(answered.join(seconds) or answered.is_alive())))
+    session.begun.append(Begun("its thread", goes_on))
     wait_for_work(session, deadline)
     assert not answered.is_alive()
 

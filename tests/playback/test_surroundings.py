@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -211,6 +212,56 @@ def test_each_replay_has_a_working_copy_as_it_was(project: Project) -> None:
         said = [day.replay(PythonTarget(each)).trace.output for each in (agent, agent, leaves, agent)]
     assert said[0] == ["none", "notes", "notes/a.md", "paid.txt"]
     assert said == [said[0], said[0], None, said[0]]
+
+
+def _removed() -> None:
+    copy = Path.cwd()
+    os.chdir("/")
+    shutil.rmtree(copy)
+
+
+def _linked(folder: Path) -> None:
+    copy = Path.cwd()
+    _removed()
+    copy.symlink_to(folder)
+
+
+def test_a_working_copy_that_is_gone_or_another_folder_hurts_nobody(project: Project) -> None:
+    """Also where the last replay removes it; what a link in its place leads to is not emptied."""
+    project.write("precious/a.md", "kept")
+    agents = [lambda: _linked(project.root / "precious"), lambda: None, _removed]
+    with prepare(the_case(), options=WorldOptions(working_copy=True)).entered(PythonTarget(agents[0])) as day:
+        assert [day.replay(PythonTarget(each)).status for each in agents] == ["passed"] * 3
+    assert (project.root / "precious/a.md").read_text() == "kept"
+    assert Path.cwd() == project.root
+
+
+def test_files_come_and_go_while_a_working_copy_is_made_anew(project: Project) -> None:
+    """A thread that goes on writing ends no run."""
+    project.write("cache/a.txt", "x")
+    stop = threading.Event()
+
+    def churn() -> None:
+        while not stop.is_set():
+            for number in range(50):
+                with suppress(OSError):
+                    Path(f"cache/{number}").touch()
+                    Path(f"cache/{number}").unlink()
+
+    thread = threading.Thread(target=churn, daemon=True)
+
+    def agent() -> None:
+        if not thread.is_alive():
+            thread.start()
+        Path("b.txt").write_text("x")
+
+    target = PythonTarget(agent)
+    try:
+        with prepare(the_case(), options=WorldOptions(working_copy=True)).entered(target) as day:
+            assert {day.replay(target).status for _ in range(20)} == {"passed"}
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_a_still_clock_stands_between_answers() -> None:
