@@ -318,3 +318,12 @@ def test_several_healthy_runs_may_be_given(project: Project) -> None:
     case = read_case(project.root / "cases" / "c")
     assert case.source["passing"] == ["a", "b"]
     assert len(case.proof) == 2
+
+
+def test_what_a_healthy_run_changed_is_stated_of_a_tool_that_is_given_a_text(project: Project) -> None:
+    """Some frameworks give their tools a text or a list; the check that says most is not lost by it."""
+    first, second = (Step(at, "tool", "pay", "order 7", "ok", effect="write") for at in (0, 1))
+    project.write("incident.trace", Trace("bad", "agent", "evalkit", (first, second), output="paid"))
+    project.write("healthy.trace", Trace("good", "agent", "evalkit", (first,), output="paid"))
+    assert project.run("ingest", "incident.trace", "--id", "c", "--passing", "healthy.trace").code == 0
+    assert "effects_equal" in [check.type for check in read_case(project.root / "cases" / "c").checks]
