@@ -161,6 +161,8 @@ def claim_of_name(value: str) -> Claim | None:
     if not _NAME_LIKE.fullmatch(plain) or any(char.isdigit() for char in value) or "_" in value:
         return None
     words = [word for word in name_words(plain) if word.lower() not in TITLES and not is_name_surrogate(word)]
+    if len(words) > _MOST_WORDS and sum(word[0].islower() for word in words) > len(words) / 2:
+        return None  # a sentence
     if not words or len(words) > _MOST_WORDS_IN_ALL or all(word.lower() in GENERIC | PLACEHOLDERS for word in words):
         return None
     return Claim("name", composed(plain).casefold(), value)

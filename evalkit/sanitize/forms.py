@@ -83,7 +83,7 @@ def _numbered(kind: Kind, value: str) -> Claim | None:
         return claim_of_email(value, strict=False)
     if kind == "phone":
         norm = phone_norm(value) if re.fullmatch(r"[\d\s()+./extEXT#-]{7,30}", value) else None
-        spelled = re.fullmatch(r"(?=.*\d.*\d.*\d)[\d ()+.-]*[A-Z][\dA-Z ()+.-]*", value)  # 1-800-FLOWERS
+        spelled = re.fullmatch(r"[+(]?(?:\d[ ()+.-]*){3,}[A-Z][\dA-Z ()+.-]*", value)  # 1-800-FLOWERS
         if norm is None and spelled is not None and len(re.findall(r"[A-Z0-9]", value)) >= 7:
             return Claim("custom", value, value)
         return None if norm is None else Claim(kind, norm, value)

@@ -91,6 +91,7 @@ KEYED: dict[str, tuple[str, Any]] = {
     "an account's number": ("8834521", {"user_id": 8834521}),
     "a date of birth": ("03/07/84", {"dob": "03/07/84"}),
     "a date in words": ("7th of March", {"dob": "7th of March 1984"}),
+    "a name with particles": ("Qiwex", {"full_name": "Qiwex Zorim van der Halde y de Barlo"}),
     "letters for digits": ("BARLO", {"phone": "1-800-555-BARLO"}),
     "words around it": ("536904399", {"ssn": "536904399 (verified)"}),
 }
@@ -171,6 +172,11 @@ BAIT: dict[str, Any] = {
         "cookies": [{"name": "__Host-session1", "value": "dark", "expires": "2026-01-01"}],
     },
     "what is asked for": "I need:\nname, address, phone\nflight number, date, seat\nand the flight number back",
+    "a sentence in a name's place": {
+        "full_name": "the name of the customer as it is on the card",
+        "text": "on the card",
+    },
+    "a model of phones": {"phone": "GALAXY S24 ULTRA 256GB"},
     "names of packages": "jina_embeddings_v2_base_en_model_long_name_more",
     "fields of a schema": {"required": ["username", "password"], "enum": ["token", "phone"]},
     "tables of things": "name,price\nBlue Shirt,12\nRed Shirt,13\n",
