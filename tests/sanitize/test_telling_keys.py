@@ -194,6 +194,15 @@ def test_what_is_nobodys_stays(given: Any) -> None:
     assert clean(given) == json.dumps(given, ensure_ascii=False)
 
 
+@pytest.mark.parametrize("note", [" (primary contact)", "; see notes"])
+def test_what_is_noted_beside_a_name_is_no_name_elsewhere(note: str) -> None:
+    """It goes with the name, and its words stay where they stand alone."""
+    made = json.loads(clean({"full_name": f"Qiwex Barlo{note}", "text": "the contact sees the notes of Barlo"}))
+    assert "qiwex" not in made["full_name"].lower()
+    assert made["text"].startswith("the contact sees the notes of ")
+    assert "Barlo" not in made["text"]
+
+
 def test_an_address_among_credentials_is_the_one_that_stands_elsewhere() -> None:
     """It is no secret of its own: one value has one surrogate."""
     made = json.loads(clean({"credentials": {"email": "qiwex.b1@barlo.io"}, "to": "qiwex.b1@barlo.io"}))
