@@ -147,7 +147,7 @@ def ingest_trace(
         case_id=case_id,
         title=str(sanitizer.value(title)),
         target=runs,
-        reproduces=(lambda case: failure_reproduces(case, runs, settings.world)) if verify and runs else None,
+        reproduces=(lambda case: failure_reproduces(case, runs, settings)) if verify and runs else None,
         left_out=not verify,
         volatile=volatile,
         learn=learn,
