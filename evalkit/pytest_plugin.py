@@ -331,7 +331,7 @@ def _named(config: pytest.Config) -> tuple[Path, ...]:
 
 def _settings(config: pytest.Config, path: Path) -> Settings:
     """The settings of the project that a file belongs to, wherever pytest was started."""
-    from evalkit.app.settings import load_settings
+    from evalkit.app.settings_read import load_settings
     from evalkit.project import project_root
 
     known = config.stash.setdefault(_SETTINGS, {})

@@ -8,9 +8,9 @@ from typing import Any
 from evalkit.case.model import Case, LifeEvent, State
 from evalkit.check.model import Check
 from evalkit.sanitize.model import SanitizationRecord, SanitizedTrace
-from evalkit.trace.model import Step, StepError, Trace
+from evalkit.trace.model import USER_MESSAGE, Step, StepError, Trace
 
-__all__ = ["BOUGHT_AT", "a_case", "a_trace", "sanitized", "tool_step"]
+__all__ = ["BOUGHT_AT", "a_case", "a_trace", "model_step", "sanitized", "tool_step", "user_step"]
 
 BOUGHT_AT = 1_790_000_000.0
 
@@ -31,6 +31,19 @@ def tool_step(seq: int, name: str, arguments: Any = None, output: Any = None, **
         ended_at=BOUGHT_AT + seq + 0.5,
         **rest,
     )
+
+
+def model_step(seq: int, text: str | None = None, *calls: tuple[str, Any]) -> Step:
+    """A model's answer."""
+    asked: list[Any] = [
+        {"id": f"c{seq}{at}", "name": name, "arguments": given} for at, (name, given) in enumerate(calls)
+    ]
+    return Step(seq, "model", "chat", {"messages": []}, {"role": "assistant", "content": text, "tool_calls": asked})
+
+
+def user_step(seq: int, text: str) -> Step:
+    """A user's turn."""
+    return Step(seq, "other", USER_MESSAGE, output={"role": "user", "content": text})
 
 
 def a_trace(*steps: Step, **fields: Any) -> Trace:

@@ -20,22 +20,22 @@ from evalkit.app.ab_plan import ARMS_NAME, ABPlan, read_plan, write_plan
 from evalkit.app.ab_work import Work, take_turns
 from evalkit.app.environment import environment, fresh_run_id, now_utc
 from evalkit.app.run_end import cases_of, finish, load_run
+from evalkit.app.run_model import Begun
 from evalkit.app.run_plan import check_cost_budget, layers_of, measures_of, read_suite, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.app.show_ab import write_ab
+from evalkit.app.workforce import Workforce
 from evalkit.errors import ConfigError, ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
-from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
 from evalkit.suite.case_ref import CaseRef
-from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.disk import DiskFault
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import go_on
-from evalkit.suite.results import is_whole, read_samples
+from evalkit.suite.results import is_whole
 from evalkit.suite.select import select_cases
 from evalkit.suite.turns import Arm
 from evalkit.verdict.ab import Metric
@@ -99,6 +99,7 @@ def ab_suite(
         raise InputError("there is a folder of this name already", str(folder), cure)
     found = environment(settings.root)
     plan = ABPlan((a.name, b.name), suites[0].samples or _SAMPLES, blocks, primary, alpha, suites[0].budget)
+    runs = []
     with starting(folder):
         for arm, named, (suite, held, compared) in zip(_ARMS, plan.names, facts, strict=True):
             manifest = Manifest(
@@ -116,9 +117,10 @@ def ab_suite(
                 measures=compared,
             )
             start_run(folder / arm, manifest)
+            runs.append(Begun(folder / arm, manifest, suite, cases))
         write_plan(folder, plan)
     with beginning(folder, *(folder / arm for arm in _ARMS)):
-        return _do(folder, plan, settings, suites, cases, workers, executor, on_progress)
+        return _do(folder, plan, settings, runs, Workforce(executor, workers, on_progress))
 
 
 def ab_resume(
@@ -149,12 +151,14 @@ def ab_resume(
         read_manifest(run) if is_whole(run) else go_on(run, code, at=now_utc(), actor=settings.actor)
         for run in (folder / arm for arm in _ARMS)
     ]
-    known = [suite_from_json(manifest.suite, str(folder)) for manifest in manifests]
-    suites = [replace(suite, budget=plan.budget, prices=settings.prices or suite.prices) for suite in known]
     cases = cases_of(manifests[0], settings.cases, folder)
-    for suite in suites:
+    runs = []
+    for arm, manifest in zip(_ARMS, manifests, strict=True):
+        suite = suite_from_json(manifest.suite, str(folder))
+        suite = replace(suite, budget=plan.budget, prices=settings.prices or suite.prices)
         check_cost_budget(suite, cases)
-    return _do(folder, plan, settings, suites, cases, workers, executor, on_progress)
+        runs.append(Begun(folder / arm, manifest, suite, cases))
+    return _do(folder, plan, settings, runs, Workforce(executor, workers, on_progress))
 
 
 def ab_of_runs(
@@ -180,7 +184,7 @@ def ab_of_runs(
     remarks = ["the runs did not take turns: whatever changed between them is part of the difference"]
     arms = []
     for name, run in (("A", a), ("B", b)):
-        if stopped := read_account(run.folder).stopped:
+        if stopped := run.account.stopped:
             remarks.append(f"run {name} is not whole: {stopped}")
         compared, more = first_looks(run.plans(), run.samples, twice=runs_twice(run.suite))
         arms.append(_arm(f"run {run.run_id}", run.suite, compared))
@@ -240,22 +244,14 @@ def _suites(
     return found
 
 
-def _do(
-    folder: Path,
-    plan: ABPlan,
-    settings: Settings,
-    suites: Sequence[Suite],
-    cases: Sequence[CaseRef],
-    workers: int | None,
-    executor: str,
-    on_progress: Callable[[Progress], None],
-) -> ABRun:
-    chosen = [choose(suite, cases, plan.samples * len(cases), executor, workers) for suite in suites]
-    by_arm, executors = dict(zip(_ARMS, suites, strict=True)), dict(zip(_ARMS, chosen, strict=True))
-    work = Work(folder, by_arm, cases, plan.samples, plan.budget, executors)
+def _do(folder: Path, plan: ABPlan, settings: Settings, runs: Sequence[Begun], by: Workforce) -> ABRun:
+    cases = runs[0].cases
+    suites = {arm: run.suite for arm, run in zip(_ARMS, runs, strict=True)}
+    executors = {arm: by.chosen(suite, cases, plan.samples * len(cases)) for arm, suite in suites.items()}
+    work = Work(folder, suites, cases, plan.samples, plan.budget, executors)
     with _resumable(folder):
-        stopped = take_turns(work, plan.blocks, settings, on_progress)
-        return _compared(folder, plan, settings, suites, cases, stopped)
+        stopped = take_turns(work, plan.blocks, settings, by.on_progress)
+        return _compared(folder, plan, settings, runs, stopped)
 
 
 @contextmanager
@@ -270,22 +266,18 @@ def _resumable(folder: Path) -> Iterator[None]:
         raise DiskFault(error.what, error.where, f"make room, then {resume}") from None
 
 
-def _compared(
-    folder: Path, plan: ABPlan, settings: Settings, suites: Sequence[Suite], cases: Sequence[CaseRef], stopped: str
-) -> ABRun:
+def _compared(folder: Path, plan: ABPlan, settings: Settings, runs: Sequence[Begun], stopped: str) -> ABRun:
     """The verdict on what both arms came to; written down, as the arms' own reports are."""
     remarks = [f"stopped before its end: {stopped}"] if stopped else []
-    for arm, suite in zip(_ARMS, suites, strict=True):
-        manifest = read_manifest(folder / arm)
+    arms = []
+    for arm, name, begun in zip(_ARMS, plan.names, runs, strict=True):
+        taken, manifest = begun.taken(), begun.manifest
         remarks += [f"arm {arm.upper()}: {one}" for one in went_on(manifest.environment, manifest.continued)]
-        finish(folder / arm, manifest, suite, cases, settings)
-    arms = [
-        _arm(name, suite, read_samples(folder / arm))
-        for arm, name, suite in zip(_ARMS, plan.names, suites, strict=True)
-    ]
-    if suites[0] == suites[1]:
+        finish(taken, settings)
+        arms.append(_arm(name, taken.suite, taken.samples))
+    if runs[0].suite == runs[1].suite:
         remarks.append("both arms are the same: whatever differs is chance, or a drift between their turns")
-    verdict = compare_arms(cases, arms[0], arms[1], primary=plan.primary, alpha=plan.alpha, remarks=remarks)
+    verdict = compare_arms(runs[0].cases, *arms, primary=plan.primary, alpha=plan.alpha, remarks=remarks)
     run = ABRun(folder, (folder / "a", folder / "b"), True, verdict, stopped)
     write_ab(run, folder)
     return run

@@ -10,12 +10,12 @@ from typing import Any
 
 from evalkit.app.replay_options import read_extra_body, read_prompt
 from evalkit.errors import ConfigError
+from evalkit.playback.modes import SUITE_MODES
 
 __all__ = ["ArmSpec", "arm_overrides", "parse_arm"]
 
 _KEYS = ("prompt", "model", "temperature", "base-url", "target", "extra_body", "mode")
 _ALIASES = {"entrypoint": "target", "base_url": "base-url", "extra-body": "extra_body"}
-_MODES = ("exact", "live-model", "model-swap", "prompt-swap", "simulation")
 _OF_LIVE_MODEL = {"prompt", "model", "temperature", "base-url", "extra_body"}
 _FORM = "--a prompt=old.txt --b prompt=new.txt --b model=gpt-next; keys: " + ", ".join(_KEYS)
 
@@ -57,8 +57,8 @@ def parse_arm(words: Sequence[str], flag: str) -> ArmSpec:
             raise ConfigError(f"an arm has no {key!r}", flag, _FORM)
         if key in given:
             raise ConfigError(f"{key} is said twice", flag, "say it once an arm")
-        if key == "mode" and value not in _MODES:
-            raise ConfigError(f"there is no mode {value!r}", flag, f"modes: {', '.join(_MODES)}")
+        if key == "mode" and value not in SUITE_MODES:
+            raise ConfigError(f"there is no mode {value!r}", flag, f"modes: {', '.join(SUITE_MODES)}")
         given[key] = value
     return ArmSpec(given)
 

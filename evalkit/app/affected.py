@@ -24,6 +24,7 @@ from evalkit.case.store import find_case, read_case, read_with_digest
 from evalkit.distil.surroundings import Today, Touch, approval_of, fits_any_prompt, surroundings_of, touches
 from evalkit.errors import ConfigError, InputError
 from evalkit.integrations.mcp_forms import effect_of_hints
+from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.select import list_cases
 from evalkit.suite.sources import Sources
 from evalkit.trace.asked import schemas_of, system_prompt, tool_schemas
@@ -136,18 +137,17 @@ class Held:
     unknown: tuple[str, ...] = ()
 
 
-def holding(case_ids: Iterable[str], sources: Sources, settings: Settings) -> Held:
-    """The cases of these that today's prompt and tools touch; none where no file says."""
+def holding(cases: Iterable[CaseRef], sources: Sources, settings: Settings) -> Held:
+    """The cases of these that today's prompt and tools touch; none where no file says, and none that is retired."""
     if not sources:
         return Held()
     today = _today_of(sources, settings)
-    wanted = set(case_ids)
     holds: list[tuple[str, str]] = []
     unknown: list[str] = []
-    for listed in list_cases(settings.cases):
-        if listed.id not in wanted or listed.state == "retired":
+    for known in cases:
+        if known.state == "retired":
             continue
-        case = read_case(listed.path)
+        case = read_case(known.path)
         found = touches(case, today)
         if found:
             more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

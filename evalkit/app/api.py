@@ -15,9 +15,11 @@ from evalkit.app.ab_arms import parse_arm
 from evalkit.app.ab_model import ABRun
 from evalkit.app.ingest import ingest_trace
 from evalkit.app.keys import output_sanitizer
-from evalkit.app.replay_plan import check_together, endpoint_of
+from evalkit.app.replay_mode import settled_mode
+from evalkit.app.replay_plan import endpoint_of
 from evalkit.app.run_model import Run
-from evalkit.app.settings import Settings, settings_here
+from evalkit.app.settings import Settings
+from evalkit.app.settings_read import settings_here
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.check.judge import judge_checks
@@ -26,7 +28,8 @@ from evalkit.playback.endpoint.budget import NO_LIMITS
 from evalkit.playback.endpoint.local import account, local_caller
 from evalkit.playback.faults import Fault
 from evalkit.playback.miss_rules import parse_rule
-from evalkit.playback.model import Mode, Replay
+from evalkit.playback.model import Replay
+from evalkit.playback.modes import Mode
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.loop import AgentLoop
@@ -105,7 +108,14 @@ def replay(
         ReplayRefused: the incident lacks what the mode needs.
     """
     supposed = [parse_what_if(text) for text in what_if]
-    check_together(mode, base_url, overrides, (*faults, *supposed), from_step, f"case {case.id}")
+    settled_mode(
+        mode,
+        base_url=base_url,
+        overrides=overrides,
+        faults=(*faults, *supposed),
+        from_step=from_step,
+        where=f"case {case.id}",
+    )
     project = settings or _here()
     prepared = prepare(
         case,

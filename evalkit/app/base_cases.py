@@ -22,7 +22,7 @@ from evalkit.case.tombstone import Tombstone, read_tombstones
 from evalkit.errors import InputError, IntegrityError
 from evalkit.sanitize.exchange import Exchange
 from evalkit.sanitize.policy import Kind
-from evalkit.suite.select import list_cases
+from evalkit.suite.case_ref import CaseRef
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["Later", "later_versions", "otherwise", "weaker"]
@@ -63,25 +63,29 @@ class Later:
         return self.before is None or self.before.trace.record.raw_hash == self.after.trace.record.raw_hash
 
 
-def later_versions(locked: Iterable[LockLine], cases: Path, tree: BaseTree, folder: str) -> Iterator[Later]:
+def later_versions(
+    locked: Iterable[LockLine], listed: Iterable[CaseRef], tree: BaseTree, folder: str
+) -> Iterator[Later]:
     """The locked cases that went on.
 
     Args:
+        listed: the newest version of each case here.
         folder: where the base has its cases, with a slash at its end; empty for the top.
     """
     lines = {line.case_id: line for line in locked}
-    for now in list_cases(cases):
+    for now in listed:
         line = lines.get(now.id)
         if line is None or not (now.state == "retired" or now.version > line.version):
             continue
-        path = dict(case_versions(cases / line.case_id)).get(line.version)
+        place = Path(now.path).parent
+        path = dict(case_versions(place)).get(line.version)
         before: Case | None = None
         forgotten, digest = None, ""
         if path is not None:
             before, digest = read_with_digest(path)
         else:
             before = _of_base(line, tree, folder)
-            acts = read_tombstones(cases / line.case_id)
+            acts = read_tombstones(place)
             forgotten = next((act for act in acts if (line.version, line.digest) in act.versions), None)
         later = Later(line, before, digest, forgotten, read_case(now.path))
         if now.state in ("permanent", "retired") or later.retired is not None:

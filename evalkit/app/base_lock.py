@@ -6,6 +6,7 @@ read is an error, never an empty lock.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from evalkit.app.base_tree import BaseTree
 from evalkit.app.locks import problems_with
 from evalkit.case.lock import LOCK_NAME, LockLine, parse_lock
 from evalkit.errors import InputError, IntegrityError
-from evalkit.suite.select import list_cases
+from evalkit.suite.case_ref import CaseRef
 
 __all__ = ["Compared", "compare_with_base"]
 
@@ -33,8 +34,12 @@ class Compared:
     told: tuple[str, ...] = ()
 
 
-def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
+def compare_with_base(cases: Path, listed: Iterable[CaseRef], tree: BaseTree) -> Compared:
     """What of the base branch's lock no longer holds here; cases that are new here are no problem.
+
+    Args:
+        cases: the folder of cases.
+        listed: the newest version of each of them.
 
     Raises:
         InputError: git can't read the base's files, or the cases are not in its working tree.
@@ -46,12 +51,12 @@ def compare_with_base(cases: Path, tree: BaseTree) -> Compared:
     if not locked:
         return Compared((), (f"no case is locked in {base}: nothing was compared with it",))
     found, told, retired = list[tuple[str, str]](), list[str](), list[str]()
-    for one in later_versions(locked, cases, tree, place.removesuffix(LOCK_NAME)):
+    for one in later_versions(locked, listed, tree, place.removesuffix(LOCK_NAME)):
         found += [(one.line.case_id, sentence) for sentence in weaker(one)]
         told += otherwise(one, base)
         if one.retired is not None:
             retired.append(one.line.case_id)
-    problems = [*problems_with(locked, list_cases(cases), retired=retired), *found]
+    problems = [*problems_with(locked, listed, retired=retired), *found]
     known = {line.case_id: line for line in locked}
     behind = _behind(tree, locked, cases) if problems else {}
     return Compared(

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 from evalkit.app.base_tree import BaseTree
 from evalkit.app.differences import differences, policy_changes
 from evalkit.app.run_plan import baseline_path, with_settings
-from evalkit.app.settings import settings_of
+from evalkit.app.settings_file import settings_of
 from evalkit.errors import ConfigError
+from evalkit.playback.modes import LIVE_MODES
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import suite_json
 from evalkit.suite.model import Manifest, Suite
@@ -99,7 +100,7 @@ def _body(tree: BaseTree, place: str) -> dict[str, Any] | None:
 def _asked(body: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """The model of the base's suite, with what it leaves to the base's settings (as `suite.config.load_suite`)."""
     own = body.get("model", {})
-    asks = "model" in body or body.get("mode", "exact") not in ("exact", "simulation")
+    asks = "model" in body or body.get("mode") in LIVE_MODES
     return {"model": {"base_url": _UNKNOWN, **settings, **own}} if asks and isinstance(own, Mapping) else {}
 
 

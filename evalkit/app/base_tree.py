@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from evalkit.app.base_ref import base_ref
-from evalkit.app.settings import cases_named, project_table
+from evalkit.app.settings_read import cases_named, project_table
 from evalkit.capture.git import ask_git
 from evalkit.case.pointer import named_by_pointer
 from evalkit.errors import InputError
@@ -157,7 +157,7 @@ class BaseTree:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        """What the commit's files say of the project, see `app.settings.project_table`."""
+        """What the commit's files say of the project, see `app.settings_read.project_table`."""
         return self._settings_in(self._inside(self._root))
 
     def _named_here(self, cases: Path) -> bool:

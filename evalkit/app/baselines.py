@@ -14,7 +14,6 @@ from evalkit.app.run_model import Taken
 from evalkit.app.run_plan import baseline_path, read_suite, runs_twice
 from evalkit.app.settings import Settings
 from evalkit.errors import ConfigError, InputError
-from evalkit.suite.account import read_account
 from evalkit.suite.case_ref import ids_of
 from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import suite_json
@@ -134,7 +133,7 @@ def compare_run(folder: Path, settings: Settings, *, baseline: str = "") -> Comp
             str(folder),
             "name another run, or --with another measure",
         )
-    verdicts = judged(run, read_account(folder), run.plans(), baseline=measure)
+    verdicts = judged(run, run.plans(), baseline=measure)
     return Comparison(run.run_id, measure.info, tuple(verdicts), suite_effect(verdicts))
 
 
@@ -213,7 +212,7 @@ def _whole(folder: Path, settings: Settings) -> Taken:
             str(folder),
             "evalkit run SUITE without --filter and --only-failing",
         )
-    if stopped := read_account(folder).stopped:
+    if stopped := run.account.stopped:
         raise InputError(f"the run is not whole: {stopped}", str(folder), f"evalkit run --resume {folder} --budget ...")
     return run
 

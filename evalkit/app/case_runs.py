@@ -195,8 +195,8 @@ class CaseRunner:
     def _judged(self, case: CaseRef, samples: list[Sample]) -> CaseVerdict:
         account = Account(stopped="" if self._ledger is None else self._ledger.stopped())
         found = {case.id: samples} if samples else {}
-        taken = Taken(Path(), self._manifest, self._judging, [case], found)
-        (verdict,) = judged(taken, account, self._plans)
+        taken = Taken(Path(), self._manifest, self._judging, [case], found, account)
+        (verdict,) = judged(taken, self._plans)
         return verdict
 
 

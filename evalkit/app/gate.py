@@ -16,27 +16,25 @@ from evalkit.app.base_tree import BaseTree, base_tree
 from evalkit.app.differences import policy_changes
 from evalkit.app.gate_policy import with_policy
 from evalkit.app.holds import holds_of, left_out_by
-from evalkit.app.locks import current_lock_problems
+from evalkit.app.locks import problems_with
 from evalkit.app.run_end import cases_left, judged, notices_of, write_run
 from evalkit.app.run_model import Run, Taken
 from evalkit.app.settings import Settings
+from evalkit.app.since import Since, retired_since
 from evalkit.capture.environment import git_commit
 from evalkit.case.lock import read_lock
-from evalkit.case.model import LifeEvent
-from evalkit.case.store import case_versions, read_case
 from evalkit.errors import ExitCode, InputError
 from evalkit.suite.account import read_account
+from evalkit.suite.case_ref import CaseRefs
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import take_from_system
 from evalkit.suite.manifest import read_manifest
 from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_samples
 from evalkit.suite.select import list_cases
-from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide
 from evalkit.verdict.model import CaseVerdict, Decision
 from evalkit.verdict.plans import Plans, make_plans, taken_of
-from evalkit.verdict.verdicts import changed
 
 __all__ = ["gate_exit_code", "gate_run"]
 
@@ -65,59 +63,46 @@ def gate_run(
     """
     take_from_system()
     manifest, samples = read_manifest(folder), read_samples(folder)
-    ran = suite = suite_from_json(manifest.suite, str(folder))
+    ran = suite_from_json(manifest.suite, str(folder))
     cases, gone = cases_left(manifest, settings.cases)
-    account = read_account(folder)
-    plans = make_plans(suite, cases, manifest.measures)
-    judging = plans
+    run = Taken(folder, manifest, ran, cases, samples, read_account(folder))
+    plans = judging = run.plans()
     if policy is not None:
-        suite = with_policy(manifest.suite, policy)
-        judging = make_plans(suite, cases, manifest.measures, taken=taken_of(samples))
-    taken = Taken(folder, manifest, suite, cases, samples)
-    verdicts = judged(taken, account, judging, sampled=plans)
-    retired = _retired_since(verdicts, settings.cases)
-    if retired:
-        verdicts = changed(verdicts, lambda one: replace(one, permanent=False) if retired.get(one.case_id) else one)
-    problems = current_lock_problems(settings.cases)
+        run = replace(run, suite=with_policy(manifest.suite, policy))
+        judging = make_plans(run.suite, cases, manifest.measures, taken=taken_of(samples))
+    suite = run.suite
+    verdicts = judged(run, judging, sampled=plans)
+    listed, locked = CaseRefs(list_cases(settings.cases)), read_lock(settings.cases)
+    since = Since(retired_since(verdicts, listed), gone)
+    verdicts = since.released(verdicts)
     tree = base_tree(settings.root, against) if against else None
-    compared = compare_with_base(settings.cases, tree) if tree else Compared(())
-    problems += compared.problems
-    permanent = [verdict.case_id for verdict in verdicts if verdict.permanent]
-    held = holding(permanent, suite.affected.with_more(settings.affected), settings)
-    holds = [
-        *holds_of(manifest, verdicts, samples, account),
-        *_unretired(retired),
-        *_gone(gone),
-        *held.holds,
-    ]
+    compared = compare_with_base(settings.cases, listed, tree) if tree else Compared(())
+    problems = [*problems_with(locked, listed), *compared.problems]
+    permanent = {verdict.case_id for verdict in verdicts if verdict.permanent}
+    gates = (case for case in listed if case.id in permanent)
+    held = holding(gates, suite.affected.with_more(settings.affected), settings)
+    holds = [*holds_of(run, verdicts), *since.holds(), *held.holds]
     left_out = left_out_by(manifest, suite.select)
-    decision = decide(verdicts, read_lock(settings.cases), problems, holds=holds, left_out=left_out)
-    run = Run(
-        folder=folder,
-        manifest=manifest,
-        samples=samples,
-        cases=cases,
-        verdicts=verdicts,
-        decision=decision,
-        account=account,
-        effect=suite_effect(verdicts),
+    decision = decide(verdicts, locked, problems, holds=holds, left_out=left_out)
+    decided = run.decided(
+        verdicts,
+        decision,
         notices=(
-            *_elsewhere(settings.cases, gone),
+            *since.elsewhere(settings.cases),
             *compared.told,
             *(_otherwise(manifest, settings, tree) if tree else ()),
             *_another_commit(manifest, settings),
             *_another_try(manifest),
             *_of_an_arm(manifest),
             *(() if policy is None else _another_policy(suite, ran, verdicts, plans)),
-            *_told(retired),
+            *since.told(),
             *_untold(held.unknown),
-            *(f"{case_id} {sentence}" for case_id, sentence in _gone(gone, permanent=False)),
-            *notices_of(taken, verdicts, plans),
+            *notices_of(run, verdicts, plans),
         ),
     )
     if report:
-        write_run(run, suite, settings)
-    return run
+        write_run(decided, suite, settings)
+    return decided
 
 
 def gate_exit_code(decision: Decision) -> ExitCode:
@@ -188,48 +173,7 @@ def _of_an_arm(manifest: Manifest) -> Iterator[str]:
         yield f"the run is {manifest.arm}: what an arm tries may not be what is to be released"
 
 
-def _retired_since(verdicts: Sequence[CaseVerdict], cases: Path) -> dict[str, LifeEvent | None]:
-    """The cases that were permanent when they were run and are not now, with their retirement, if there was any.
-
-    One that was reviewed again after it is none of the release's gates either, until it is promoted.
-    """
-    asked = {verdict.case_id: verdict.version for verdict in verdicts if verdict.permanent}
-    found: dict[str, LifeEvent | None] = {}
-    for case in list_cases(cases):
-        if case.state != "permanent" and case.id in asked:
-            ran = read_case(dict(case_versions(cases / case.id))[asked[case.id]])
-            since = reversed(read_case(case.path).life[len(ran.life) :])
-            found[case.id] = next((event for event in since if event.state == "retired"), None)
-    return found
-
-
-def _unretired(retired: Mapping[str, LifeEvent | None]) -> Iterator[tuple[str, str]]:
-    for case_id, event in retired.items():
-        if event is None:
-            yield case_id, "was a permanent gate when it was run, is none any more, and nobody retired it"
-
-
-def _told(retired: Mapping[str, LifeEvent | None]) -> Iterator[str]:
-    for case_id, event in retired.items():
-        if event is not None:
-            yield f"{case_id} was retired after it was run, by {event.actor} at {event.at}: {event.reason}"
-
-
 def _untold(unknown: Sequence[str]) -> Iterator[str]:
     if unknown:
         others = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
         yield f"{unknown[0]}{others}: recorded without a system prompt: whether today's is another can't be told"
-
-
-def _gone(gone: Sequence[tuple[str, int, str]], *, permanent: bool = True) -> Iterator[tuple[str, str]]:
-    """Cases that were run and that nobody can judge any more: they may have been deleted to be rid of a gate."""
-    for case_id, version, state in gone:
-        if (state == "permanent") is permanent:
-            what = "is a permanent gate, and" if permanent else "was run, and"
-            yield case_id, f"{what} version {version} of it is gone: restore it, or run the suite again"
-
-
-def _elsewhere(cases: Path, gone: Sequence[tuple[str, int, str]]) -> Iterator[str]:
-    """Where all is gone, the command may have been called in another folder."""
-    if gone and not cases.is_dir():
-        yield f"there is no folder {cases}: is this the project's?"

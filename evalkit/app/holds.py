@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from evalkit.app.run_model import Taken
 from evalkit.playback.model import UNSAFE
-from evalkit.suite.account import Account
-from evalkit.suite.model import Manifest, Sample, Selection
+from evalkit.suite.model import Manifest, Selection
 from evalkit.suite.select import selection_words
 from evalkit.verdict.model import CaseVerdict
 from evalkit.verdict.verdicts import distinct
@@ -14,12 +14,10 @@ from evalkit.verdict.verdicts import distinct
 __all__ = ["holds_of", "left_out_by"]
 
 
-def holds_of(
-    manifest: Manifest, verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
-) -> Iterator[tuple[str, str]]:
+def holds_of(run: Taken, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:
     """What blocks: (case id or what it is about, sentence)."""
-    yield from _unsafe(manifest, verdicts)
-    yield from _skipped(verdicts, samples, account)
+    yield from _unsafe(run.manifest, verdicts)
+    yield from _skipped(run, verdicts)
 
 
 def left_out_by(manifest: Manifest, select: Selection) -> str:
@@ -41,10 +39,8 @@ def _unsafe(manifest: Manifest, verdicts: Sequence[CaseVerdict]) -> Iterator[tup
         yield "sandbox", f"{permanent} permanent cases ran in an {layer}; {cure}"
 
 
-def _skipped(
-    verdicts: Sequence[CaseVerdict], samples: Mapping[str, Sequence[Sample]], account: Account
-) -> Iterator[tuple[str, str]]:
+def _skipped(run: Taken, verdicts: Sequence[CaseVerdict]) -> Iterator[tuple[str, str]]:
     """Permanent cases that the run names and holds no sample of, though nothing stopped it."""
-    for verdict in () if account.stopped else verdicts:
-        if verdict.permanent and not samples.get(verdict.case_id):
+    for verdict in () if run.account.stopped else verdicts:
+        if verdict.permanent and not run.samples.get(verdict.case_id):
             yield verdict.case_id, "is a permanent gate and was skipped: the run holds no sample of it"

@@ -28,6 +28,8 @@ from evalkit.distil.expect import expected_checks
 from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.healthy import Search, healthy_runs, less_sure
 from evalkit.errors import InputError
+from evalkit.sanitize.model import SanitizedTrace
+from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.sanitize.verify import verify_strings
 from evalkit.suite.select import list_cases
 from evalkit.trace.model import Step, Trace
@@ -129,44 +131,35 @@ def ingest_trace(
     library = list(list_cases(settings.cases))
     own = (before[0].trace.record.surrogates,) if before else ()
     sanitizer = make_sanitizer(settings, source, tags, register_of(library, *own))
-    raw = configured(trace, settings)
-    given = [configured(one, settings) for one in passing]
-    search = None if among is None else _search(raw, (configured(one, settings) for one in among), expect, given)
-    taken = search.taken if search else ()
-    incident, *healthy = sanitizer.sanitize([raw, *given, *(one.trace for one in taken)])
-    print_of = fingerprint(incident.trace)
-    refuse_known(incident, print_of, library, decided=new or bool(into))
-    runs = target or settings.target or (before[0].target if before else "")
+    runs = _sanitized(trace, passing, among, expect, sanitizer, settings)
+    print_of = fingerprint(runs.incident.trace)
+    refuse_known(runs.incident, print_of, library, decided=new or bool(into))
+    run = target or settings.target or (before[0].target if before else "")
     made, results = make_case(
-        incident,
+        runs.incident,
         print_of=print_of,
         expect=None if expect is None else sanitizer.value(expect),
-        passing=healthy,
+        passing=runs.healthy,
         at=at,
         keep_all=keep_all,
         case_id=case_id,
         title=str(sanitizer.value(title)),
-        target=runs,
-        reproduces=(lambda case: failure_reproduces(case, runs, settings)) if verify and runs else None,
+        target=run,
+        reproduces=(lambda case: failure_reproduces(case, run, settings)) if verify and run else None,
         left_out=not verify,
         volatile=volatile,
         learn=learn,
     )
-    # a run that was found, not given, is nobody's word that it is healthy: it proves nothing
-    proof = tuple(f"passes the healthy run {one.trace.id}, given at ingest" for one in healthy[: len(given)])
     made = replace(
         made,
         tags=tuple(sanitizer.text(tag) for tag in tags),
         owner=owner or settings.owner,
         link=sanitizer.text(link),
-        proof=proof,
     )
-    if taken:
-        whys = [(run.trace.id, sanitizer.text(one.why)) for run, one in zip(healthy[len(given) :], taken, strict=True)]
-        made = _of_found_runs(made, whys, alone=not given)
+    made = _proved(made, runs, sanitizer)
     if before:
         event = (acting(actor, settings), sanitizer.text(reason), now_utc())
-        made = added_to(*before, made, [one.trace for one in healthy], *event)
+        made = added_to(*before, made, [one.trace for one in runs.healthy], *event)
     else:
         refuse_lookalike(made, settings.cases, [] if new else library)
     pruning = sanitizer.value(dict(made.pruning))  # what an agent raised may hold anything
@@ -175,29 +168,93 @@ def ingest_trace(
         pruning=pruning if isinstance(pruning, dict) else {},
         trace=made.trace.knowing(*own, sanitizer.surrogates),
     )
+    strange = sum(case.key_id != runs.incident.record.key_id for case in library)
+    path, kept = _written(made, runs, sanitizer, settings, keep=keep, agree=None if dry_run else agree)
+    return Ingested(made, path, results, runs.search, kept, strange)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runs:
+    """The traces of an ingest.
+
+    Attributes:
+        raw: as they came: the incident, the healthy runs that were given, those that were found.
+        every: the same in the case's sanitized world.
+        given: how many healthy runs were given.
+        search: what was looked for, if anything was.
+    """
+
+    raw: Sequence[Trace]
+    every: Sequence[SanitizedTrace]
+    given: int
+    search: Search | None
+
+    @property
+    def incident(self) -> SanitizedTrace:
+        return self.every[0]
+
+    @property
+    def healthy(self) -> Sequence[SanitizedTrace]:
+        return self.every[1:]
+
+
+def _sanitized(
+    trace: Trace,
+    passing: Sequence[Trace],
+    among: Iterable[Trace] | None,
+    expect: Json,
+    sanitizer: Sanitizer,
+    settings: Settings,
+) -> _Runs:
+    """The incident and its healthy runs, sanitized together: one value has one surrogate in all of them."""
+    raw = configured(trace, settings)
+    given = [configured(one, settings) for one in passing]
+    search = None if among is None else _search(raw, (configured(one, settings) for one in among), expect, given)
+    found = [one.trace for one in search.taken] if search else []
+    every = sanitizer.sanitize([raw, *given, *found])
+    return _Runs((trace, *passing, *found), every, len(given), search)
+
+
+def _proved(made: Case, runs: _Runs, sanitizer: Sanitizer) -> Case:
+    """The case with what its healthy runs prove: one that was found, not given, is nobody's word that it is healthy."""
+    given, found = runs.healthy[: runs.given], runs.healthy[runs.given :]
+    made = replace(made, proof=tuple(f"passes the healthy run {one.trace.id}, given at ingest" for one in given))
+    if runs.search is None or not found:
+        return made
+    whys: list[Json] = [
+        [run.trace.id, sanitizer.text(one.why)] for run, one in zip(found, runs.search.taken, strict=True)
+    ]
+    checks = made.checks if given else less_sure(made.checks)
+    return replace(made, checks=checks, source={**made.source, "found": whys})
+
+
+def _written(
+    made: Case,
+    runs: _Runs,
+    sanitizer: Sanitizer,
+    settings: Settings,
+    *,
+    keep: RetentionClass | None,
+    agree: Callable[[Case], bool] | None,
+) -> tuple[Path | None, tuple[Kept, ...]]:
+    """Writes the case where nothing personal is left in it; gives its file, and the raw traces kept as evidence.
+
+    Args:
+        agree: see `ingest_trace`; None where nothing is to be written.
+    """
     harvested = sanitizer.harvested
-    strange = sum(case.key_id != incident.record.key_id for case in library)
     prepared = prepare_case(made, beside=sanitizer.written)
     view = render_view(made)
-    verify_strings([*(prepared.texts() if dry_run else ()), made.id, view], harvested, f"case {made.id}")
-    if dry_run or not agree(made):
-        return Ingested(made, None, results, search, strange=strange)
+    verify_strings([*(() if agree else prepared.texts()), made.id, view], harvested, f"case {made.id}")
+    if agree is None or not agree(made):
+        return None, ()
     locked = read_unmerged_lock(settings.cases) if made.permanent else []
-    records = [one.record for one in (incident, *healthy)]
-    raws = (trace, *passing, *(one.trace for one in taken))
-    kept = () if keep is None else keep_raw(raws, records, keep, settings)
+    kept = () if keep is None else keep_raw(runs.raw, [one.record for one in runs.every], keep, settings)
     path = write_prepared(prepared, settings.cases, look=lambda fresh: look_over(fresh, harvested))
     write_view(made, settings.cases, text=view)
     if made.permanent:
         update_lock(settings.cases, locked)
-    return Ingested(made, path, results, search, kept, strange)
-
-
-def _of_found_runs(made: Case, whys: Sequence[tuple[str, str]], *, alone: bool) -> Case:
-    """The case with why healthy runs were taken that nobody gave; alone they make its checks less sure."""
-    found: list[Json] = [[run_id, why] for run_id, why in whys]
-    checks = less_sure(made.checks) if alone else made.checks
-    return replace(made, checks=checks, source={**made.source, "found": found})
+    return path, kept
 
 
 def _search(raw: Trace, among: Iterable[Trace], expect: Json, given: Sequence[Trace]) -> Search:

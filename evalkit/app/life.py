@@ -28,7 +28,7 @@ from evalkit.check.model import Check, CheckResult, check_from_json
 from evalkit.distil.strength import strength
 from evalkit.errors import CaseRefused, ConfigError, InputError
 from evalkit.playback.miss_rules import MissRule, check_rules, table_of
-from evalkit.playback.model import Mode
+from evalkit.playback.modes import Mode
 from evalkit.trace.model import Trace
 
 __all__ = [

@@ -15,7 +15,8 @@ from evalkit.app.settings import Settings
 from evalkit.case.model import Case
 from evalkit.distil.signature import signature
 from evalkit.errors import ConfigError, EvalkitError
-from evalkit.playback.model import Mode, Replay
+from evalkit.playback.model import Replay
+from evalkit.playback.modes import Mode
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.keys import make_sanitizer, policy_of
-from evalkit.app.settings import Settings, settings_here
+from evalkit.app.settings import Settings
+from evalkit.app.settings_read import settings_here
 from evalkit.capture import recording as capture
 from evalkit.capture.launch import launch
 from evalkit.capture.recording import Recording

@@ -1,4 +1,4 @@
-"""What a replay is to do, settled before anything runs: its mode, what it changes, whom it asks, and its manifest."""
+"""What a replay is to do, settled before anything runs: what it changes, whom it asks, and its manifest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 
 from evalkit.app.environment import acting, now_utc
+from evalkit.app.replay_mode import settled_mode
 from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case
@@ -18,7 +19,8 @@ from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault
 from evalkit.playback.keys import requested_model
 from evalkit.playback.miss_rules import MissRule
-from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS, Mode
+from evalkit.playback.model import LAYERS, OUTSIDE_LAYERS
+from evalkit.playback.modes import LIVE_MODES
 from evalkit.playback.options import ClockKind
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.replay import PreparedCase, prepare
@@ -27,9 +29,7 @@ from evalkit.playback.targets.reference import is_outside
 from evalkit.playback.what_if import WhatIf
 from evalkit.suite.case_ref import reference as case_reference
 
-__all__ = ["Plan", "check_together", "endpoint_of", "plan_replay"]
-
-_LIVE = ("live-model", "model-swap", "prompt-swap", "fork")
+__all__ = ["Plan", "endpoint_of", "plan_replay"]
 
 LOOP = "the built-in agent loop"
 
@@ -106,18 +106,20 @@ def plan_replay(
     """
     path = find_case(reference, settings.cases)
     case = read_case(path)
-    if base_url is None and (mode in _LIVE or overrides.json() or from_step is not None):
+    if base_url is None and (mode in LIVE_MODES or overrides.json() or from_step is not None):
         base_url = settings.model.get("base_url")
-    chosen = check_together(mode, base_url, overrides, (*faults, *what_if), from_step, f"case {case.id}")
-    runs = "" if chosen == "fork" else target or settings.target or case.target
-    if chosen != "fork" and not runs:
-        raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
+    chosen = settled_mode(
+        mode,
+        base_url=base_url,
+        overrides=overrides,
+        faults=(*faults, *what_if),
+        from_step=from_step,
+        where=f"case {case.id}",
+    )
+    runs = "" if chosen == "fork" else _named(target or settings.target or case.target, case, sandbox=sandbox)
     endpoint = None if chosen == "exact" else base_url
     if endpoint is not None and settings.model.get("extra_body"):
         overrides = replace(overrides, extra_body={**settings.model["extra_body"], **overrides.extra_body})
-    if sandbox and is_outside(runs):
-        why = "a sandbox starts no programs and opens no connections, so it holds no agent in another process"
-        raise ConfigError(why, f"target {runs}", "leave --sandbox out")
     ready = prepare(
         case,
         mode=chosen,
@@ -146,6 +148,20 @@ def plan_replay(
     if endpoint is not None:
         check_prices(budget, settings.prices, _models(case, overrides, from_step))
     return Plan(ready, runs, asked, budget, settings.prices, repeat, manifest)
+
+
+def _named(target: str, case: Case, *, sandbox: bool) -> str:
+    """The target.
+
+    Raises:
+        ConfigError: there is none, or no sandbox can hold it.
+    """
+    if not target:
+        raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
+    if sandbox and is_outside(target):
+        why = "a sandbox starts no programs and opens no connections, so it holds no agent in another process"
+        raise ConfigError(why, f"target {target}", "leave --sandbox out")
+    return target
 
 
 def _manifest(ready: PreparedCase, digest: str, target: str) -> dict[str, Json]:
@@ -186,62 +202,3 @@ def _models(case: Case, overrides: Overrides, from_step: int | None) -> list[str
     incident = case.trace.trace
     steps = incident.of_kind("model") if from_step is None else [incident.step(from_step)]
     return sorted({requested_model(step) or "" for step in steps})
-
-
-def check_together(
-    mode: str | None,
-    base_url: str | None,
-    overrides: Overrides,
-    faults: Sequence[Fault | WhatIf],
-    from_step: int | None,
-    where: str,
-) -> Mode:
-    """The mode that the arguments come to.
-
-    Raises:
-        ConfigError: they don't go together, or a live mode has no endpoint.
-    """
-    chosen = _mode(mode, base_url, overrides, faults, from_step, where)
-    if chosen not in ("exact", "simulation") and base_url is None:
-        raise ConfigError(f"mode {chosen} needs an endpoint", where, "pass --base-url http://...")
-    return chosen
-
-
-def _mode(
-    mode: str | None,
-    base_url: str | None,
-    overrides: Overrides,
-    faults: Sequence[Fault | WhatIf],
-    from_step: int | None,
-    where: str,
-) -> Mode:
-    if from_step is not None:
-        return _only(mode, "fork", "--from-step", where)
-    if mode == "fork":
-        raise ConfigError("mode fork needs a step", where, "pass --from-step N")
-    changed = overrides.json()
-    if changed and base_url is None:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
-        raise ConfigError(f"{flags} is for a live model", where, "pass --base-url http://...")
-    if faults:
-        return _only(mode, "simulation", "--fault" if isinstance(faults[0], Fault) else "--what-if", where)
-    if mode == "simulation":
-        cure = "pass --fault tool=NAME,kind=error,rate=0.5, or --what-if NAME=refused"
-        raise ConfigError("mode simulation needs a fault or a counterfactual", where, cure)
-    needed = {"prompt-swap": "system_prompt", "model-swap": "model"}
-    if mode in needed and needed[mode] not in changed:
-        flag = needed[mode].replace("_", "-")
-        raise ConfigError(f"mode {mode} changes nothing", where, f"pass --{flag}")
-    if not changed:
-        return "live-model" if mode == "live-model" else "exact"
-    if mode == "exact":
-        raise ConfigError("mode exact asks no live model", where, "use --mode live-model")
-    if mode in ("prompt-swap", "model-swap"):
-        return "prompt-swap" if mode == "prompt-swap" else "model-swap"
-    return "prompt-swap" if "system_prompt" in changed else "model-swap" if "model" in changed else "live-model"
-
-
-def _only(mode: str | None, wanted: Mode, flag: str, where: str) -> Mode:
-    if mode not in (None, wanted):
-        raise ConfigError(f"{flag} is mode {wanted}, and {mode} was asked for", where, f"use --mode {wanted}")
-    return wanted

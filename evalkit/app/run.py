@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from evalkit.app.keys import sanitizing_json
 from evalkit.app.narrow import narrowed
 from evalkit.app.nights import chosen_history, keep_night
 from evalkit.app.run_end import cases_of, finish, load_reporting, load_run
-from evalkit.app.run_model import Run
+from evalkit.app.run_model import Begun, Run
 from evalkit.app.run_plan import (
     baseline_path,
     check_cost_budget,
@@ -26,16 +26,15 @@ from evalkit.app.run_plan import (
     underpowered_lines,
 )
 from evalkit.app.settings import Settings
+from evalkit.app.workforce import Workforce
 from evalkit.errors import ExitCode, InputError, Interrupted
 from evalkit.playback.endpoint.budget import NO_LIMITS, Budget
 from evalkit.suite.account import read_account
 from evalkit.suite.begun import beginning, starting
-from evalkit.suite.case_ref import CaseRef
-from evalkit.suite.choose import choose
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.freed import give_back, take_from_system
 from evalkit.suite.manifest import read_manifest, start_run, suite_json
-from evalkit.suite.model import Manifest, Suite
+from evalkit.suite.model import Manifest
 from evalkit.suite.progress import Progress
 from evalkit.suite.reopen import go_on, raise_samples
 from evalkit.suite.results import is_whole
@@ -117,7 +116,7 @@ def run_suite(
     for line in underpowered_lines(underpowered, frozen=suite.mode == "exact"):
         on_warning(line)
     with beginning(folder):
-        return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+        return _do(Begun(folder, manifest, suite, cases), settings, plans, Workforce(executor, workers, on_progress))
 
 
 def resume_suite(
@@ -151,14 +150,14 @@ def resume_suite(
     known = Budget(**read_account(folder).limits)  # type: ignore[arg-type]  # limits that `json` made
     limits = suite.budget.with_limits(known).with_limits(budget)
     suite = replace(suite, budget=limits, prices=settings.prices or suite.prices)
-    cases = cases_of(manifest, settings.cases, folder)
+    run = Begun(folder, manifest, suite, cases_of(manifest, settings.cases, folder))
     if is_whole(folder):
         with _resumable(folder):
-            return finish(folder, manifest, suite, cases, settings)
-    check_cost_budget(suite, cases)
+            return finish(run.taken(), settings)
+    check_cost_budget(suite, run.cases)
     manifest = go_on(folder, environment(settings.root), at=now_utc(), actor=actor or settings.actor)
-    plans = make_plans(suite, cases, manifest.measures)
-    return _do(folder, manifest, suite, cases, settings, plans, workers, executor, on_progress)
+    run = replace(run, manifest=manifest)
+    return _do(run, settings, run.plans(), Workforce(executor, workers, on_progress))
 
 
 def report_run(folder: Path, settings: Settings) -> Run:
@@ -167,8 +166,7 @@ def report_run(folder: Path, settings: Settings) -> Run:
     Raises:
         InputError: there is no run, it is not finished, or a case of it is gone.
     """
-    run = load_run(folder, settings)
-    return finish(folder, run.manifest, run.suite, run.cases, settings)
+    return finish(load_run(folder, settings), settings)
 
 
 def exit_code(run: Run) -> ExitCode:
@@ -182,38 +180,29 @@ def exit_code(run: Run) -> ExitCode:
     return ExitCode.INCONCLUSIVE if "unmeasured" in effects else ExitCode.DONE
 
 
-def _do(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    settings: Settings,
-    plans: Plans,
-    workers: int | None,
-    executor: str,
-    on_progress: Callable[[Progress], None],
-) -> Run:
+def _do(run: Begun, settings: Settings, plans: Plans, by: Workforce) -> Run:
     take_from_system()
-    chosen, count = choose(suite, cases, samples_about(suite, plans), executor, workers)
-    with _resumable(folder):
+    about = samples_about(run.suite, plans)
+    executor, count = by.chosen(run.suite, run.cases, about)
+    with _resumable(run.folder):
         _replay(
             OpenRun(  # not kept here: what was held of the samples meanwhile is gone before they are judged
-                folder,
-                suite,
-                cases,
-                executor=chosen,
+                run.folder,
+                run.suite,
+                run.cases,
+                executor=executor,
                 workers=count,
-                on_progress=on_progress,
+                on_progress=by.on_progress,
                 sanitizing=sanitizing_json(settings),
-                world=manifest.world,
-                about=samples_about(suite, plans),
+                world=run.manifest.world,
+                about=about,
                 meanwhile=load_reporting,
             ),
             plans,
-            twice=runs_twice(suite),
+            twice=runs_twice(run.suite),
         )
         give_back()  # tables that were written in between: some 20 MB
-        return _kept(finish(folder, manifest, suite, cases, settings, plans))
+        return _kept(finish(run.taken(), settings, plans))
 
 
 def _replay(opened: OpenRun, plans: Plans, *, twice: bool) -> None:

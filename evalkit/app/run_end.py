@@ -17,7 +17,7 @@ from evalkit.case.model import Case
 from evalkit.case.store import case_versions, read_case
 from evalkit.distil.coverage import coverage
 from evalkit.errors import InputError
-from evalkit.suite.account import Account, read_account
+from evalkit.suite.account import read_account
 from evalkit.suite.case_ref import CaseRef, CaseRefs, another_file, brief_reference, ids_of
 from evalkit.suite.config import suite_from_json
 from evalkit.suite.manifest import read_manifest
@@ -25,7 +25,6 @@ from evalkit.suite.model import Manifest, Suite
 from evalkit.suite.results import read_attempts, read_samples, read_traces
 from evalkit.verdict.baseline import Baseline, read_baseline_info
 from evalkit.verdict.compare import case_verdicts
-from evalkit.verdict.effect import suite_effect
 from evalkit.verdict.gate import decide, if_all_were_run
 from evalkit.verdict.history import Night, read_history
 from evalkit.verdict.model import CaseVerdict, Decision
@@ -42,39 +41,25 @@ _MOST_COVERED = 200
 """Cases beyond which a report tells no coverage, since it would read them all: `evalkit coverage` does."""
 
 
-def finish(
-    folder: Path,
-    manifest: Manifest,
-    suite: Suite,
-    cases: Sequence[CaseRef],
-    settings: Settings,
-    plans: Plans | None = None,
-) -> Run:
+def finish(run: Taken, settings: Settings, plans: Plans | None = None) -> Run:
     """Judges a whole run's samples, decides, and writes verdicts and report.
 
     Args:
         plans: the run's; made from the manifest if None.
     """
-    samples, account = read_samples(folder), read_account(folder)
-    taken = Taken(folder, manifest, suite, cases, samples)
     if plans is None:
-        plans = taken.plans()
-    verdicts = judged(taken, account, plans)
-    effect = suite_effect(verdicts)
-    holds = [*holds_of(manifest, verdicts, samples, account)]
-    decision = _decided(verdicts, suite, manifest, holds, settings.cases)
-    notices = notices_of(taken, verdicts, plans)
-    run = Run(folder, manifest, samples, cases, verdicts, decision, account, effect, notices)
-    write_run(run, suite, settings)
-    return run
+        plans = run.plans()
+    verdicts = judged(run, plans)
+    decided = run.decided(verdicts, _decision(run, verdicts, settings.cases), notices_of(run, verdicts, plans))
+    write_run(decided, run.suite, settings)
+    return decided
 
 
-def _decided(
-    verdicts: Sequence[CaseVerdict], suite: Suite, manifest: Manifest, holds: Sequence[tuple[str, str]], cases: Path
-) -> Decision:
+def _decision(run: Taken, verdicts: Sequence[CaseVerdict], cases: Path) -> Decision:
     """The run's own decision: a suite of permanent cases answers for the whole lock; another's pass may lack some."""
-    locked, left_out = read_lock(cases), left_out_by(manifest, suite.select)
-    if suite.select.gate:
+    holds = [*holds_of(run, verdicts)]
+    locked, left_out = read_lock(cases), left_out_by(run.manifest, run.suite.select)
+    if run.suite.select.gate:
         return decide(verdicts, locked, current_lock_problems(cases), holds=holds, left_out=left_out)
     return if_all_were_run(decide(verdicts, [], [], holds=holds), verdicts, locked, left_out)
 
@@ -116,7 +101,7 @@ def write_run(run: Run, suite: Suite, settings: Settings) -> None:
 
 
 def judged(
-    run: Taken, account: Account, plans: Plans, *, sampled: Plans | None = None, baseline: Baseline | None = None
+    run: Taken, plans: Plans, *, sampled: Plans | None = None, baseline: Baseline | None = None
 ) -> Sequence[CaseVerdict]:
     """The verdicts on a run's samples.
 
@@ -135,7 +120,7 @@ def judged(
         fresh_part(baseline, stale),
         frozen=suite.mode == "exact",
         alpha=suite.policy.alpha,
-        stopped=account.stopped,
+        stopped=run.account.stopped,
         pass_k=suite.pass_k,
         underpowered={case_id: plans[case_id].underpowered for case_id in manifest.underpowered if case_id in plans},
         sampled=sampled,
@@ -160,7 +145,7 @@ def load_run(folder: Path, settings: Settings) -> Taken:
     """
     manifest, samples = read_manifest(folder), read_samples(folder)
     suite = suite_from_json(manifest.suite, str(folder))
-    return Taken(folder, manifest, suite, cases_of(manifest, settings.cases, folder), samples)
+    return Taken(folder, manifest, suite, cases_of(manifest, settings.cases, folder), samples, read_account(folder))
 
 
 def cases_of(manifest: Manifest, root: Path, folder: Path) -> CaseRefs:

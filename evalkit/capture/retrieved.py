@@ -11,6 +11,7 @@ import hashlib
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import is_number
 
 __all__ = ["documents_of"]
 
@@ -43,7 +44,7 @@ def documents_of(returned: Json) -> list[Json] | None:
 
 def _document(item: Any, rank: int) -> Json:
     score: Json = None
-    if isinstance(item, list) and len(item) == 2 and _is_score(item[1]):
+    if isinstance(item, list) and len(item) == 2 and is_number(item[1]):
         item, score = item
     if isinstance(item, str):
         item = {"content": item}
@@ -69,7 +70,3 @@ def _document(item: Any, rank: int) -> Json:
 def _taken(fields: dict[str, Any], names: tuple[str, ...]) -> Any:
     name = next((name for name in names if fields.get(name) is not None), None)
     return None if name is None else fields.pop(name)
-
-
-def _is_score(value: Json) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

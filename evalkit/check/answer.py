@@ -12,6 +12,7 @@ from evalkit.check.schema import schema_of
 from evalkit.check.values import ABSENT, at_pointer
 from evalkit.check.view import final_json, final_text, shown
 from evalkit.errors import InputError
+from evalkit.shapes import is_number
 from evalkit.trace.flow import answer_step
 from evalkit.trace.model import Trace
 
@@ -83,7 +84,7 @@ class OutputNumber:
         known_only(params, self.name, "path", "value", "tolerance", "relative")
         path = _path(params, self.name)
         for key in ("value", "tolerance", "relative"):
-            if not _is_number(params.get(key, 0)) or (key == "value" and key not in params):
+            if not is_number(params.get(key, 0)) or (key == "value" and key not in params):
                 raise InputError(f"{key} is {params.get(key)!r}", f"check {self.name}", f'write "{key}": 0.5')
         for key in ("tolerance", "relative"):
             if params.get(key, 0) < 0:
@@ -116,7 +117,7 @@ class OutputSimilar:
         """Compares in small letters."""
         known_only(params, self.name, "text", "least")
         wanted, least = text(params, "text", self.name), params.get("least", 0.8)
-        if not _is_number(least) or not 0 < least <= 1:
+        if not is_number(least) or not 0 < least <= 1:
             raise InputError(f"least is {least!r}", f"check {self.name}", "write a number above 0, at most 1")
 
         def judge(trace: Trace) -> Finding:
@@ -149,11 +150,7 @@ def _number(value: Any) -> float | None:
             return float(value.replace(",", "").lstrip("$€£¥ ").strip())
         except ValueError:
             return None
-    return float(value) if _is_number(value) else None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number(value) else None
 
 
 def _equal(wanted: Any, got: Any) -> bool:

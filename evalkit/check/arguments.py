@@ -13,6 +13,7 @@ from evalkit.check.schema import schema_of
 from evalkit.check.values import ABSENT, at_pointer, pattern_of
 from evalkit.check.view import agent_calls, shown
 from evalkit.errors import InputError
+from evalkit.shapes import is_number
 from evalkit.trace.model import Trace
 
 __all__ = ["ARGUMENTS"]
@@ -102,9 +103,9 @@ def _rule(rule: str, wanted: Any, at: str) -> _Rule:
         if isinstance(wanted, bool) or not isinstance(wanted, int | float):
             raise InputError(f"{at}: {rule} is {wanted!r}", f"check {_TYPE}", "write a number")
         return (
-            (lambda value: _is_number(value) and value >= wanted)
+            (lambda value: is_number(value) and value >= wanted)
             if rule == "min"
-            else (lambda value: _is_number(value) and value <= wanted)
+            else (lambda value: is_number(value) and value <= wanted)
         )
     if rule == "matches":
         pattern = pattern_of(wanted, f"check {_TYPE}: {at}")
@@ -126,10 +127,6 @@ def _same(left: Json, right: Json) -> bool:
         return same(left, right)
     except InputError:  # what is no JSON equals nothing
         return False
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 ARGUMENTS = Arguments()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from evalkit.errors import InputError
+from evalkit.shapes import is_whole
 
-__all__ = ["flag", "known_only", "listed", "number", "object_of", "pointer", "text", "texts"]
+__all__ = ["flag", "known_only", "number", "object_of", "pointer", "text", "texts"]
 
 
 def known_only(params: Mapping[str, Any], type_name: str, *names: str) -> None:
@@ -55,7 +56,7 @@ def number(params: Mapping[str, Any], name: str, type_name: str, default: int | 
     value: object = params.get(name, default)
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if is_whole(value) and value >= 0:
         return value
     raise InputError(f"{name} is {value!r}, a whole number is wanted", f"check {type_name}", f'write "{name}": 3')
 
@@ -93,9 +94,3 @@ def object_of(params: Mapping[str, Any], name: str, type_name: str) -> dict[str,
     if not isinstance(value, dict):
         raise InputError(f"{name} is {value!r}, an object is wanted", f"check {type_name}", f'write "{name}": {{}}')
     return value
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names as people list them: ``a``, ``a and b``, ``a, b and c``."""
-    items = list(names)
-    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

@@ -10,6 +10,7 @@ from evalkit.check.model import Finding, Judge
 from evalkit.check.params import known_only
 from evalkit.check.view import shown, spoken
 from evalkit.errors import InputError
+from evalkit.shapes import is_number
 from evalkit.trace.flow import answer_step
 from evalkit.trace.model import Trace
 
@@ -32,7 +33,7 @@ class Tells:
         """Reads the numbers in what the agent said."""
         known_only(params, self.name, "values")
         values = params.get("values")
-        if not isinstance(values, list) or not values or not all(_is_number(value) for value in values):
+        if not isinstance(values, list) or not values or not all(is_number(value) for value in values):
             raise InputError(f"values is {values!r}", f"check {self.name}", '"values": [1250]')
         wanted = {float(value) for value in values}
 
@@ -52,10 +53,6 @@ def numbers_in(text: str) -> Iterator[float]:
     """The numbers in a text that stand alone: no part of a date, a time or an identifier."""
     for match in _NUMBER.finditer(text):
         yield float(match[1].replace(",", "") + (match[2] or ""))
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _plain(value: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from evalkit.check.model import Finding, Judge
 from evalkit.check.params import known_only, texts
@@ -13,7 +13,6 @@ from evalkit.trace.model import Step, Trace
 
 __all__ = ["ONLY_TOOLS", "TRAJECTORY"]
 
-Mode: TypeAlias = Literal["strict", "in_order", "any_order", "subset", "superset"]
 _MODES: dict[str, str] = {
     "strict": "makes exactly these calls in this order",
     "in_order": "makes these calls in this order, others may come between",

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evalkit.app.settings import Settings, settings_here
+from evalkit.app.settings import Settings
+from evalkit.app.settings_read import settings_here
 from evalkit.cli.given import is_given
 from evalkit.trace.visible import one_line
 

@@ -16,6 +16,7 @@ import click
 from evalkit.canonical import exact_text
 from evalkit.cli.common import as_json, echo_json, project, say, terminal_width
 from evalkit.cli.model_options import model_options, planned
+from evalkit.playback.modes import SUITE_MODES
 from evalkit.trace.visible import one_line
 
 if TYPE_CHECKING:
@@ -26,12 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["gateway"]
 
-_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
-
 
 @click.command()
 @click.argument("case", required=False)
-@click.option("--mode", type=click.Choice(_MODES), help="What answers; exact, or what the other options ask for.")
+@click.option("--mode", type=click.Choice(SUITE_MODES), help="What answers; exact, or what the other options ask for.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on 127.0.0.1; a free one by default.")
 @click.option("--token", default="", help="First part of the session's paths; drawn anew by default.")
 @click.option("--env-file", type=click.Path(path_type=Path), help="Write the variables to this file, for a shell.")

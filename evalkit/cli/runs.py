@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,13 +13,17 @@ from evalkit.cli.common import SUITE, as_json, echo_json, project, refuse_ignore
 from evalkit.cli.model_options import BUDGET, ON_MISS, model_options, planned
 from evalkit.cli.progress import ProgressLine
 from evalkit.cli.terminated import terminated_as_interrupted
+from evalkit.playback.modes import MODES, SUITE_MODES
+
+if TYPE_CHECKING:
+    from evalkit.app.replay import Replayed
+    from evalkit.app.replay_plan import Plan
 
 __all__ = ["replay", "report", "run", "worker_count"]
 
-_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork", "dry"]
+_MODES = (*MODES, "dry")
 _FILTER = "Only these cases: ID*, tag:NAME, state:STATE, signature:NAME*, gate; words: and, commas: or, !: not."
 _RESUMING = {"workers", "executor", "budget", "resume", "raise_samples", "actor", "as_json"}
-_SUITE_MODES = ["exact", "live-model", "model-swap", "prompt-swap", "simulation"]
 
 
 @click.command()
@@ -50,38 +55,54 @@ def replay(
     **wanted: Any,
 ) -> None:
     """Replay one case in its frozen world and judge it."""
-    from evalkit.app.replay import check_free, compared, run_plan, write_traces
+    from evalkit.app.replay import check_free, run_plan, write_traces
+
+    settings = project()
+    if mode == "dry":
+        _show_dry(planned(case, settings, mode=None, sandbox=sandbox, needs_reason=False, **wanted), as_json=as_json)
+        return
+    if out is not None:
+        check_free(out)
+    plan = planned(case, settings, mode=mode, sandbox=sandbox, **wanted)
+    with agents_to_stderr(wanted=as_json):
+        done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
+    _show_done(plan, done, as_json=as_json)
+    if out is not None:
+        write_traces(done.replays, out)
+        say(f"wrote {out}", err=True)
+    statuses = {one.status for one in done.replays}
+    unmeasured = statuses - {"passed"} or done.account.stopped
+    context.exit(1 if "failed" in statuses else 3 if unmeasured else 0)
+
+
+def _show_dry(plan: Plan, *, as_json: bool) -> None:
+    """What would be replayed."""
+    from evalkit.app.show_replays import dry_json, dry_lines
+    from evalkit.trace.visible import visible
+
+    if as_json:
+        echo_json(dry_json(plan))
+        return
+    for line in dry_lines(plan):
+        say(visible(line))
+
+
+def _show_done(plan: Plan, done: Replayed, *, as_json: bool) -> None:
+    """What the replays came to, each beside the incident, and what they cost."""
+    from evalkit.app.replay import compared
     from evalkit.app.show_replays import (
         comparison_json,
         comparison_line,
-        dry_json,
-        dry_lines,
         layer_lines,
         repeat_lines,
         replay_json,
         replay_lines,
     )
     from evalkit.app.show_runs import account_lines
-    from evalkit.trace.visible import visible
 
-    dry, settings = mode == "dry", project()
-    if not dry and out is not None:
-        check_free(out)
-    plan = planned(case, settings, mode=None if dry else mode, sandbox=sandbox, needs_reason=not dry, **wanted)
-    if dry:
-        if as_json:
-            echo_json(dry_json(plan))
-            return
-        for line in dry_lines(plan):
-            say(visible(line))
-        return
-    with agents_to_stderr(wanted=as_json):
-        done = run_plan(plan, settings, strict=strict, timeout_s=timeout, max_turns=max_turns, unsafe=unsafe_replay)
-    replays = done.replays
-    shown = [compared(plan, one) for one in replays]
+    replays, shown = done.replays, [compared(plan, one) for one in done.replays]
     if as_json:
-        bodies = [replay_json(one) for one in replays]
-        echo_json([{**body, **comparison_json(each)} for body, each in zip(bodies, shown, strict=True)])
+        echo_json([{**replay_json(one), **comparison_json(each)} for one, each in zip(replays, shown, strict=True)])
     else:
         for one, each in zip(replays, shown, strict=True):
             for line in [*replay_lines(one), comparison_line(each)]:
@@ -90,12 +111,6 @@ def replay(
             say(line)
     for line in [*layer_lines(replays), *account_lines(done.account)]:
         say(line, err=as_json)
-    if out is not None:
-        write_traces(replays, out)
-        say(f"wrote {out}", err=True)
-    statuses = {one.status for one in replays}
-    unmeasured = statuses - {"passed"} or done.account.stopped
-    context.exit(1 if "failed" in statuses else 3 if unmeasured else 0)
 
 
 @click.command()
@@ -104,7 +119,7 @@ def replay(
 @click.option("--samples", type=click.IntRange(1), help="Replays a case at most; what its policy takes by default.")
 @click.option("--fixed", is_flag=True, help="Take all samples, however clear the first ones are.")
 @click.option("--target", help='What to run: module:function, "command: node agent.mjs", or a URL.')
-@click.option("--mode", type=click.Choice(_SUITE_MODES), help="What answers; wins over the suite's.")
+@click.option("--mode", type=click.Choice(SUITE_MODES), help="What answers; wins over the suite's.")
 @click.option("--fault", multiple=True, help="As in replay; with --mode simulation. Wins over the suite's faults.")
 @click.option("--what-if", multiple=True, metavar="NAME=THEN", help="As in replay; wins over the suite's.")
 @click.option("--on-miss", multiple=True, metavar="RULE", help=ON_MISS)
@@ -157,13 +172,9 @@ def run(
     **overrides: Any,
 ) -> None:
     """Run a suite: every case as often as its policy needs, judged, with a report."""
-    from dataclasses import asdict
-
     from evalkit.app.run import exit_code, resume_suite, run_suite
     from evalkit.app.show_runs import run_json, run_lines
     from evalkit.playback.endpoint.budget import NO_LIMITS, parse_budget
-    from evalkit.playback.faults import parse_fault
-    from evalkit.playback.miss_rules import parse_rule
 
     if resume is None and raise_samples is not None:
         raise click.UsageError("--raise-samples needs --resume RUN")
@@ -180,18 +191,9 @@ def run(
                 actor=actor, on_progress=progress.show,
             )  # fmt: skip
         elif suite is not None:
-            if base_url:
-                overrides["model"] = {"base_url": base_url}
-            if fault:
-                overrides["faults"] = [asdict(parse_fault(text)) for text in fault]
-            if fixed:
-                overrides["sequential"] = False
-            if what_if:
-                overrides["what_if"] = list(what_if)
+            overrides |= _said(fixed=fixed, base_url=base_url, fault=fault, what_if=what_if, on_miss=on_miss)
             if budget:
                 overrides["budget"] = limits.json()
-            if on_miss:
-                overrides["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
             done = run_suite(
                 suite, project(), workers=count, executor=executor, overrides=overrides, folder=out,
                 baseline=baseline, actor=actor, reason=reason, only_failing=only_failing, filter_text=filter_text,
@@ -204,6 +206,29 @@ def run(
     for line in run_lines(done):
         say(line, err=as_json)
     context.exit(int(exit_code(done)))
+
+
+def _said(
+    *, fixed: bool, base_url: str | None, fault: Sequence[str], what_if: Sequence[str], on_miss: Sequence[str]
+) -> dict[str, Any]:
+    """What these flags say otherwise than the suite, by the suite's keys."""
+    from dataclasses import asdict
+
+    from evalkit.playback.faults import parse_fault
+    from evalkit.playback.miss_rules import parse_rule
+
+    said: dict[str, Any] = {}
+    if fixed:
+        said["sequential"] = False
+    if base_url:
+        said["model"] = {"base_url": base_url}
+    if fault:
+        said["faults"] = [asdict(parse_fault(text)) for text in fault]
+    if what_if:
+        said["what_if"] = list(what_if)
+    if on_miss:
+        said["on_miss"] = [asdict(parse_rule(text)) for text in on_miss]
+    return said
 
 
 @click.command()

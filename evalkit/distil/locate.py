@@ -21,6 +21,7 @@ from evalkit.check.view import agent_calls
 from evalkit.check.writes import effects_of, same_call
 from evalkit.distil.decisions import changes, decisions
 from evalkit.distil.replies import calls_of, code_of, last_word, said, statements
+from evalkit.shapes import is_number
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Step, Trace
 
@@ -129,7 +130,7 @@ def _numbers(step: Step) -> Iterator[float]:
     for _, leaf in leaves([step.output]):
         if isinstance(leaf, str):
             yield from numbers_in(leaf)
-        elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
+        elif is_number(leaf):
             yield float(leaf)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from evalkit.canonical import Json
 from evalkit.trace.effect import is_handover
 from evalkit.trace.flow import leaves
+from evalkit.trace.message import calls_in
 from evalkit.trace.model import USER_MESSAGE, Step
 from evalkit.trace.values import value_keys
 
@@ -67,8 +68,7 @@ def last_word(steps: Sequence[Step]) -> set[int]:
 
 def calls_of(step: Step) -> list[dict[str, Json]]:
     """The tool calls that a model's answer asks for."""
-    calls = step.output.get("tool_calls") if step.kind == "model" and isinstance(step.output, dict) else None
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return calls_in(step.output) if step.kind == "model" else []
 
 
 def _tells(steps: Sequence[Step], at: int, text: str, words: set[str], heard: set[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalkit.case.model import Case
 from evalkit.errors import ReplayRefused
-from evalkit.playback.model import Mode
+from evalkit.playback.modes import Mode
 from evalkit.playback.overrides import Overrides
 from evalkit.trace.modes import fork_refusal, has_prompt
 

@@ -1,4 +1,4 @@
-"""Words of a replay: its modes, a miss, and what it came to."""
+"""Words of a replay: a miss, and what it came to."""
 
 from __future__ import annotations
 
@@ -19,20 +19,10 @@ __all__ = [
     "UNSAFE",
     "Difference",
     "Miss",
-    "Mode",
     "Replay",
     "ReplayStatus",
     "in_words",
 ]
-
-Mode: TypeAlias = Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation", "fork"]
-"""What answers: tools always do so from fixtures.
-
-- ``exact``: the model does so too; ``live-model``: it really runs.
-- ``model-swap``, ``prompt-swap``: ``live-model`` with another model, or another system prompt.
-- ``simulation``: with declared faults; the model is live where an endpoint is given.
-- ``fork``: from one recorded model step on, with a live model and the built-in agent loop.
-"""
 
 LAYERS = ("in-process: clock, random, uuid, sockets, credentials",)
 """What keeps a replay from the outside world, for the run's manifest."""

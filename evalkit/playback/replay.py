@@ -36,13 +36,21 @@ from evalkit.playback.guard import Guard
 from evalkit.playback.kept import Kept
 from evalkit.playback.miss_rules import MissRule, check_rules, in_order, rules_of_table
 from evalkit.playback.missing import Missing
-from evalkit.playback.model import Miss, Mode, Replay, ReplayStatus
+from evalkit.playback.model import Miss, Replay, ReplayStatus
+from evalkit.playback.modes import LIVE_MODES, Mode
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.outage import infrastructure_fault
 from evalkit.playback.outputs import MakeSanitizer, Outputs
 from evalkit.playback.overrides import NO_OVERRIDES, Overrides
 from evalkit.playback.strays import Strays
-from evalkit.playback.targets.protocol import AnyTarget, Target, TargetKilled, TargetUnavailable, outside_of
+from evalkit.playback.targets.protocol import (
+    AnyTarget,
+    OutsideTarget,
+    Target,
+    TargetKilled,
+    TargetUnavailable,
+    outside_of,
+)
 from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.workplace import working_copy
 from evalkit.playback.world import World, at_hand
@@ -224,23 +232,13 @@ class Day:
         if self._before:
             frozen.spend(self._before)
             world.clock.advance(incident.step(prepared.from_step or 0).started_at or 0.0)
-        given = self._input()
         done = _Done(session, collected)
         try:
-            if outside is not None:
-                from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
-
-                done.output, done.fault = run_outside(
-                    outside, given, session, frozen, incident,
-                    endpoint=prepared.endpoint, give_up=(lambda: None) if caller is None else caller.give_up,
-                    timeout_s=prepared.timeout_s, seed=seed,
-                )  # fmt: skip
+            if outside is None:
+                done.output = self._inside(target, session)  # type: ignore[arg-type]  # one that runs in here
             else:
-                output = self._inside(target, given, session)  # type: ignore[arg-type]  # one that runs in here
-                exact_text(
-                    output
-                )  # an answer that no JSON can hold, as half of a surrogate pair, is the agent's failure
-                done.output = output
+                give_up = (lambda: None) if caller is None else caller.give_up
+                done.output, done.fault = self._outside(outside, session, frozen, seed, give_up)
         except KeyboardInterrupt:
             raise
         except BaseException as raised:  # whatever the agent raises is its outcome
@@ -260,7 +258,13 @@ class Day:
                 done.error = error_of(limit)
         return done
 
-    def _inside(self, target: Target, given: Json, session: Session) -> Json:
+    def _inside(self, target: Target, session: Session) -> Json:
+        """The answer of an agent in this process; one that no JSON can hold, as half of a surrogate pair, is no answer.
+
+        Raises:
+            BaseException: whatever the agent raises, or its answer's fault.
+        """
+        given = self._input()
         with session.alone(), self._strays.watched(session, self._world.guard):
             self._deadline.start()
             try:
@@ -271,9 +275,10 @@ class Day:
                 raise
             else:
                 wait_for_work(session, self._prepared.timeout_s)
-                return output
             finally:
                 self._deadline.stop()
+        exact_text(output)
+        return output
 
     def _answered(self, target: Target, given: Json) -> Json:
         process = getpid()
@@ -281,6 +286,18 @@ class Day:
             return target.run(given)
         finally:
             end_if_forked(process)
+
+    def _outside(
+        self, target: OutsideTarget, session: Session, frozen: Frozen, seed: int, give_up: Callable[[], None]
+    ) -> tuple[Json, str]:
+        """The answer of an agent in another process, and what failed beside it; see `outside.run_outside`."""
+        from evalkit.playback.outside import run_outside  # loads servers, which agents in here do without
+
+        prepared = self._prepared
+        return run_outside(
+            target, self._input(), session, frozen, self._incident,
+            endpoint=prepared.endpoint, give_up=give_up, timeout_s=prepared.timeout_s, seed=seed,
+        )  # fmt: skip
 
     def _kept(self, done: _Done, frozen: Frozen, trace_id: str) -> Kept:
         """What may be kept of a replay; of an equal one where there was one."""
@@ -415,7 +432,7 @@ def prepare(
         endpoint = None
     if endpoint is None:
         overrides = NO_OVERRIDES  # a frozen model is asked what the recording asks
-    live = endpoint is not None or mode not in ("exact", "simulation")
+    live = endpoint is not None or mode in LIVE_MODES
     check_open(case, mode, from_step, overrides, live=live)
     check_faults(faults, live=live)
     rules = in_order((*on_miss, *rules_of_table(case.on_miss, "case", f"case {case.id}")))

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from evalkit.canonical import Json
 from evalkit.case.model import Case
@@ -15,7 +14,7 @@ from evalkit.check.judge import sentence_of
 from evalkit.check.model import Check
 from evalkit.figures import counted, figures
 from evalkit.percent import whole_percent
-from evalkit.report.text import cost_text, cut, json_text
+from evalkit.report.text import cost_text, cut, date_text, json_text
 from evalkit.report.trajectory import Trajectory, build_trajectory
 from evalkit.suite.model import Outcome, Sample, SampleCheck
 from evalkit.suite.samples import column
@@ -173,7 +172,7 @@ _WORDS: dict[Outcome, str] = {"failed": "failing", "missed": "missed", "errored"
 
 def _incident(case: Case) -> Iterator[str]:
     trace = case.incident
-    when = f" on {_date(trace.started_at)}" if trace.started_at is not None else ""
+    when = f" on {date_text(trace.started_at)}" if trace.started_at is not None else ""
     yield f"Recorded{when} from agent {cut(trace.name or 'unnamed', _NAME)} (read as {trace.dialect})."
     if trace.input is not None:
         yield f"It was asked: {cut(json_text(trace.input), _SENTENCE)}"
@@ -309,10 +308,3 @@ def _strength(found: Mapping[str, Json]) -> str:
     survivors = found.get("survivors")
     named = "; ".join(map(str, survivors)) if isinstance(survivors, list) else ""
     return cut(f"{told}; not caught: {named}" if named else told, 400)
-
-
-def _date(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, OSError, ValueError):  # a hostile or broken clock
-        return f"second {seconds:g} since 1970"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from evalkit.canonical import Json
 from evalkit.playback.faults import fault_text
+from evalkit.playback.modes import LIVE_MODES
 from evalkit.verdict.model import CaseVerdict
 
 __all__ = ["reproduce"]
@@ -17,7 +18,6 @@ _LONGEST_PROMPT = 1_500
 _MOST_REPEATS = 20
 _SEEN_AT_LEAST_ONCE = 0.05
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_LIVE = ("live-model", "model-swap", "prompt-swap")
 
 
 def reproduce(verdict: CaseVerdict, suite: Mapping[str, Json]) -> str:
@@ -39,7 +39,7 @@ def reproduce(verdict: CaseVerdict, suite: Mapping[str, Json]) -> str:
 
 def _conditions(suite: Mapping[str, Json]) -> Iterator[str]:
     model, mode = suite.get("model"), suite.get("mode")
-    if mode in _LIVE and isinstance(model, dict):
+    if mode in LIVE_MODES and isinstance(model, dict):
         yield from ("--mode", str(mode), "--base-url", str(model.get("base_url")), "--reason", "report")
         for flag, key in (("--model", "name"), ("--temperature", "temperature")):
             if model.get(key) is not None:
@@ -75,7 +75,7 @@ def _repeats(verdict: CaseVerdict) -> int:
 
 def _prompt(suite: Mapping[str, Json]) -> str:
     model = suite.get("model")
-    prompt = model.get("system_prompt") if isinstance(model, dict) and suite.get("mode") in _LIVE else None
+    prompt = model.get("system_prompt") if isinstance(model, dict) and suite.get("mode") in LIVE_MODES else None
     if not isinstance(prompt, str):
         return ""
     if len(prompt) > _LONGEST_PROMPT:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from evalkit.canonical import Json, canonical
 from evalkit.errors import InputError
 from evalkit.percent import percent, whole_percent
@@ -12,6 +14,7 @@ __all__ = [
     "baseline_text",
     "cost_text",
     "cut",
+    "date_text",
     "interval_text",
     "json_text",
     "p_text",
@@ -20,6 +23,14 @@ __all__ = [
 
 MAX_TEXT = 2_400
 """No text of a page is longer than this, in characters, whatever the model holds."""
+
+
+def date_text(seconds: float) -> str:
+    """A moment, from seconds since 1970 UTC."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, OSError, ValueError):  # a hostile or broken clock
+        return f"second {seconds:g} since 1970"
 
 
 def rate_text(verdict: CaseVerdict) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 
 from evalkit.distil.locate import Suspect, locate
 from evalkit.figures import counted
+from evalkit.report.text import date_text
 from evalkit.report.timeline import LEAST_SUSPECT, Line, Role, Span, clock_text, tally_text, timeline
 from evalkit.report.totals import Totals, totals
 from evalkit.trace.evidence import evidence
@@ -75,7 +75,7 @@ def _head(trace: Trace, found: Totals, width: int) -> Iterator[Line]:
     more += [f"{counted(found.writes, 'write')} took effect"] if found.writes else []
     yield from _wrapped("; ".join([steps, *more]), width)
     yield from _wrapped("; ".join(_usage(found)), width) if found.models else ()
-    when = [f"from {_date(trace.started_at)}"] if trace.started_at is not None else []
+    when = [f"from {date_text(trace.started_at)}"] if trace.started_at is not None else []
     when += [f"wall time {clock_text(found.wall_s)}"] if found.wall_s is not None else []
     if when:
         yield from _wrapped(", ".join(when), width)
@@ -145,10 +145,3 @@ def _wrapped(text: str, width: int, role: Role = "", indent: int = _INDENT) -> I
         cut = at if at > 0 else len(line) - 1
         yield (Span(" " * indent + rest[:cut], role),)
         rest = rest[cut:].lstrip()
-
-
-def _date(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, OSError, ValueError):  # a hostile or broken clock
-        return f"second {seconds:g} since 1970"

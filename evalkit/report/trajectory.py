@@ -10,6 +10,7 @@ from evalkit.figures import counted
 from evalkit.playback.fixtures import ReplayHalt
 from evalkit.report.align import Line, align, step_key
 from evalkit.report.text import cut, json_text
+from evalkit.trace.message import calls_in
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
 
 __all__ = ["Cell", "Ending", "Text", "Trajectory", "TrajectoryLine", "build_trajectory", "step_texts"]
@@ -202,7 +203,7 @@ _KINDS = {"model": "model decision", "policy": "policy", "approval": "policy", "
 
 
 def _called(step: Step) -> str:
-    return cut(", ".join(str(call.get("name")) for call in _calls(step.output)), _SHORT)
+    return cut(", ".join(str(call.get("name")) for call in calls_in(step.output)), _SHORT)
 
 
 def _equal(left: Step, right: Step) -> bool:
@@ -274,10 +275,5 @@ def _answer(message: Json) -> str:
     if not isinstance(message, dict):
         return json_text(message)
     parts = [json_text(message[key]) for key in ("content", "refusal") if message.get(key)]
-    parts += [f"calls {call.get('name')}({json_text(call.get('arguments'))})" for call in _calls(message)]
+    parts += [f"calls {call.get('name')}({json_text(call.get('arguments'))})" for call in calls_in(message)]
     return "; ".join(parts)
-
-
-def _calls(message: Json) -> list[dict[str, Json]]:
-    calls = message.get("tool_calls") if isinstance(message, dict) else None
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []

@@ -1,4 +1,4 @@
-"""Where personal and secret values are: by the key they stand under, and by their form.
+"""Where personal and secret values are: in a text by their form, and whole ones under a key that says what they are.
 
 A `Claim` says that a text is a value of a kind. Whatever is found already replaced (a surrogate of any key) is not
 claimed, which is what makes a second pass change nothing.
@@ -11,41 +11,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Literal, TypeAlias
 
 from evalkit.sanitize.claim import Claim, Span
-from evalkit.sanitize.columns import are_pairs
-from evalkit.sanitize.form_names import looks_like_a_name
 from evalkit.sanitize.forms import by_hint, judged
+from evalkit.sanitize.key_hints import COOKIE_SETTINGS, NO_SECRET_KEY, SHORTEST_COOKIE, KeyHints
 from evalkit.sanitize.keywords import keywords_of
 from evalkit.sanitize.made_up import is_made_up
 from evalkit.sanitize.ner import Recogniser, recognised
-from evalkit.sanitize.normal import has_cjk
 from evalkit.sanitize.policy import Kind, Policy, precedence
 from evalkit.sanitize.ranges import han_surrogates, is_surrogate, is_surrogate_int
-from evalkit.sanitize.rules.hints import (
-    PAYMENT_PARENTS,
-    PERSON_IDS,
-    PERSON_KEYS,
-    PERSON_PARENTS,
-    PERSON_ROLES,
-    SECRET_PARENTS,
-    SPOKEN_SECRETS,
-    bare_key,
-    hint_of,
-)
 from evalkit.sanitize.rules.patterns import RULES, Rule
 from evalkit.sanitize.rules.words import PLACEHOLDERS
 from evalkit.sanitize.ruleset import compiled
 from evalkit.sanitize.screen import Candidate, worth_looking
 from evalkit.sanitize.secrets import GENERIC, GitleaksRules, gitleaks_rules
 
-__all__ = ["ASK", "PAIR", "Claim", "Detector", "Hint", "Span", "child_scope"]
+__all__ = ["Claim", "Detector", "Span"]
 
 _SHORT = 64
-_SHORTEST_COOKIE = 8
 _PLAIN = re.compile(r"(?!/)[A-Za-z_./-]{0,15}|[0-9.-]{0,6}|.{0,2}")
 """Texts that are too short and too plain for any built-in rule: most keys, labels and numbers."""
 _DIGIT = re.compile(rb"[0-9]")
@@ -55,51 +39,20 @@ _NARROW = {
     code: code - 0xFEE0 for code in (*range(0xFF10, 0xFF1A), 0xFF20, *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B))
 }
 _NARROW |= {0xFF0B: 0x2B, 0xFF0D: 0x2D}
-_TOKEN = re.compile(r"(?=[^\s]*\d)[^\s\"'`]{10,300}")
-_NO_SECRET_KEY = re.compile(
-    r"(?i)(?:cache|idempoten\w*|primary|foreign|object|sort|partition|s3|storage|file|lookup|dedup\w*|routing|public|i18n|"
-    r"translation|issue|jira|group|map|hash|range|index|row|entity|trace|span|run|thread|page|continuation|next|cursor)"
-    r"[_.-]?(?:key|token)|(?:task|crew|step|node|agent|tool|sub)[_.-]?key|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
-)
 _COUNTED = re.compile(r"[A-Za-z_-]{0,12}0?12345678?9?0?")
 """What somebody writes who has no token at hand: ``xoxp-1234567890``."""
-_NO_TOKEN = re.compile(r".*(?:\s|://|@)|/|v?\d{1,4}[.:/-]\d[\dT_+Z.:/-]*$|\d{1,2}[ -][A-Za-z]{3}", re.DOTALL)
-"""What lies beside secrets and is none: a text, an address, a path, a version, a time."""
-_ABOUT_SECRETS = frozenset(
-    "expires expiry expiresat expirationdate maxage path domain samesite version type kind provider region scope "
-    "scopes model url origin host hostname createdat updatedat lastused project projectid".split()
-)
-"""Keys of what is told of a secret beside it."""
-_NEUTRAL_KEYS = frozenset({"name", "id", "名称"})
-_VALUE_KEYS = frozenset({"value", "Value"})
-_LABEL_KEYS = ("name", "key", "Name", "Key", "field", "label", "system", "type")
-_CONTEXT_KEYS = _NEUTRAL_KEYS | _VALUE_KEYS
-"""Keys whose values are a person's or not by what stands around them."""
 _SHORTEST_NUMBER = {"secret": 3, "account": 5}
 """Digits of a number under a key that is taken for such a value; fewer may count something."""
-ASK: Literal["ask"] = "ask"
-"""In place of a hint: it depends on the object."""
-PAIR: Literal["pair"] = "pair"
-"""In place of a hint: key and value together may be a secret (see `Detector.is_secret_pair`)."""
-Hint: TypeAlias = "Kind | Literal['ask', 'pair'] | None"
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
 _place = itemgetter(0, 1)
 
 
-@lru_cache(maxsize=4096)
-def child_scope(key: str, scope: str) -> str:
-    """What an object under `key` is about: ``payment``, ``secret``, ``person`` or nothing known."""
-    bare = bare_key(key)
-    if bare in PAYMENT_PARENTS or scope == "payment":
-        return "payment"
-    if bare in SECRET_PARENTS or scope == "secret":
-        return "secret"
-    return "person" if bare in PERSON_PARENTS else ""
-
-
 class Detector:
     """Finds claims in texts and under keys, by the built-in rules and a policy's own.
+
+    Attributes:
+        key_hints: what the keys of objects say of their values.
 
     Args:
         policy: the project's rules.
@@ -109,12 +62,6 @@ class Detector:
     def __init__(self, policy: Policy, recognisers: Sequence[Recogniser] = ()) -> None:
         self._policy = policy
         self._recognisers = tuple(recognisers)
-        self._extra_hints = {bare_key(key): kind for key, kind in policy.hints.items()}
-        self._hints: dict[str, Kind | None] = {}
-        self._secret_keys: dict[str, bool] = {}
-        self._secret_pairs: dict[tuple[str, str], bool] = {}
-        self._silent: set[str] = set()
-        self._hints_of: dict[tuple[tuple[str, ...], str], tuple[Hint, ...]] = {}
         custom = tuple(
             Rule("custom", kind, "any", pattern if _has_group(pattern) else f"({pattern})", whole=False)
             for kind, pattern in policy.patterns
@@ -123,122 +70,7 @@ class Detector:
         self._gitleaks: GitleaksRules | None = gitleaks_rules() if policy.action("secret") != "keep" else None
         known = self._gitleaks
         self._keywords = keywords_of(known.keywords, known.shortest) if known else keywords_of((), ())
-        self._key_words = keywords_of(known.key_words, known.shortest) if known else self._keywords
-
-    def hints(self, keys: tuple[str, ...], scope: str) -> tuple[Hint, ...]:
-        """What the keys of an object say by themselves, one by one; `ASK` and `PAIR` where it depends."""
-        known = self._hints_of.get((keys, scope))
-        if known is None:
-            if len(self._hints_of) > 10_000:
-                self._hints_of.clear()
-            person = scope == "person" or any(bare_key(key) in PERSON_KEYS | PERSON_IDS for key in keys)
-            known = self._hints_of[keys, scope] = tuple(self._plain_hint(key, scope, person) for key in keys)
-        return known
-
-    def _plain_hint(self, key: str, scope: str, person: bool) -> Hint:
-        kind = self._key_hint(key)
-        if kind is not None:
-            return ASK if kind == "secret" else kind
-        # `name` and `id`: nobody's, and no means of payment, in an object that speaks of neither
-        depends = (scope == "payment" if key == "id" else person) if key in _NEUTRAL_KEYS else _depends(key)
-        if depends or scope == "secret":
-            return ASK
-        return PAIR if self._tells_secret(key) else None
-
-    def tells(self, key: str) -> bool:
-        """Whether a key may say what the value under it is, by itself or with what stands beside it."""
-        depends = _depends(key) and key != "id"  # which is known by the object around it alone
-        return depends or self._key_hint(key) is not None or self._tells_secret(key)
-
-    def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
-        """The kind that the value under `key` of the object `node` has to be taken for."""
-        if scope == "secret" and self._is_beside_secrets(key, node):
-            return "secret"
-        if key in self._silent:
-            return None
-        if key not in self._hints:
-            if len(self._hints) > 10_000:
-                self._hints.clear()
-                self._silent.clear()
-            kind = self._hints[key] = self._key_hint(key)
-            if kind is None and not _depends(key) and not self._tells_secret(key):
-                self._silent.add(key)
-        kind = self._hints[key]
-        if kind is None:
-            kind = self._context_hint(key, node, scope) if _depends(key) else None
-            return kind or ("secret" if self.is_secret_pair(key, node.get(key)) else None)
-        if kind == "secret" and ("logprob" in node or (bare_key(key) == "token" and _is_word(node[key]))):
-            return None  # a token of a model's output
-        if kind == "secret" and type(node.get(key)) is int and bare_key(key) not in SPOKEN_SECRETS:
-            return None  # a token's number, or how many there are
-        return kind
-
-    def _is_beside_secrets(self, key: str, node: dict[str, Any]) -> bool:
-        """Whether a value under a key like ``cookies`` lets somebody in, as far as its key and its form say."""
-        if self._policy.action("secret") == "keep" or self._key_hint(key) or hint_of(key):
-            return False
-        is_label = key in _LABEL_KEYS and not _VALUE_KEYS.isdisjoint(node)
-        return not is_label and bare_key(key) not in _ABOUT_SECRETS and _lets_in(node.get(key))
-
-    def _key_hint(self, key: str) -> Kind | None:
-        kind = self._extra_hints.get(bare_key(key)) or hint_of(key)
-        return None if kind is None or self._policy.action(kind) == "keep" else kind
-
-    def _context_hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
-        if key == "id":
-            found: Kind | None = "payment" if scope == "payment" else None
-        elif key in _VALUE_KEYS:  # a header, a form's field, a tag: {"name": "Authorization", "value": "..."}
-            label = next((each for each in _LABEL_KEYS if isinstance(node.get(each), str)), None)
-            found = None if label is None else self._key_hint(node[label])
-            return None if found == "secret" and label == "type" else found  # a token of a text
-        elif key not in _CONTEXT_KEYS:
-            value = node.get(key)
-            found = "name" if isinstance(value, str) and looks_like_a_name(value) else None
-        elif scope == "person" or any(isinstance(node[k], str) and bare_key(k) in PERSON_KEYS for k in node):
-            found = None if "role" in node else "name"
-        elif any(bare_key(k) in PERSON_IDS for k in node):
-            value = node.get(key)  # "Blue Shirt" would look like one as well
-            found = "name" if isinstance(value, str) and has_cjk(value) and looks_like_a_name(value) else None
-        else:
-            found = None
-        return None if found is None or self._policy.action(found) == "keep" else found
-
-    def are_secret_pairs(self, items: Sequence[Any]) -> bool:
-        """Whether pairs are keys with their values, not rows of two columns: a secret's key stands in one of them."""
-        if not are_pairs(items) or all(self._key_hint(heading) is not None for heading in items[0]):
-            return False
-        return any(self._key_hint(key) == "secret" for key, _ in items)
-
-    def is_secret_pair(self, key: str, value: object) -> bool:
-        """Whether key and value together are what a rule of gitleaks looks for in ``KEY = "value"``."""
-        if self._gitleaks is None or type(value) is not str or not 10 <= len(value) <= 300:
-            return False
-        if not self._tells_secret(key) or not _TOKEN.fullmatch(value):
-            return False
-        known = self._secret_pairs.get((key, value))
-        if known is None:
-            if len(self._secret_pairs) > 10_000:
-                self._secret_pairs.clear()
-            known = self._secret_pairs[key, value] = self._assigns_secret(self._gitleaks, key, value)
-        return known
-
-    def _assigns_secret(self, rules: GitleaksRules, key: str, value: str) -> bool:
-        data = f'{key} = "{value}"'.encode()
-        low = data.lower()
-        if not any(shortest <= len(data) for _, shortest in self._keywords.places(low)):
-            return False
-        behind = len(key.encode())
-        found = any(span.start > behind for span in rules.find(data, self._keywords.met(low)))
-        return found and not is_surrogate("secret", value)
-
-    def _tells_secret(self, key: str) -> bool:
-        telling = self._secret_keys.get(key)
-        if telling is None:
-            if len(self._secret_keys) > 10_000:
-                self._secret_keys.clear()
-            telling = bool(self._key_words.places(key.encode("utf-8", "replace").lower()))
-            self._secret_keys[key] = telling = telling and not _NO_SECRET_KEY.search(key)
-        return telling
+        self.key_hints = KeyHints(policy, known, self._keywords)
 
     def worth_looking(self, texts: Iterable[str]) -> Iterator[Candidate]:
         """Those of some texts that may hold a value known by its form; `spans` finds none in the others."""
@@ -403,23 +235,13 @@ class Detector:
         return claim.text not in self._policy.allow and not is_surrogate(claim.kind, claim.text)
 
 
-@lru_cache(maxsize=4096)
-def _depends(key: str) -> bool:
-    """Whether it depends on the object what the value under `key` is."""
-    return key in _CONTEXT_KEYS or bare_key(key) in PERSON_ROLES
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"\W*[^\W\d_]{0,30}\W*", value) is not None
-
-
 def _is_own_secret(rule: str, value: str, data: bytes, start: int) -> bool:
     """Whether what the most general rule found is whole, not made up, and by its key no other thing."""
     if rule != GENERIC:
         return True
     if value.endswith("...") or _COUNTED.fullmatch(value) or is_made_up(value):
         return False
-    return not _NO_SECRET_KEY.search(data[max(0, start - 60) : start].decode("utf-8", "ignore"))
+    return not NO_SECRET_KEY.search(data[max(0, start - 60) : start].decode("utf-8", "ignore"))
 
 
 def _surrogate_behind(claim: Claim) -> int:
@@ -435,13 +257,6 @@ def _run_together(data: bytes, surrogate: bytearray, at: int) -> bool:
     return 0 <= at < len(data) and bool(surrogate[at]) and chr(data[at]).isalnum()
 
 
-def _lets_in(value: object) -> bool:
-    """Whether the value of a cookie or the like could let somebody in: eight characters or more with a digit."""
-    if not isinstance(value, str) or len(value) < _SHORTEST_COOKIE or _NO_TOKEN.match(value):
-        return False
-    return any(map(str.isdigit, value))
-
-
 def _cookie_values(data: bytes, start: int, end: int) -> Iterator[_Found]:
     """The values of a cookie header that could let somebody in: those of eight characters or more with a digit."""
     at = start
@@ -451,18 +266,15 @@ def _cookie_values(data: bytes, start: int, end: int) -> Iterator[_Found]:
         left = at + len(name) + len(sign) + len(value) - len(value.lstrip())
         at += len(pair) + 1
         if (
-            len(token) < _SHORTEST_COOKIE
+            len(token) < SHORTEST_COOKIE
             or not _DIGIT.search(token)
             or b" " in token
-            or name.strip().lower() in _COOKIE_SETTINGS
+            or name.strip().lower() in COOKIE_SETTINGS
         ):
             continue
         text = token.decode("utf-8", "ignore")
         if len(text.encode()) == len(token):
             yield left, left + len(token), Claim("secret", text, text), "cookie", True
-
-
-_COOKIE_SETTINGS = frozenset({b"expires", b"max-age", b"path", b"domain", b"samesite", b"version"})
 
 
 def _has_group(pattern: str) -> bool:

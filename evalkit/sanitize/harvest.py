@@ -10,9 +10,10 @@ from evalkit.errors import InputError
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.columns import Table, are_pairs, table_in, table_of
 from evalkit.sanitize.derived import named_by
-from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
+from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key
 from evalkit.sanitize.folding import fold
+from evalkit.sanitize.key_hints import ASK, PAIR, child_scope
 from evalkit.sanitize.keyed_text import keyed_pieces
 from evalkit.sanitize.origins import Origins
 from evalkit.sanitize.policy import Kind, Policy
@@ -64,6 +65,7 @@ class Harvester:
     def __init__(self, policy: Policy, detector: Detector) -> None:
         self._policy = policy
         self._detector = detector
+        self._key_hints = detector.key_hints
         self._claims: list[Claim] = []
         self.origins = Origins()
         self.claimed = False
@@ -161,11 +163,11 @@ class Harvester:
             self._read_keys.add(keys)
         names = 0
         read, nesting = self._read, self._nesting
-        for key, item, plain_hint in zip(keys, node.values(), self._detector.hints(keys, scope), strict=True):
+        for key, item, plain_hint in zip(keys, node.values(), self._key_hints.hints(keys, scope), strict=True):
             hint: Kind | None = None
             if plain_hint is not None:
                 ask = plain_hint in (ASK, PAIR)
-                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
+                hint = self._key_hints.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
                 names += hint == "name"
             kind = type(item)
             if kind is str:
@@ -187,11 +189,11 @@ class Harvester:
 
     def _lists(self, items: list[Any], scope: str, depth: int, visited: _Visited | None) -> None:
         table = table_of(items)
-        if table is not None and not self._detector.are_secret_pairs(items):
+        if table is not None and not self._key_hints.are_secret_pairs(items):
             self._rows(table, items[1:], scope, depth, visited)
         elif are_pairs(items):
             for key, value in items:
-                if self._detector.hint(key, {key: value}, "") == "secret":
+                if self._key_hints.hint(key, {key: value}, "") == "secret":
                     self._text(value, "secret", depth)
 
     def _rows(self, table: Table, rows: list[Any], scope: str, depth: int, visited: _Visited | None) -> None:
@@ -250,9 +252,9 @@ class Harvester:
     def _inside(self, text: str, signs: Signs, depth: int) -> None:
         """What lies in parts of a plain text; one that has no parts is noted."""
         parts = False
-        for piece in keyed_pieces(text, self._detector.tells) if signs.pairs else ():
+        for piece in keyed_pieces(text, self._key_hints.tells) if signs.pairs else ():
             parts = True
-            hint = self._detector.hint(piece.key, piece.beside or {piece.key: piece.value}, "")
+            hint = self._key_hints.hint(piece.key, piece.beside or {piece.key: piece.value}, "")
             if hint is not None and (hint, piece.value) not in self._read_hinted:
                 self._read_hinted.add((hint, piece.value))
                 self._claim(hint, piece.value)

@@ -12,10 +12,11 @@ from evalkit.canonical import Json
 from evalkit.errors import InputError, SanitizationFailed
 from evalkit.sanitize.claim import Claim
 from evalkit.sanitize.columns import Table, are_pairs, table_in, table_of
-from evalkit.sanitize.detect import ASK, PAIR, Detector, child_scope
+from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.embedded import MAX_NESTING, Parsed, content_key, serialize_like
 from evalkit.sanitize.folding import fold
 from evalkit.sanitize.harvest import HUGE_NUMBER, LONG_NUMBER, MAX_DEPTH, NUMBER_KINDS
+from evalkit.sanitize.key_hints import ASK, PAIR, child_scope
 from evalkit.sanitize.keyed_text import keyed_pieces
 from evalkit.sanitize.lexicon import Entity, Lexicon, entity_of
 from evalkit.sanitize.pieces import CODECS, Piece, rewritten
@@ -45,6 +46,7 @@ class Rewriter:
         self._parsed = parsed or Parsed()
         self._policy = policy
         self._detector = detector
+        self._key_hints = detector.key_hints
         self._lexicon = lexicon
         self._texts: dict[str, tuple[str, frozenset[Entity]]] = {}
         self._hinted: dict[tuple[str, str], tuple[str, frozenset[Entity]]] = {}
@@ -161,7 +163,7 @@ class Rewriter:
     def _list(self, node: list[Any], hint: Kind | None, scope: str, depth: int) -> list[Json]:
         if node and type(node[0]) is list:
             table = table_of(node)
-            if table is not None and not self._detector.are_secret_pairs(node):
+            if table is not None and not self._key_hints.are_secret_pairs(node):
                 return [self._node(node[0], hint, scope, depth + 1), *self._rows(table, node[1:], scope, depth)]
             if are_pairs(node):
                 return [self._pair_of(*each) for each in node]
@@ -177,14 +179,14 @@ class Rewriter:
         return [[*self._object(row, scope, depth + 1).values()] for row in named]
 
     def _pair_of(self, key: str, value: str) -> Json:
-        secret = self._detector.hint(key, {key: value}, "") == "secret"
+        secret = self._key_hints.hint(key, {key: value}, "") == "secret"
         return [self._text(key), self._string(value, "secret" if secret else None)]
 
     def _object(self, node: dict[str, Any], scope: str, depth: int) -> dict[str, Json]:
         keys = tuple(node)
         pairs = self._pairs_of(keys, scope)
         if pairs is not None and self._are_clean(node.values()):
-            secret = self._detector.is_secret_pair
+            secret = self._key_hints.is_secret_pair
             if not pairs or not any(secret(key, node[key]) for key in pairs):
                 return node
         made: dict[str, Json] = {}
@@ -192,12 +194,12 @@ class Rewriter:
         last_four, clean = self._lexicon.last_four, self._clean
         same = labels == keys
         for key, label, item, plain_hint in zip(
-            keys, labels, node.values(), self._detector.hints(keys, scope), strict=True
+            keys, labels, node.values(), self._key_hints.hints(keys, scope), strict=True
         ):
             hint: Kind | None = None
             if plain_hint is not None:
                 ask = plain_hint in (ASK, PAIR)
-                hint = self._detector.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
+                hint = self._key_hints.hint(key, node, scope) if ask else plain_hint  # type: ignore[assignment]  # told by `ask`
             kind = type(item)
             if kind is str:
                 if hint is None and item in clean:
@@ -230,7 +232,7 @@ class Rewriter:
         None where its keys don't stay as they are, or say more of their values.
         """
         if (keys, scope) not in self._pairs:
-            hints = self._detector.hints(keys, scope)
+            hints = self._key_hints.hints(keys, scope)
             silent = all(hint is None or hint == PAIR for hint in hints) and self._labelled(keys) == keys
             pairs = tuple(key for key, hint in zip(keys, hints, strict=True) if hint)
             self._pairs[keys, scope] = pairs if silent else None
@@ -337,10 +339,10 @@ class Rewriter:
         return "".join((*parts, text[at:])) if parts else text
 
     def _keyed(self, text: str) -> Iterator[Piece]:
-        return keyed_pieces(text, self._detector.tells)
+        return keyed_pieces(text, self._key_hints.tells)
 
     def _pair(self, piece: Piece) -> Any:
-        hint = self._detector.hint(piece.key, piece.beside or {piece.key: piece.value}, "")
+        hint = self._key_hints.hint(piece.key, piece.beside or {piece.key: piece.value}, "")
         return piece.value if hint is None else self._string(piece.value, hint)
 
     def _pieces(self, text: str) -> str:

@@ -57,6 +57,7 @@ from evalkit.playback.endpoint.model import DEFAULT_KEY
 from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault, FaultKind, check_faults
 from evalkit.playback.miss_rules import MissRule, rules_of_table
+from evalkit.playback.modes import LIVE_MODES, SuiteMode
 from evalkit.playback.targets.reference import reference_text
 from evalkit.playback.what_if import settled, texts_of_table
 from evalkit.suite.model import (
@@ -187,7 +188,7 @@ class _SuiteFile(_Strict):
     sequential: bool = True
     screening: bool | None = None
     pass_k: list[Annotated[int, Field(ge=1, le=1000)]] = [4]
-    mode: Literal["exact", "live-model", "model-swap", "prompt-swap", "simulation"] = "exact"
+    mode: SuiteMode = "exact"
     keep_traces: Literal["all", "failing"] = "failing"
     timeout_s: _Seconds = 60.0
     timeouts: dict[str, _Seconds] = {}
@@ -224,9 +225,6 @@ class _SuiteFile(_Strict):
         return name
 
 
-_LIVE = ("live-model", "model-swap", "prompt-swap")
-
-
 def load_suite(
     path: str | Path, overrides: Mapping[str, Any] | None = None, model: Mapping[str, Any] | None = None
 ) -> Suite:
@@ -252,7 +250,7 @@ def load_suite(
         body["name"] = Path(path).stem
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
     asked = {**body, **given}
-    if model and (asked.get("mode") in _LIVE or isinstance(asked.get("model"), dict)):
+    if model and (asked.get("mode") in LIVE_MODES or isinstance(asked.get("model"), dict)):
         own = body.get("model", {})
         body["model"] = {**model, **own} if isinstance(own, dict) else own
     if isinstance(body.get("model"), dict) and isinstance(given.get("model"), dict):
@@ -276,7 +274,7 @@ def suite_from_json(body: Mapping[str, Any], where: str) -> Suite:
         if [fault["loc"] for fault in error.errors()] == [("model", "base_url")] and "base_url" not in body["model"]:
             raise ConfigError("a live model needs an endpoint", where, _ENDPOINT) from None
         raise ConfigError(faults_text(error, _SuiteFile), where, "see docs/files.md for the keys of a suite") from None
-    if file.mode not in ("exact", "simulation") and file.model is None:
+    if file.mode in LIVE_MODES and file.model is None:
         raise ConfigError(f"mode {file.mode} needs an endpoint", where, _ENDPOINT)
     declared = tuple(Fault(**dict(fault)) for fault in file.faults)
     _check_mode(file, where)

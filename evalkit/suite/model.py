@@ -13,7 +13,7 @@ from evalkit.playback.endpoint.model import Endpoint
 from evalkit.playback.endpoint.prices import Price
 from evalkit.playback.faults import Fault
 from evalkit.playback.miss_rules import MissRule
-from evalkit.playback.model import Mode
+from evalkit.playback.modes import Mode
 from evalkit.playback.overrides import Overrides
 from evalkit.suite.sources import NO_SOURCES, Sources
 
@@ -145,7 +145,7 @@ class Suite:
     Attributes:
         target: see `playback.targets.reference`; empty to use each case's own.
         samples: replays a case at most; None for what the case's policy plans.
-        mode: see `playback.model.Mode`.
+        mode: see `playback.modes.SuiteMode`.
         keep_traces: which replays' steps are kept: ``failing`` keeps those and three passing ones a case.
         timeout_s: seconds after which a replay is stopped and counts as failed.
         timeouts: the same for some cases: glob pattern of ids, seconds; the first that fits.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalkit.trace.cut import Cuts, find_cuts
+from evalkit.trace.message import calls_in
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["Evidence", "Lacks", "definitions_missing", "evidence", "find_lacks", "step_numbers", "tools_undefined"]
@@ -117,7 +118,7 @@ def tools_undefined(models: Sequence[Step], lacks: Lacks) -> dict[int, tuple[str
     A step lacks the definitions of the tools that it calls; and without any definition it lacks those of all tools that
     any model step calls. Where no answer is known, nobody can say that no tool was called.
     """
-    called = {step.seq: [str(call.get("name") or "") for call in _calls(step)] for step in models}
+    called = {step.seq: [str(call.get("name") or "") for call in calls_in(step.output)] for step in models}
     everything = tuple(dict.fromkeys(name for names in called.values() for name in names))
     silent = any("model answer" in each for step in models for each in lacks.by_step.get(step.seq, ()))
     found: dict[int, tuple[str, ...]] = {}
@@ -225,7 +226,7 @@ def _calls_without_step(trace: Trace) -> Iterator[tuple[int, str]]:
     taken: set[int] = set()
     others: list[tuple[int, str, str]] = []
     for step in trace.of_kind("model"):
-        for call in _calls(step):
+        for call in calls_in(step.output):
             call_id, name = _text(call.get("id")), _text(call.get("name"))
             if call_id and by_id[call_id]:
                 taken.add(by_id[call_id].popleft().seq)
@@ -239,11 +240,6 @@ def _calls_without_step(trace: Trace) -> Iterator[tuple[int, str]]:
             yield seq, name
         else:
             queue.popleft()
-
-
-def _calls(step: Step) -> list[dict[str, Any]]:
-    calls = step.output.get("tool_calls") if isinstance(step.output, dict) else None
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
 def _text(value: Any) -> str:

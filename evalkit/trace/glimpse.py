@@ -16,13 +16,10 @@ import orjson
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.protocol import Source
+from evalkit.trace.formats.protocol import SMALL_BYTES, Source
 from evalkit.trace.json_input import MAX_DEPTH, may_be_json, parse_json
 
-__all__ = ["SMALL_BYTES", "beginning", "glimpses"]
-
-SMALL_BYTES = 8 * 1024**2
-"""Up to this size a document is parsed whole at once."""
+__all__ = ["beginning", "glimpses"]
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{},]', re.DOTALL)
 _CLOSES = {b"{": b"}", b"[": b"]"}
@@ -31,7 +28,7 @@ _CLOSES = {b"{": b"}", b"[": b"]"}
 def glimpses(source: Source) -> Iterator[Source]:
     """A source as a format may see it, from the least that may do to the whole."""
     if may_be_json(source.head):
-        start = _start(source)
+        start = source.start()
         if len(start) > SMALL_BYTES and not _has_lines(start):
             for part in (source.head, start):
                 document = beginning(part)
@@ -69,16 +66,6 @@ def beginning(start: bytes) -> Json:
 
 def _given(document: Json) -> Json:
     return document
-
-
-def _start(source: Source) -> bytes:
-    """The whole of a small source; somewhat more than `SMALL_BYTES` of another."""
-    start = bytearray()
-    for block in source.blocks():
-        start += block
-        if len(start) > SMALL_BYTES:
-            break
-    return bytes(start)
 
 
 def _has_lines(start: bytes) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import is_whole
 from evalkit.trace.model import Step, Trace
 
 __all__ = ["Ids"]
@@ -94,4 +95,4 @@ class Ids:
 def _is_id(value: Json) -> bool:
     if isinstance(value, str):
         return len(value) >= _LEAST
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) >= _LEAST_NUMBER
+    return is_whole(value) and abs(value) >= _LEAST_NUMBER

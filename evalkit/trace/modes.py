@@ -16,14 +16,12 @@ whose result is not known is a miss when it is made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from evalkit.trace.evidence import Lacks, definitions_missing, find_lacks, step_numbers, tools_undefined
+from evalkit.trace.message import messages_of
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["MODES", "closed_modes", "fork_refusal", "has_prompt", "open_modes"]
-
-MODES = ("exact", "live-model", "fork", "prompt-swap")
+__all__ = ["closed_modes", "fork_refusal", "has_prompt", "open_modes"]
 
 
 def open_modes(trace: Trace, lacks: Lacks | None = None) -> dict[str, str | None]:
@@ -61,7 +59,7 @@ def fork_refusal(trace: Trace, seq: int) -> str | None:
 
 def has_prompt(step: Step) -> bool:
     """Whether a model step's messages hold a system prompt."""
-    return any(message.get("role") in ("system", "developer") for message in _messages(step))
+    return any(message.get("role") in ("system", "developer") for message in messages_of(step))
 
 
 class _Needs:
@@ -123,8 +121,3 @@ def _unless_one(models: list[Step], needed: Callable[[Step], list[tuple[int, str
         steps.setdefault(missing[0][1], []).append(missing[0][0])
     what, numbers = max(steps.items(), key=lambda item: len(item[1]))
     return f"{step_numbers(numbers)}: {what}"
-
-
-def _messages(step: Step) -> list[dict[str, Any]]:
-    messages = step.input.get("messages") if isinstance(step.input, dict) else None
-    return [each for each in messages if isinstance(each, dict)] if isinstance(messages, list) else []

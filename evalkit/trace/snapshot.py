@@ -12,7 +12,9 @@ from typing import Any
 
 from evalkit.canonical import Json, digest
 from evalkit.errors import EvalkitError
+from evalkit.shapes import dicts
 from evalkit.trace.approval import Approval, action_hash, approval_of
+from evalkit.trace.message import messages_of
 from evalkit.trace.model import Step, Trace
 from evalkit.trace.side_effect import lives, side_effect_name
 
@@ -57,14 +59,9 @@ def snapshot(trace: Trace) -> dict[str, Any]:
 
 def _prompts(trace: Trace) -> Iterator[str]:
     for step in trace.of_kind("model"):
-        for message in _messages(step):
+        for message in messages_of(step):
             if message.get("role") in _INSTRUCTIONS and isinstance(message.get("content"), str):
                 yield message["content"]
-
-
-def _messages(step: Step) -> list[dict[str, Any]]:
-    found = step.input.get("messages") if isinstance(step.input, dict) else None
-    return [message for message in found if isinstance(message, dict)] if isinstance(found, list) else []
 
 
 def _model(step: Step) -> dict[str, Any]:
@@ -124,7 +121,7 @@ def _approved_by(step: Step, approvals: list[Approval]) -> int | None:
 
 def _retrieval(step: Step) -> dict[str, Any]:
     query = step.input.get("query") if isinstance(step.input, dict) else step.input
-    documents = [one for one in step.output if isinstance(one, dict)] if isinstance(step.output, list) else []
+    documents = dicts(step.output)
     return {
         "step": step.seq,
         "name": step.name,

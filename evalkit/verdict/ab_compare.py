@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from evalkit.stats.mover import mover_interval
 from evalkit.suite.case_ref import CaseRef
@@ -25,6 +25,20 @@ _SAME = 1e-12
 
 Arm = Literal["a", "b"]
 Table = tuple[int, int, int, int]
+
+
+class _Columns(NamedTuple):
+    """Passes and samples of both arms, a column each."""
+
+    x1: Sequence[int]
+    n1: Sequence[int]
+    x2: Sequence[int]
+    n2: Sequence[int]
+
+    @property
+    def turned(self) -> _Columns:
+        """With the arms in each other's place."""
+        return _Columns(self.x2, self.n2, self.x1, self.n1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,32 +201,23 @@ def _with_test(pair: CasePair, tested: Regression | None, alpha: float) -> CaseP
 def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool) -> RateChange:
     """The suite's pass rates. One replay of a deterministic case tells as much as many: it counts once."""
     from evalkit.stats.suite import cmh_p, like_these_interval, this_suite_interval
-    from evalkit.stats.suite_power import detectable_in_this_suite
 
-    once = [(int(p.a.passed > 0), 1, int(p.b.passed > 0), 1) for p in pairs]
-    counted = once if deterministic else [(p.a.passed, p.a.n, p.b.passed, p.b.n) for p in pairs]
-    x1, n1, x2, n2 = ([row[at] for row in counted] for at in range(4))
-    rate_a, rate_b = (
-        sum(_share(arm) for arm in arms) / len(pairs) for arms in ([p.a for p in pairs], [p.b for p in pairs])
-    )
+    once = [(int(pair.a.passed > 0), 1, int(pair.b.passed > 0), 1) for pair in pairs]
+    columns = _Columns(*zip(*(once if deterministic else map(_table, pairs)), strict=True))
+    rate_a, rate_b = (sum(map(_share, arms)) / len(pairs) for arms in zip(*((p.a, p.b) for p in pairs), strict=True))
     difference = rate_b - rate_a
-    low, high = this_suite_interval(x1, n1, x2, n2, 1 - alpha)
+    b_worse, a_worse = cmh_p(*columns), cmh_p(*columns.turned)
+    p = min(1.0, 2 * min(b_worse, a_worse))
+    only, detectable = pairs[0], None
     if deterministic:
         low = high = difference
-    like = like_these_interval([p.difference or 0.0 for p in pairs], 1 - alpha) if len(pairs) > 1 else None
-    b_worse, a_worse = cmh_p(x1, n1, x2, n2), cmh_p(x2, n2, x1, n1)
-    p = min(1.0, 2 * min(b_worse, a_worse))
-    detectable = (
-        None
-        if deterministic
-        else _either_way(
-            detectable_in_this_suite(x1, n1, x2, n2, alpha), detectable_in_this_suite(x2, n2, x1, n1, alpha)
-        )
-    )
-    only = pairs[0]
-    if len(pairs) == 1 and only.p is not None and only.low is not None and only.high is not None:
+    elif len(pairs) == 1 and only.p is not None and only.low is not None and only.high is not None:
         p, low, high = only.p, only.low, only.high  # one case's own are sharper; CMH is Fisher's test then
-        detectable = _detectable(only, alpha)
+        detectable = _detectable_of_one(only, alpha)
+    else:
+        low, high = this_suite_interval(*columns, 1 - alpha)
+        detectable = _detectable(columns, alpha)
+    like = like_these_interval([pair.difference or 0.0 for pair in pairs], 1 - alpha) if len(pairs) > 1 else None
     opposed = abs(difference) < _SAME or (a_worse < b_worse) != (difference > 0)
     return RateChange(
         cases=len(pairs),
@@ -230,7 +235,16 @@ def _rate_change(pairs: Sequence[CasePair], alpha: float, *, deterministic: bool
     )
 
 
-def _detectable(pair: CasePair, alpha: float) -> float | None:
+def _detectable(columns: _Columns, alpha: float) -> float | None:
+    """The difference of the suite's rates that its test shows 4 times of 5."""
+    from evalkit.stats.suite_power import detectable_in_this_suite
+
+    return _either_way(
+        detectable_in_this_suite(*columns, alpha=alpha), detectable_in_this_suite(*columns.turned, alpha=alpha)
+    )
+
+
+def _detectable_of_one(pair: CasePair, alpha: float) -> float | None:
     """The difference of one case that its own test shows 4 times of 5, from the rate of both arms towards 1/2."""
     from evalkit.stats.power import detectable_drop
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from evalkit.check.judge import sentence_of
 from evalkit.stats.interval import midp
 from evalkit.stats.repeats import Stability, pass_at_k, pass_hat_k, pass_hat_k_interval, stability
 from evalkit.suite.case_ref import CaseRef, ids_of
@@ -29,13 +28,12 @@ from evalkit.verdict.schedule import (
     standing,
 )
 from evalkit.verdict.screened import Screened
+from evalkit.verdict.unpassed import Alike, cause, failing_checks, first_loss
 from evalkit.verdict.verdicts import verdicts_of
 
 __all__ = ["baseline_rows", "case_verdicts"]
 
-Table = tuple[int, int, int, int]
-_Alike: TypeAlias = Sequence[tuple[Sample, int]]
-"""Samples, and how many each stands for."""
+Table: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +144,9 @@ def case_verdicts(
         said = (underpowered or {}).get(case_id, "")
         taken_by = (sampled or plans)[case_id]
         estimate = estimate_of(taken_by, one.samples, one.now.passed, twice=twice)
-        steps = _steps(taken_by, one.now.passed, row)
         ruling = _ruling(one, row, judged.get(case_id), stopped, taken_by)
-        return _verdict(one, ruling, row, compared.get(case_id), alpha, pass_k, said, estimate, steps)
+        beside = _beside(one, row, compared.get(case_id), alpha, taken_by)
+        return _verdict(one, ruling, beside, pass_k=pass_k, underpowered=said, estimate=estimate)
 
     return verdicts_of(cases, map(verdict, ran()))
 
@@ -237,23 +235,40 @@ def _of_equal(n: int, one: _Ran, row: BaselineRow | None) -> Ruling:
     return Ruling("FAIL", f"{told}: the target is deterministic")
 
 
+@dataclass(slots=True)  # not frozen: very many are made
+class _Beside:
+    """What a case is beside its baseline; the policy alone decides.
+
+    Attributes:
+        row: what the baseline knows of it.
+        test: None where nothing was tested.
+        steps: see `CaseVerdict`.
+    """
+
+    row: BaselineRow | None
+    test: Regression | None
+    change: Change
+    steps: tuple[Table, ...]
+
+
+def _beside(one: _Ran, row: BaselineRow | None, test: Regression | None, alpha: float, sampled: CasePlan) -> _Beside:
+    change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(test, alpha)
+    return _Beside(row, test, change, _steps(sampled, one.now.passed, row))
+
+
 def _verdict(
     one: _Ran,
     ruling: Ruling,
-    row: BaselineRow | None,
-    regression: Regression | None,
-    alpha: float,
+    beside: _Beside,
+    *,
     pass_k: Sequence[int],
     underpowered: str,
     estimate: Estimate | None,
-    steps: tuple[Table, ...],
 ) -> CaseVerdict:
-    case, policy = one.case, one.plan.policy
+    case, policy, test = one.case, one.plan.policy, beside.test
     low, high = midp(one.passed, one.n) if one.n else (0.0, 1.0)
-    word = ruling.word
-    change = _fact(one, row) if row is not None and _is_fact(one, row) else _change(regression, alpha)
     lost = alike(one.samples) if one.came.lost else ()
-    failing = _failing_checks(case, lost)
+    failing = failing_checks(case, lost)
     return CaseVerdict(
         case_id=case.id,
         version=case.version,
@@ -266,12 +281,12 @@ def _verdict(
         errored=one.counts["errored"],
         low=low,
         high=high,
-        verdict=word,
-        change=change,
-        reason=ruling.reason + _addition(one, lost, word, change, row, failing),
-        baseline=row,
-        p_value=None if regression is None else regression.worse,
-        p_adjusted=None if regression is None else regression.worse_adjusted,
+        verdict=ruling.word,
+        change=beside.change,
+        reason=ruling.reason + _worse(one, beside) + _why(ruling.word, lost, failing),
+        baseline=beside.row,
+        p_value=None if test is None else test.worse,
+        p_adjusted=None if test is None else test.worse_adjusted,
         deterministic=one.deterministic,
         failing_checks=failing,
         cost_usd=sum(column(one.samples, "cost_usd")),
@@ -283,34 +298,30 @@ def _verdict(
         on_degraded=_on_degraded(policy, one.permanent),
         detectable_drop=ruling.detectable_drop,
         more_samples=ruling.more_samples,
-        underpowered=underpowered if word == "INCONCLUSIVE" else "",
+        underpowered=underpowered if ruling.word == "INCONCLUSIVE" else "",
         stability=_stability(one),
         many_runs=tuple(_many_runs(one.passed, one.n, k) for k in pass_k),
         samples_fixed=one.plan.fixed,
         model_calls=sum(column(one.samples, "live_model")),
         screened=ruling.screened,
         estimate=estimate,
-        steps=steps,
+        steps=beside.steps,
     )
 
 
-def _addition(
-    one: _Ran,
-    lost: _Alike,
-    word: Word,
-    change: Change,
-    row: BaselineRow | None,
-    failing: Sequence[tuple[str, str, int]],
-) -> str:
+def _worse(one: _Ran, beside: _Beside) -> str:
+    """That a case is worse than its baseline, where its policy does not say it."""
+    row = beside.row
+    if beside.change != "regressed" or one.plan.policy.kind == "not_worse" or row is None:
+        return ""
+    return f"; worse than the baseline: {one.passed} of {one.n} against {row.passed} of {row.n}"
+
+
+def _why(word: Word, lost: Alike, failing: Sequence[tuple[str, str, int]]) -> str:
     """What a reader needs beside the policy's own sentence; `lost`: the samples, where some did not pass."""
-    found = ""
-    if change == "regressed" and one.plan.policy.kind != "not_worse" and row is not None:
-        found = f"; worse than the baseline: {one.passed} of {one.n} against {row.passed} of {row.n}"
     if word in ("FAIL", "DEGRADED_WITHIN_MARGIN"):
-        return f"{found}{_cause(lost, failing)}"
-    if word == "INCONCLUSIVE":
-        return found + _first_loss(lost)
-    return found
+        return cause(lost, failing)
+    return first_loss(lost) if word == "INCONCLUSIVE" else ""
 
 
 def _on_degraded(policy: Policy, permanent: bool) -> Literal["block", "pass"]:
@@ -350,36 +361,3 @@ def _baseline_row(case: CaseRef, baseline: Baseline) -> BaselineRow | None:
     facts = baseline.facts.get(case.id)
     equal = facts is not None and facts.deterministic
     return BaselineRow(found[0], found[1], low, high, equal, baseline.estimates.get(case.id))
-
-
-def _failing_checks(case: CaseRef, samples: _Alike) -> tuple[tuple[str, str, int], ...]:
-    counts: Counter[str] = Counter()
-    for sample, count in samples:
-        for one in sample.checks if sample.outcome == "failed" else ():
-            if one.gating and not one.passed:
-                counts[one.check] += count
-    sentences = {check.id: sentence_of(check) for check in case.checks if check.id in counts} if counts else {}
-    return tuple((check, sentences.get(check, check), count) for check, count in counts.most_common())
-
-
-def _cause(samples: _Alike, failing: Sequence[tuple[str, str, int]]) -> str:
-    """What most failing samples failed for: how they ended, which no check needs to say, or else a check."""
-    ended: Counter[str] = Counter()
-    for sample, count in samples:
-        if sample.outcome == "failed" and not _of_a_check(sample):
-            ended[sample.reason] += count
-    if ended and (not failing or ended.total() >= failing[0][2]):
-        return f"; {ended.most_common(1)[0][0]}"
-    return f"; broken: {failing[0][1].rstrip('.')}" if failing else ""
-
-
-def _of_a_check(sample: Sample) -> bool:
-    """Whether the sample's reason is that of a failing check."""
-    return not sample.reason or any(
-        check.reason == sample.reason for check in sample.checks if check.gating and not check.passed
-    )
-
-
-def _first_loss(samples: _Alike) -> str:
-    lost = next((sample.reason for sample, _ in samples if sample.outcome in ("missed", "errored")), "")
-    return f": {lost}" if lost else ""

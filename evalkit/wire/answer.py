@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evalkit.canonical import digest
+from evalkit.canonical import Json, digest
 from evalkit.errors import InputError
+from evalkit.shapes import is_whole
 from evalkit.wire.body import dump_json, parse_json
-from evalkit.wire.protocol import WireAnswer, WireError
+from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireUsage
 
 __all__ = [
     "count_of",
     "error_of",
     "json_headers",
     "kept_headers",
+    "laid_out",
     "mark_of",
     "read_answer",
     "recorded_response",
+    "stream_fault",
     "text_of",
 ]
 
@@ -50,7 +53,7 @@ def kept_headers(headers: Any) -> dict[str, str]:
 def count_of(raw: Any, key: str) -> int | None:
     """A count in a usage object; None where there is none, or none that could be."""
     value = raw.get(key) if isinstance(raw, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_COUNTED else None
+    return value if is_whole(value) and 0 <= value <= _MOST_COUNTED else None
 
 
 def error_of(raw: Any, status: int, body: bytes = b"") -> WireError:
@@ -98,6 +101,54 @@ def read_answer(
     said = error_of(raw, status).message if isinstance(raw, dict) and raw.get("error") else ""
     error = WireError("UnreadableAnswer", f"the body is no {name}{f': {said}' if said else ''}")
     return WireAnswer(error=error, status=status, extra={**extra, "body": text_of(body)})
+
+
+def laid_out(
+    raw: Mapping[str, Any],
+    content: str,
+    extra: dict[str, Any],
+    *,
+    output: Json,
+    layout: Any,
+    usage: WireUsage | None,
+    error: WireError | None,
+    status: int,
+) -> WireAnswer:
+    """The plain form of an answer whose content is a list of blocks or items, with how these were laid out.
+
+    Args:
+        raw: the API's answer.
+        content: the key of that list in it.
+        extra: the first keys of `WireAnswer.extra`; it has ``top``, ``layout`` and ``usage`` then, too.
+        output: what is said by it, as one message.
+        usage: the counts in the answer's usage.
+    """
+    extra["top"] = {key: value for key, value in raw.items() if key not in (content, "usage", "model")}
+    extra["layout"] = layout
+    if raw.get("usage") is not None:
+        extra["usage"] = raw["usage"]
+    model = raw.get("model")
+    return WireAnswer(
+        output=output,
+        model=model if isinstance(model, str) else None,
+        usage=usage,
+        error=error,
+        status=status,
+        extra=extra,
+    )
+
+
+def stream_fault(sent: Any, extra: dict[str, Any], *, done: bool) -> WireError | None:
+    """The error of a stream: the server's own, which `extra` has then as ``stream_error``; or that it broke off.
+
+    Args:
+        sent: the body of the error amid the stream; None where there was none.
+        done: whether the stream came to its end.
+    """
+    if sent is not None:
+        extra["stream_error"] = sent
+        return error_of(sent, 200)
+    return None if done else WireError(STREAM_CUT, "the stream ended before the answer did")
 
 
 def recorded_response(answer: WireAnswer) -> tuple[int, dict[str, str], bytes] | None:

@@ -11,10 +11,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from evalkit.wire.answer import count_of, error_of, json_headers, kept_headers, mark_of, read_answer, recorded_response
+from evalkit.wire.answer import (
+    count_of,
+    json_headers,
+    kept_headers,
+    laid_out,
+    mark_of,
+    read_answer,
+    recorded_response,
+    stream_fault,
+)
 from evalkit.wire.anthropic_blocks import (
     blocks_of,
-    given_content,
+    content_of,
     input_spellings,
     layout_of,
     message_of,
@@ -23,7 +32,7 @@ from evalkit.wire.anthropic_blocks import (
 )
 from evalkit.wire.anthropic_stream import MessageForm, merge_message, plain_script
 from evalkit.wire.body import dump_json, parse_json
-from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
+from evalkit.wire.protocol import WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.script import play_script, write_script
 from evalkit.wire.sse import encode_event, event_name
 
@@ -33,7 +42,6 @@ _ENDINGS = ("/messages", "/invoke")
 _VERTEX = re.compile(r"/publishers/anthropic/models/[^/]+:(?:rawPredict|streamRawPredict)\Z")
 _NOT_ASKED = frozenset("stream metadata service_tier container cache_control inference_geo anthropic_version".split())
 _NOT_PARAMS = _NOT_ASKED | {"messages", "system", "tools", "model"}
-_NOT_TOP = frozenset({"content", "usage", "model"})
 _NAMES: dict[Any, str] = {"stop_sequences": "stop"}
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -66,7 +74,7 @@ class Anthropic:
         if "model" not in raw and "anthropic_version" not in raw:  # another vendor's model on a cloud
             return None
         model, tools = raw.get("model"), without_cache_marks(raw.get("tools"))
-        system = given_content(without_cache_marks(raw.get("system")))
+        system = content_of(without_cache_marks(raw.get("system")))
         params = {str(_NAMES.get(key, key)): value for key, value in raw.items() if key not in _NOT_PARAMS}
         return WireRequest(
             asked={
@@ -99,12 +107,7 @@ class Anthropic:
         extra["script"], dropped = write_script(merged.events, merged.message, MessageForm(merged.spellings))
         if dropped:
             extra["dropped_events"] = dropped
-        error = None
-        if merged.error is not None:
-            extra["stream_error"] = merged.error
-            error = error_of(merged.error, 200)
-        elif not merged.done:
-            error = WireError(STREAM_CUT, "the stream ended before the answer did")
+        error = stream_fault(merged.error, extra, done=merged.done)
         return _answered(merged.message, extra, error, 200, merged.spellings)
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
@@ -151,18 +154,16 @@ def _answered(
     status: int,
     spellings: dict[int, Any] | None = None,
 ) -> WireAnswer:
-    extra["top"] = {key: value for key, value in raw.items() if key not in _NOT_TOP}
-    extra["layout"] = layout_of(raw["content"], spellings)
-    if raw.get("usage") is not None:
-        extra["usage"] = raw["usage"]
-    model = raw.get("model")
-    return WireAnswer(
-        output=message_of(raw["content"]),
-        model=model if isinstance(model, str) else None,
+    content = raw["content"]
+    return laid_out(
+        raw,
+        "content",
+        extra,
+        output=message_of(content),
+        layout=layout_of(content, spellings),
         usage=_usage(raw.get("usage")),
         error=error,
         status=status,
-        extra=extra,
     )
 
 

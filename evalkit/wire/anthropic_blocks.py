@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalkit.shapes import dicts, text_of
 from evalkit.wire.answer import mark_of
-from evalkit.wire.layout import LayoutMismatch, Supply, is_text, joined, paragraphs
+from evalkit.wire.layout import LayoutMismatch, Supply, given_content, is_text, joined, paragraphs
 
 __all__ = [
     "blocks_of",
-    "given_content",
+    "content_of",
     "input_spellings",
     "layout_of",
     "message_of",
@@ -33,14 +34,14 @@ def messages_of(raw: Any) -> list[dict[str, Any]]:
     """The Messages that one message of a request stands for: tool results each have their own."""
     if not isinstance(raw, dict):
         return [{"role": "other", "content": raw}]
-    role, content = _text(raw.get("role")) or "user", without_cache_marks(raw.get("content"))
+    role, content = text_of(raw.get("role")) or "user", without_cache_marks(raw.get("content"))
     if role == "assistant":
         return [message_of(content)]
     if not isinstance(content, list):
         return [{"role": role, "content": content}]
     results = [_result(block) for block in content if _kind(block) == "tool_result"]
     rest = [block for block in content if _kind(block) != "tool_result"]
-    return [*results, {"role": role, "content": given_content(rest)}] if rest or not results else results
+    return [*results, {"role": role, "content": content_of(rest)}] if rest or not results else results
 
 
 def message_of(content: Any) -> dict[str, Any]:
@@ -56,10 +57,10 @@ def message_of(content: Any) -> dict[str, Any]:
             citations = block.get("citations")
             annotations += citations if isinstance(citations, list) else []
         elif kind == "thinking":
-            thoughts.append(_text(block.get("thinking")))
+            thoughts.append(text_of(block.get("thinking")))
         elif kind == "tool_use":
             given = block.get("input")
-            call = {"id": _text(block.get("id")), "name": _text(block.get("name"))}
+            call = {"id": text_of(block.get("id")), "name": text_of(block.get("name"))}
             calls.append({**call, "arguments": {} if given is None else given})
         else:
             parts.append(block)
@@ -134,7 +135,7 @@ def _block(layout: dict[str, Any], supply: Supply) -> dict[str, Any]:
     if kind != "tool_use":
         return supply.part()
     call = supply.call()
-    said = {"id": _text(call.get("id")) or _text(layout.get("id")), "name": _text(call.get("name"))}
+    said = {"id": text_of(call.get("id")) or text_of(layout.get("id")), "name": text_of(call.get("name"))}
     return {**layout, **said, "input": call.get("arguments")}
 
 
@@ -145,7 +146,7 @@ def _layout(block: dict[str, Any]) -> dict[str, Any]:
         citations = block.get("citations")
         return {**left, "citations": len(citations)} if isinstance(citations, list) else left
     if kind == "thinking":
-        return {**block, "thinking": paragraphs(_text(block.get("thinking")))}
+        return {**block, "thinking": paragraphs(text_of(block.get("thinking")))}
     if kind == "tool_use":
         return {key: value for key, value in block.items() if key not in ("id", "name", "input")}
     return {"type": kind}
@@ -173,35 +174,28 @@ def _refusal_as_text(message: Any) -> Any:
     return {**message, "content": [*before, str(message["refusal"])], "refusal": None}
 
 
-def given_content(content: Any) -> Any:
-    """Content that the agent gave, with its texts as plain parts; one text alone is itself."""
-    if not isinstance(content, list):
-        return content
-    parts = [_part(block) for block in content]
-    return parts[0]["text"] if len(parts) == 1 and isinstance(parts[0], dict) and is_text(parts[0]) else parts
+def content_of(given: Any) -> Any:
+    """Content that the agent gave, see `layout.given_content`."""
+    return given_content(given, _part)
 
 
 def _result(block: dict[str, Any]) -> dict[str, Any]:
-    content = given_content(block.get("content"))
-    message = {"role": "tool", "content": content, "tool_call_id": _text(block.get("tool_use_id"))}
+    content = content_of(block.get("content"))
+    message = {"role": "tool", "content": content, "tool_call_id": text_of(block.get("tool_use_id"))}
     return {**message, "is_error": True} if block.get("is_error") is True else message
 
 
 def _part(block: Any) -> Any:
     if _kind(block) == "text":
-        return {"type": "text", "text": _text(block.get("text"))}
+        return {"type": "text", "text": text_of(block.get("text"))}
     return block
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return dicts(content)
 
 
 def _kind(block: Any) -> str:
-    return _text(block.get("type")) if isinstance(block, dict) else ""
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return text_of(block.get("type")) if isinstance(block, dict) else ""

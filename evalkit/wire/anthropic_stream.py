@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalkit.shapes import dict_at
 from evalkit.wire.json_text import object_of, spell, spelling_of
 from evalkit.wire.pieces import token_lengths
 from evalkit.wire.script import Address
@@ -147,7 +148,7 @@ class MessageForm:
             usage = whole.get("usage")
             usage = {"output_tokens": usage.get("output_tokens")} if isinstance(usage, dict) else {}
             return {"type": kind, "delta": {name: whole.get(name) for name in _AT_END}, "usage": usage}
-        block = _at(whole.get("content"), places[0] if places else None)
+        block = dict_at(whole.get("content"), places[0] if places else None)
         if block is None:
             return None
         event = {"type": kind, "index": places[0]}
@@ -157,7 +158,7 @@ class MessageForm:
             return event
         delta_kind = places[1] if len(places) > 1 else None
         if delta_kind == _CITATIONS:
-            citation = _at(block.get("citations"), places[2] if len(places) > 2 else None)
+            citation = dict_at(block.get("citations"), places[2] if len(places) > 2 else None)
             return None if citation is None else {**event, "delta": {"type": delta_kind, "citation": citation}}
         if self.text(address, whole) is None:
             return None
@@ -167,7 +168,7 @@ class MessageForm:
         if len(address) < 3 or address[0] != _DELTA or address[2] not in _TEXTS:
             return None
         at, name = address[1], _TEXTS[str(address[2])][1]
-        block = _at(whole.get("content"), at)
+        block = dict_at(whole.get("content"), at)
         value = None if block is None else block.get(name)
         if name == "input" and isinstance(value, dict):
             return spell(value, self._spellings.get(int(at)))
@@ -215,10 +216,3 @@ def _begun(block: dict[str, Any]) -> dict[str, Any]:
     nothing: dict[str, Any] = {"input": {}} if "input" in block else {}
     unsaid: dict[str, Any] = {"citations": []} if isinstance(block.get("citations"), list) else {}
     return {**block, **empty, **nothing, **unsaid}
-
-
-def _at(values: Any, index: Any) -> dict[str, Any] | None:
-    if not isinstance(values, list) or type(index) is not int or not 0 <= index < len(values):
-        return None
-    value = values[index]
-    return value if isinstance(value, dict) else None

@@ -7,10 +7,10 @@ of a reasoning) are told apart again by the number of paragraphs of each, which 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-__all__ = ["LayoutMismatch", "Supply", "joined", "paragraphs"]
+__all__ = ["LayoutMismatch", "Supply", "given_content", "is_text", "joined", "paragraphs"]
 
 _BREAK = "\n\n"
 
@@ -83,6 +83,18 @@ class Supply:
 def is_text(part: dict[str, Any]) -> bool:
     """Whether a part of a Message's content is a text."""
     return part.get("type", "text") == "text" and isinstance(part.get("text"), str)
+
+
+def given_content(content: Any, part: Callable[[Any], Any]) -> Any:
+    """Content that an agent gave, with its texts as plain parts; one text alone is itself, wherever it comes from.
+
+    Args:
+        part: makes the plain form of an API's part.
+    """
+    if not isinstance(content, list):
+        return content
+    parts = [part(one) for one in content]
+    return parts[0]["text"] if len(parts) == 1 and isinstance(parts[0], dict) and is_text(parts[0]) else parts
 
 
 def _parts(content: Any) -> list[dict[str, Any]]:

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from evalkit.wire.answer import count_of, error_of, json_headers, kept_headers, mark_of, read_answer, recorded_response
+from evalkit.shapes import dicts
+from evalkit.wire.answer import (
+    count_of,
+    json_headers,
+    kept_headers,
+    mark_of,
+    read_answer,
+    recorded_response,
+    stream_fault,
+)
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_chat_form import FORM, script_for
 from evalkit.wire.openai_message import (
@@ -22,7 +31,7 @@ from evalkit.wire.openai_message import (
     tool_from_openai,
 )
 from evalkit.wire.openai_stream import completion_chunks, frames, merge_stream
-from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
+from evalkit.wire.protocol import WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.script import play_script, write_script
 
 __all__ = ["WIRE", "OpenAIChat"]
@@ -94,12 +103,7 @@ class OpenAIChat:
         """The plain form of a stream; one that broke off has the error `STREAM_CUT` or the server's own."""
         merged = merge_stream(chunks)
         extra: dict[str, Any] = {"headers": kept_headers(headers)}
-        error = None
-        if merged.error is not None:
-            extra["stream_error"] = merged.error
-            error = error_of({"error": merged.error}, 200, b"")
-        elif not merged.done:
-            error = WireError(STREAM_CUT, "the stream ended before the answer did")
+        error = stream_fault(merged.error, extra, done=merged.done)
         answer = _completed(merged.completion, 200, extra, error)
         script, dropped = write_script(merged.chunks, _completion(answer, WireRequest({})), FORM)
         if not dropped:  # else it is cut as other answers are
@@ -190,8 +194,7 @@ def _finish_reason(message: dict[str, Any]) -> str:
 
 
 def _choices(raw: dict[str, Any]) -> list[dict[str, Any]]:
-    choices = raw.get("choices")
-    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
+    return dicts(raw.get("choices"))
 
 
 def _usage(raw: Any) -> WireUsage | None:

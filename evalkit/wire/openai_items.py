@@ -14,9 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalkit.shapes import dicts, text_of
 from evalkit.wire.answer import mark_of
 from evalkit.wire.json_text import object_of, spell, spelling_of
-from evalkit.wire.layout import LayoutMismatch, Supply, is_text, joined, paragraphs
+from evalkit.wire.layout import LayoutMismatch, Supply, given_content, is_text, joined, paragraphs
 
 __all__ = ["items_of", "layout_of", "message_of", "messages_of"]
 
@@ -55,18 +56,18 @@ def message_of(items: list[Any]) -> dict[str, Any]:
     annotations: list[Any] = []
     calls: list[dict[str, Any]] = []
     texts: dict[str, list[str]] = {"reasoning": [], "refusal": []}
-    for item in _dicts(items):
+    for item in dicts(items):
         kind = _kind(item)
         if kind == "message":
             for part in _content(item):
                 if part.get("type") == "refusal":
-                    texts["refusal"].append(_text(part.get("refusal")))
+                    texts["refusal"].append(text_of(part.get("refusal")))
                 else:
                     parts.append(_part(part))
                     annotations += _list(part.get("annotations"))
         elif kind == "reasoning":
-            thoughts = [part for key in _REASONING_LISTS for part in _dicts(item.get(key))]
-            texts["reasoning"] += [_text(part.get("text")) for part in thoughts]
+            thoughts = [part for key in _REASONING_LISTS for part in dicts(item.get(key))]
+            texts["reasoning"] += [text_of(part.get("text")) for part in thoughts]
         elif "call_id" in item:
             calls.append(_call(kind, item))
         else:
@@ -82,14 +83,14 @@ def message_of(items: list[Any]) -> dict[str, Any]:
 
 def layout_of(items: list[Any]) -> list[dict[str, Any]]:
     """What is left of output items without what their Message says."""
-    return [_layout(item) for item in _dicts(items)]
+    return [_layout(item) for item in dicts(items)]
 
 
 def items_of(message: Any, layout: Any) -> tuple[list[dict[str, Any]], bool]:
     """The output items that say `message`, and whether `layout` was used; without a layout that fits, plain ones."""
     if isinstance(layout, list):
         try:
-            return _filled(Supply(message), _dicts(layout)), True
+            return _filled(Supply(message), dicts(layout)), True
         except LayoutMismatch:
             pass
     return _filled(Supply(message), _plain_layout(message)), False
@@ -104,10 +105,10 @@ def _filled(supply: Supply, layout: list[dict[str, Any]]) -> list[dict[str, Any]
 def _item(layout: dict[str, Any], supply: Supply) -> dict[str, Any]:
     kind = _kind(layout)
     if kind == "message":
-        return {**layout, "content": [_refilled_part(part, supply) for part in _dicts(layout.get("content"))]}
+        return {**layout, "content": [_refilled_part(part, supply) for part in dicts(layout.get("content"))]}
     if kind == "reasoning":
         filled = {
-            key: [{**part, "text": supply.joined("reasoning", part.get("text"))} for part in _dicts(layout[key])]
+            key: [{**part, "text": supply.joined("reasoning", part.get("text"))} for part in dicts(layout[key])]
             for key in _REASONING_LISTS
             if isinstance(layout.get(key), list)
         }
@@ -117,15 +118,15 @@ def _item(layout: dict[str, Any], supply: Supply) -> dict[str, Any]:
     call = supply.call()
     if _call_kind(call) != kind:
         raise LayoutMismatch
-    item = {**layout, "call_id": _text(call.get("id")) or _text(layout["call_id"])}
+    item = {**layout, "call_id": text_of(call.get("id")) or text_of(layout["call_id"])}
     key, arguments = _TEXT_OF_CALL.get(kind), call.get("arguments")
     if key is None:
         return {**(arguments if isinstance(arguments, dict) else {}), **item}
-    return {**item, "name": _text(call.get("name")), key: spell(arguments, layout.get(key))}
+    return {**item, "name": text_of(call.get("name")), key: spell(arguments, layout.get(key))}
 
 
 def _refilled_part(part: dict[str, Any], supply: Supply) -> dict[str, Any]:
-    kind = _text(part.get("type"))
+    kind = text_of(part.get("type"))
     if kind == "refusal":
         return {**part, "refusal": supply.joined("refusal", part.get("refusal"))}
     if kind not in _TEXT_PARTS:
@@ -141,7 +142,7 @@ def _layout(item: dict[str, Any]) -> dict[str, Any]:
         return {**item, "content": [_part_layout(part) for part in _content(item)]}
     if kind == "reasoning":
         counted = {
-            key: [{**part, "text": paragraphs(_text(part.get("text")))} for part in _dicts(item[key])]
+            key: [{**part, "text": paragraphs(text_of(part.get("text")))} for part in dicts(item[key])]
             for key in _REASONING_LISTS
             if isinstance(item.get(key), list)
         }
@@ -156,9 +157,9 @@ def _layout(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _part_layout(part: dict[str, Any]) -> dict[str, Any]:
-    kind = _text(part.get("type"))
+    kind = text_of(part.get("type"))
     if kind == "refusal":
-        return {**part, "refusal": paragraphs(_text(part.get("refusal")))}
+        return {**part, "refusal": paragraphs(text_of(part.get("refusal")))}
     if kind not in _TEXT_PARTS:
         return {"type": part.get("type")}
     left = {key: value for key, value in part.items() if key != "text"}
@@ -205,17 +206,9 @@ def _given(item: Any) -> dict[str, Any]:
         return {"role": "other", "content": item}
     if "call_id" in item:
         output = item.get("output")
-        return {"role": "tool", "content": _given_content(output), "tool_call_id": _text(item.get("call_id"))}
-    role = _text(item.get("role")) or "user"
-    return {"role": "system" if role == "developer" else role, "content": _given_content(item.get("content"))}
-
-
-def _given_content(content: Any) -> Any:
-    """Content with its texts as parts; one text alone is itself, as it is wherever it comes from."""
-    if not isinstance(content, list):
-        return content
-    parts = [_part(part) for part in content]
-    return parts[0]["text"] if len(parts) == 1 and isinstance(parts[0], dict) and is_text(parts[0]) else parts
+        return {"role": "tool", "content": given_content(output, _part), "tool_call_id": text_of(item.get("call_id"))}
+    role = text_of(item.get("role")) or "user"
+    return {"role": "system" if role == "developer" else role, "content": given_content(item.get("content"), _part)}
 
 
 def _is_said(item: dict[str, Any]) -> bool:
@@ -227,45 +220,37 @@ def _is_said(item: dict[str, Any]) -> bool:
 
 
 def _call(kind: str, item: dict[str, Any]) -> dict[str, Any]:
-    call_id, name = _text(item.get("call_id")), _text(item.get("name"))
+    call_id, name = text_of(item.get("call_id")), text_of(item.get("name"))
     if kind == "function_call":
         return {"id": call_id, "name": name, "arguments": object_of(item.get("arguments"))}
     if kind == "custom_tool_call":
-        return {"id": call_id, "type": "custom", "name": name, "arguments": _text(item.get("input"))}
+        return {"id": call_id, "type": "custom", "name": name, "arguments": text_of(item.get("input"))}
     arguments = {key: value for key, value in item.items() if key not in _CALL_FIELDS}
     return {"id": call_id, "type": kind, "name": kind, "arguments": arguments}
 
 
 def _call_kind(call: dict[str, Any]) -> str:
     """The type of the item that a Message's tool call stands as."""
-    kind = _text(call.get("type")) or "function_call"
+    kind = text_of(call.get("type")) or "function_call"
     if kind == "custom":
         return "custom_tool_call"
     return "function_call" if kind in _OWN_PLACES or kind == "function" else kind
 
 
 def _part(part: Any) -> Any:
-    if isinstance(part, dict) and _text(part.get("type")) in _TEXT_PARTS:
-        return {"type": "text", "text": _text(part.get("text"))}
+    if isinstance(part, dict) and text_of(part.get("type")) in _TEXT_PARTS:
+        return {"type": "text", "text": text_of(part.get("text"))}
     return part
 
 
 def _content(item: dict[str, Any]) -> list[dict[str, Any]]:
     content = item.get("content")
-    return [{"type": "output_text", "text": content}] if isinstance(content, str) else _dicts(content)
+    return [{"type": "output_text", "text": content}] if isinstance(content, str) else dicts(content)
 
 
 def _kind(item: dict[str, Any]) -> str:
-    return _text(item.get("type")) or "message"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    return text_of(item.get("type")) or "message"
 
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in _list(value) if isinstance(item, dict)]

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
+from evalkit.shapes import dicts, text_of
 from evalkit.wire.json_text import object_of, spell, spelling_of
 
 __all__ = [
@@ -39,7 +40,7 @@ def message_from_openai(raw: Any) -> dict[str, Any]:
     """A message in normal form. What is no message at all becomes the content of one with role ``other``."""
     if not isinstance(raw, dict):
         return {"role": "other", "content": raw}
-    role = _text(raw.get("role")) or "assistant"
+    role = text_of(raw.get("role")) or "assistant"
     message: dict[str, Any] = {"role": _ROLES.get(role, role), "content": raw.get("content")}
     calls = _calls_from_openai(raw)
     if calls:
@@ -67,7 +68,7 @@ def message_to_openai(
     raw |= {"role": "assistant", "content": _text_of(message.get("content")), "refusal": message.get("refusal")}
     if message.get("reasoning"):
         raw[reasoning_key] = message["reasoning"]
-    calls = _dicts(message.get("tool_calls"))
+    calls = dicts(message.get("tool_calls"))
     if len(calls) == 1 and calls[0].get("id") == LEGACY_CALL_ID:
         raw["function_call"] = _function_to_openai(calls[0], next(iter(spellings), None))
     elif calls:
@@ -78,7 +79,7 @@ def message_to_openai(
 
 def spellings_in(raw: Any) -> list[Any]:
     """How the arguments of a message's calls are written; nothing where all are compact."""
-    calls = _dicts(raw.get("tool_calls")) if isinstance(raw, dict) else []
+    calls = dicts(raw.get("tool_calls")) if isinstance(raw, dict) else []
     functions = [call.get("function") for call in calls]
     if isinstance(raw, dict) and not calls:
         functions = [raw.get("function_call")]
@@ -94,7 +95,7 @@ def tool_from_openai(raw: Any) -> Any:
 
 
 def _calls_from_openai(raw: dict[str, Any]) -> list[dict[str, Any]]:
-    calls = [_call_from_openai(call) for call in _dicts(raw.get("tool_calls"))]
+    calls = [_call_from_openai(call) for call in dicts(raw.get("tool_calls"))]
     legacy = raw.get("function_call")
     if not calls and isinstance(legacy, dict):
         return [_call_from_openai({"id": LEGACY_CALL_ID, "function": legacy})]
@@ -102,18 +103,18 @@ def _calls_from_openai(raw: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _call_from_openai(call: dict[str, Any]) -> dict[str, Any]:
-    call_id = _text(call.get("id"))
+    call_id = text_of(call.get("id"))
     function, custom = call.get("function"), call.get("custom")
     if isinstance(function, dict):
-        return {"id": call_id, "name": _text(function.get("name")), "arguments": object_of(function.get("arguments"))}
+        return {"id": call_id, "name": text_of(function.get("name")), "arguments": object_of(function.get("arguments"))}
     if isinstance(custom, dict):
-        name, given = _text(custom.get("name")), _text(custom.get("input"))
+        name, given = text_of(custom.get("name")), text_of(custom.get("input"))
         return {"id": call_id, "type": "custom", "name": name, "arguments": given}
-    return {"id": call_id, "name": _text(call.get("type")), "arguments": call}
+    return {"id": call_id, "name": text_of(call.get("type")), "arguments": call}
 
 
 def _call_to_openai(call: dict[str, Any], at: int, spelling: Any) -> dict[str, Any]:
-    call_id = _text(call.get("id")) or f"call_{at}"
+    call_id = text_of(call.get("id")) or f"call_{at}"
     if call.get("type") == "custom":
         function = _function_to_openai(call, None)
         return {"id": call_id, "type": "custom", "custom": {"name": function["name"], "input": function["arguments"]}}
@@ -121,22 +122,14 @@ def _call_to_openai(call: dict[str, Any], at: int, spelling: Any) -> dict[str, A
 
 
 def _function_to_openai(call: dict[str, Any], spelling: Any) -> dict[str, str]:
-    return {"name": _text(call.get("name")), "arguments": spell(call.get("arguments"), spelling)}
+    return {"name": text_of(call.get("name")), "arguments": spell(call.get("arguments"), spelling)}
 
 
 def _text_of(content: Any) -> Any:
     """Content as a response has it: one string; parts (from other sources) are joined where all are text."""
-    parts = _dicts(content)
+    parts = dicts(content)
     if isinstance(content, list) and len(parts) == len(content):
         texts = [part.get("text") for part in parts if part.get("type", "text") == "text"]
         if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
             return "".join(str(text) for text in texts)
     return content
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

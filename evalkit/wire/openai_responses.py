@@ -9,13 +9,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from evalkit.wire.answer import count_of, error_of, json_headers, kept_headers, read_answer, recorded_response
+from evalkit.wire.answer import (
+    count_of,
+    error_of,
+    json_headers,
+    kept_headers,
+    laid_out,
+    read_answer,
+    recorded_response,
+    stream_fault,
+)
 from evalkit.wire.body import dump_json, parse_json
 from evalkit.wire.openai_items import items_of, layout_of, message_of, messages_of
 from evalkit.wire.openai_message import tool_from_openai
 from evalkit.wire.openai_responses_form import FORM, plain_script
 from evalkit.wire.openai_responses_stream import merge_response
-from evalkit.wire.protocol import STREAM_CUT, WireAnswer, WireError, WireRequest, WireUsage
+from evalkit.wire.protocol import WireAnswer, WireError, WireRequest, WireUsage
 from evalkit.wire.script import play_script, write_script
 from evalkit.wire.sse import encode_event, event_name
 
@@ -27,7 +36,6 @@ _NOT_ASKED = frozenset(
 )
 _NOT_PARAMS = _NOT_ASKED | {"input", "instructions", "tools", "model"}
 _KEPT_ELSEWHERE = ("previous_response_id", "conversation", "prompt")
-_NOT_TOP = frozenset({"output", "usage", "model"})
 _NAMES: dict[Any, str] = {"max_output_tokens": "max_tokens"}
 _DEFAULTS: dict[str, Any] = {
     "created_at": 0,
@@ -99,12 +107,7 @@ class OpenAIResponses:
         extra |= {"script": script, "first_number": merged.first_number}
         if dropped:
             extra["dropped_events"] = dropped
-        error = _failure(merged.response)
-        if merged.error is not None:
-            extra["stream_error"] = merged.error
-            error = error_of(merged.error, 200, b"")
-        elif not merged.done:
-            error = WireError(STREAM_CUT, "the stream ended before the answer did")
+        error = stream_fault(merged.error, extra, done=merged.done) or _failure(merged.response)
         return _answered(merged.response, extra, error, 200)
 
     def response(self, answer: WireAnswer, request: WireRequest) -> tuple[int, dict[str, str], bytes]:
@@ -159,18 +162,16 @@ def _refers(given: Any) -> bool:
 
 
 def _answered(raw: dict[str, Any], extra: dict[str, Any], error: WireError | None, status: int) -> WireAnswer:
-    extra["top"] = {key: value for key, value in raw.items() if key not in _NOT_TOP}
-    extra["layout"] = layout_of(raw["output"])
-    if raw.get("usage") is not None:
-        extra["usage"] = raw["usage"]
-    model = raw.get("model")
-    return WireAnswer(
-        output=message_of(raw["output"]),
-        model=model if isinstance(model, str) else None,
+    output = raw["output"]
+    return laid_out(
+        raw,
+        "output",
+        extra,
+        output=message_of(output),
+        layout=layout_of(output),
         usage=_usage(raw.get("usage")),
         error=error,
         status=status,
-        extra=extra,
     )
 
 

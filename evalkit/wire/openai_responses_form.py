@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalkit.shapes import dict_at
 from evalkit.wire.pieces import token_lengths
 from evalkit.wire.script import Address
 
@@ -62,7 +63,7 @@ class _Form:
         event: dict[str, Any] = {"type": f"{PREFIX}{kind}"}
         if kind in _LIFE:
             return {**event, "response": whole}
-        item = _at(whole.get("output"), places[0] if places else None)
+        item = dict_at(whole.get("output"), places[0] if places else None)
         if item is None:
             return None
         event["output_index"] = places[0]
@@ -77,7 +78,7 @@ class _Form:
             return None if part is None else {**event, index_name: index, "part": part}
         if kind == ANNOTATION:
             part, number = part_at(item, "content", index), places[2] if len(places) > 2 else None
-            annotation = None if part is None else _at(part.get("annotations"), number)
+            annotation = None if part is None else dict_at(part.get("annotations"), number)
             if annotation is None:
                 return None
             return {**event, "content_index": index, "annotation_index": number, "annotation": annotation}
@@ -99,7 +100,7 @@ class _Form:
 
     def text(self, address: Address, whole: dict[str, Any]) -> str | None:
         name, _, tail = str(address[0]).rpartition(".") if address else ("", "", "")
-        item = _at(whole.get("output"), address[1] if len(address) > 1 else None)
+        item = dict_at(whole.get("output"), address[1] if len(address) > 1 else None)
         if tail != "delta" or name not in TEXTS or item is None:
             return None
         list_name, _, field_name = TEXTS[name]
@@ -173,11 +174,4 @@ def _indexed(kind: str, at: int, event: dict[str, Any], *names: str) -> Address 
 
 def part_at(item: dict[str, Any] | None, name: str, index: Any) -> dict[str, Any] | None:
     """A part of an item's list; None where there is none."""
-    return None if item is None else _at(item.get(name), index)
-
-
-def _at(values: Any, index: Any) -> dict[str, Any] | None:
-    if not isinstance(values, list) or type(index) is not int or not 0 <= index < len(values):
-        return None
-    value = values[index]
-    return value if isinstance(value, dict) else None
+    return None if item is None else dict_at(item.get(name), index)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol, TypeAlias
 
+from evalkit.shapes import dicts
 from evalkit.wire.patch import difference, patched
 from evalkit.wire.pieces import cut
 
@@ -84,7 +85,7 @@ def write_script(
 
 def play_script(script: Any, whole: dict[str, Any], form: EventForm) -> list[dict[str, Any]]:
     """The events of a script; an entry that does not fit `whole` is passed over, for scripts come from files."""
-    entries = [entry for entry in script if isinstance(entry, dict)] if isinstance(script, list) else []
+    entries = dicts(script)
     pieces = _Pieces(entries, whole, form)
     events: list[dict[str, Any]] = []
     for entry in entries:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.app.settings import load_settings
+from evalkit.app.settings_read import load_settings
 from evalkit.errors import ConfigError
 
 

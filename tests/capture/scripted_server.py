@@ -158,3 +158,9 @@ def scripted_server() -> Iterator[ScriptedServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def events(content: bytes) -> list[Any]:
+    """The texts of a stream's events."""
+    data = [line.removeprefix(b"data: ") for line in content.splitlines() if line.startswith(b"data: {")]
+    return [json.loads(one)["choices"][0]["delta"].get("content") for one in data]

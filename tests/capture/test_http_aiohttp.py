@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,7 +15,7 @@ import aiohttp
 
 from evalkit.trace.model import Step, StepError, Usage
 from tests.capture.harness import replaying, session
-from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, stream_reply
+from tests.capture.scripted_server import Reply, ScriptedServer, completion, events, json_reply, stream_reply
 
 NOWHERE = "https://nowhere.invalid/v1"
 DELTAS = ({"role": "assistant", "content": ""}, {"content": "Hello "}, {"content": "wörld"})
@@ -109,12 +108,6 @@ def test_a_stream_is_read_in_every_way(server: ScriptedServer, way: Any) -> None
     assert got == ["", "Hello ", "wörld", None]
     assert (step.output, step.error) == ({"role": "assistant", "content": "Hello wörld"}, None)
     assert step.attributes["stream"] is True
-
-
-def events(content: bytes) -> list[Any]:
-    """The texts of a stream's events."""
-    data = [line.removeprefix(b"data: ") for line in content.splitlines() if line.startswith(b"data: {")]
-    return [json.loads(one)["choices"][0]["delta"].get("content") for one in data]
 
 
 def test_a_replayed_stream_comes_in_its_pieces(server: ScriptedServer) -> None:

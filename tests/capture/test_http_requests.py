@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import gzip
 import itertools
-import json
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ import requests
 
 from evalkit.trace.model import Step, StepError, Usage
 from tests.capture.harness import replaying, session
-from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, stream_reply
+from tests.capture.scripted_server import Reply, ScriptedServer, completion, events, json_reply, stream_reply
 
 NOWHERE = "https://nowhere.invalid/v1"
 DELTAS = ({"role": "assistant", "content": ""}, {"content": "Hello "}, {"content": "wörld"})
@@ -113,12 +112,6 @@ def raw_stream(url: str) -> Any:
 
 def whole(url: str) -> Any:
     return events(post(url, stream=True).content)
-
-
-def events(content: bytes) -> list[Any]:
-    """The texts of a stream's events."""
-    data = [line.removeprefix(b"data: ") for line in content.splitlines() if line.startswith(b"data: {")]
-    return [json.loads(one)["choices"][0]["delta"].get("content") for one in data]
 
 
 @pytest.mark.parametrize("read", [lines, contents, one_by_one, raw_read, raw_stream, whole])

@@ -166,10 +166,10 @@ def test_a_client_that_is_made_as_the_agent_is_loaded_asks_the_live_model(projec
 def test_the_file_of_a_module_is_no_target(project: Project) -> None:
     """Who names it is told how the module is named."""
     project.promoted()
-    project.write("own/agent.py", "from tests.suite.agents import once as run\n")
-    done = project.run("replay", "refund-twice", "--target", "own/agent.py:run")
-    assert (done.code, 'write "own.agent:run"' in done.err) == (2, True)
-    assert project.run("replay", "refund-twice", "--target", "own.agent:run").code == 0
+    project.write("named_by_file/agent.py", "from tests.suite.agents import once as run\n")
+    done = project.run("replay", "refund-twice", "--target", "named_by_file/agent.py:run")
+    assert (done.code, 'write "named_by_file.agent:run"' in done.err) == (2, True)
+    assert project.run("replay", "refund-twice", "--target", "named_by_file.agent:run").code == 0
 
 
 def test_a_program_that_was_recorded_from_outside_is_replayed_by_its_main(project: Project) -> None:

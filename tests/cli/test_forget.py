@@ -204,13 +204,15 @@ def test_the_base_branch_reports_no_loss(vaulted: Vaulted) -> None:
     """`gate --against` compares with a lock from before."""
     from evalkit.app.base_lock import compare_with_base
     from evalkit.app.base_tree import base_tree
+    from evalkit.suite.select import list_cases
 
     project = vaulted.project
     project.promoted("refund-twice")
     for command in ("init -q", "add -A", "-c user.name=a -c user.email=a@b.c commit -q -m x"):
         assert os.system(f"git -C {project.root} {command}") == 0
     vaulted.forget()
-    assert compare_with_base(project.root / "cases", base_tree(project.root, "HEAD")).problems == ()
+    cases = project.root / "cases"
+    assert compare_with_base(cases, [*list_cases(cases)], base_tree(project.root, "HEAD")).problems == ()
 
 
 def test_the_tombstone_says_what_and_not_who(vaulted: Vaulted) -> None:
@@ -375,7 +377,7 @@ def test_nobody_is_forgotten_without_the_project_key(
 def test_retention_destroys_what_is_past_its_class(vaulted: Vaulted) -> None:
     """By the settings of the day; what is on hold stays, and a dry run destroys nothing."""
     from evalkit.app.evidence import apply_retention
-    from evalkit.app.settings import load_settings
+    from evalkit.app.settings_read import load_settings
 
     project = vaulted.project
     project.ingested("first", "--keep-raw", "--retention", "short")

@@ -625,7 +625,7 @@ def test_what_git_can_not_read_is_no_empty_lock(gated: Project, tmp_path_factory
     with pytest.raises(
         InputError, match=r"shallow clone: git fetch origin main:refs/remotes/origin/main, and pass .*fetch-depth: 0"
     ):
-        compare_with_base(clone / "cases", base_tree(clone, "origin/main"))
+        compare_with_base(clone / "cases", [], base_tree(clone, "origin/main"))
 
 
 # Under another policy
@@ -708,7 +708,7 @@ HOSTILE = "x\n::error::stolen\r::add-mask::a%0A::set-env name=A::b ##[set-env na
 def test_hostile_text_gives_no_commands(gated: Project) -> None:
     """However a case's failure is worded, the runner reads one command a line that is ours, and nothing else."""
     from evalkit.app.gate import gate_run
-    from evalkit.app.settings import load_settings
+    from evalkit.app.settings_read import load_settings
     from evalkit.verdict.model import Decision
 
     settings = load_settings(gated.root, {})

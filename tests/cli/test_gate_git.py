@@ -17,6 +17,7 @@ from evalkit.case.model import LifeEvent, State
 from evalkit.case.store import read_case, read_with_digest, write_case
 from evalkit.case.tombstone import Tombstone, add_tombstone
 from evalkit.case.view import write_view
+from evalkit.suite.select import list_cases
 from evalkit.trace.file import encode_trace
 from tests.build import a_trace, tool_step
 from tests.cli.test_gate import committed, gated, git, ran, removed
@@ -655,5 +656,5 @@ def test_parted_surrogates_take_no_gate_away(project: Project) -> None:
     assert (done.code, "wrote cases/right/v0004.parquet" in done.out) == (0, True)
     before, after = (read_case(cases / "right" / f"v000{number}.parquet").gating for number in (3, 4))
     assert {one.id for one in before} != {one.id for one in after}
-    compared = compare_with_base(cases, base_tree(project.root, "main"))
+    compared = compare_with_base(cases, [*list_cases(cases)], base_tree(project.root, "main"))
     assert (compared.problems, compared.told) == ((), ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from evalkit.app.locks import refresh_lock
 from evalkit.case.model import LifeEvent
 from evalkit.case.store import read_with_digest, write_case
 from evalkit.suite.results import read_samples, read_traces
+from tests.cli.test_gate import git
 from tests.project import Project, healthy
 
 
@@ -111,14 +111,11 @@ def test_a_gate_that_was_left_out_blocks(project: Project) -> None:
 def test_the_lock_is_compared_with_the_base_branch(project: Project) -> None:
     """A pull request that deletes a permanent case is blocked, one that retires it is not."""
 
-    def git(*arguments: str) -> None:
-        subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True)
-
     project.promoted("refund-twice")
     project.promoted("another", "--new", order=8)
-    git("init", "-b", "main")
-    git("-c", "user.name=a", "-c", "user.email=a@example.com", "add", "cases")
-    git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-m", "cases")
+    git(project, "init", "-b", "main")
+    git(project, "add", "cases")
+    git(project, "commit", "-m", "cases")
     for path in (project.root / "cases" / "another").iterdir():
         path.unlink()
     (project.root / "cases" / "another").rmdir()
@@ -130,7 +127,7 @@ def test_the_lock_is_compared_with_the_base_branch(project: Project) -> None:
     done = project.run("gate", str(folder), "--against", "main")
     assert (done.code, "another" in done.out) == (1, True)
     assert project.run("gate", str(folder), "--against", "nowhere").code == 2
-    git("checkout", "--", "cases")
+    git(project, "checkout", "--", "cases")
     project.run("retire", "another", "--reason", "the tool is gone")
     folder = ran(project, "once", code=0)
     assert project.run("gate", str(folder), "--against", "main").code == 0
@@ -139,14 +136,11 @@ def test_the_lock_is_compared_with_the_base_branch(project: Project) -> None:
 def test_a_base_branch_sees_a_weaker_gate(project: Project) -> None:
     """Whoever wrote the newer version: a locked check that gates no more blocks, after a retirement it does not."""
 
-    def git(*arguments: str) -> None:
-        subprocess.run(["git", *arguments], cwd=project.root, check=True, capture_output=True)
-
     project.write("healthy.trace", healthy())
     case_id = project.promoted("refund-twice", "--passing", "healthy.trace")
-    git("init", "-b", "main")
-    git("-c", "user.name=a", "-c", "user.email=a@example.com", "add", "cases")
-    git("-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-m", "cases")
+    git(project, "init", "-b", "main")
+    git(project, "add", "cases")
+    git(project, "commit", "-m", "cases")
     cases = project.root / "cases"
     case, digest = read_with_digest(cases / case_id)
     gone, *left = case.gating

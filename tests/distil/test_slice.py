@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,34 +9,20 @@ from hypothesis import strategies as st
 from evalkit.distil.slice import slice_trace
 from evalkit.errors import InputError
 from evalkit.trace.model import USER_MESSAGE, Step, Trace
-from tests.build import a_trace, tool_step
+from tests.build import a_trace, model_step, tool_step, user_step
 from tests.strategies import traces
-
-
-def model(seq: int, text: str | None = None, *calls: tuple[str, Any]) -> Step:
-    """A model's answer."""
-    asked: list[Any] = [
-        {"id": f"c{seq}{at}", "name": name, "arguments": given} for at, (name, given) in enumerate(calls)
-    ]
-    return Step(seq, "model", "chat", {"messages": []}, {"role": "assistant", "content": text, "tool_calls": asked})
-
-
-def user(seq: int, text: str) -> Step:
-    """A user's turn."""
-    return Step(seq, "other", USER_MESSAGE, output={"role": "user", "content": text})
-
 
 RUN = a_trace(
     Step(0, "agent", "support"),
     Step(1, "other", USER_MESSAGE, output={"role": "user", "content": "refund my order"}, parent=0),
-    model(2, None, ("weather", {})),
+    model_step(2, None, ("weather", {})),
     tool_step(3, "weather", {}, {"sky": "blue"}),
     Step(4, "policy", "refunds", output="allow"),
-    model(5, None, ("find", {})),
+    model_step(5, None, ("find", {})),
     tool_step(6, "find", {}, {"id": "W8831"}),
-    model(7, None, ("refund", {"id": "W8831"})),
+    model_step(7, None, ("refund", {"id": "W8831"})),
     tool_step(8, "refund", {"id": "W8831"}, effect="write", parent=0),
-    model(9, "All is done."),
+    model_step(9, "All is done."),
     output="All is done.",
 )
 
@@ -72,9 +56,9 @@ def test_a_reply_that_the_user_answered_is_kept_without_what_it_used() -> None:
     """The wrong word is often in a reply; what it looked up is kept only when it led to the failure."""
     trace = a_trace(
         tool_step(0, "weather", {}, {"sky": "blue", "degrees": 21.5}),
-        model(1, "It is 21.5 degrees."),
+        model_step(1, "It is 21.5 degrees."),
         Step(2, "other", USER_MESSAGE, output={"role": "user", "content": "and my refund?"}),
-        model(3, "Unanswered and unused."),
+        model_step(3, "Unanswered and unused."),
         tool_step(4, "refund", {"order": 7}, effect="write"),
     )
     assert slice_trace(trace, [4]).kept == (1, 2, 4)
@@ -83,17 +67,17 @@ def test_a_reply_that_the_user_answered_is_kept_without_what_it_used() -> None:
 def test_where_the_failure_is_unknown_the_slice_starts_at_all_that_could_be_it() -> None:
     """Every change, every statement, the first failed call; a look-up that only a statement told of is not kept."""
     trace = a_trace(
-        user(0, "What about my order W8831?"),
-        model(1, "Could you tell me your e-mail address, please?"),
-        user(2, "ann@example.org"),
-        model(3, None, ("find", {"email": "ann@example.org"})),
+        user_step(0, "What about my order W8831?"),
+        model_step(1, "Could you tell me your e-mail address, please?"),
+        user_step(2, "ann@example.org"),
+        model_step(3, None, ("find", {"email": "ann@example.org"})),
         tool_step(4, "find", {"email": "ann@example.org"}, {"order": "W8831", "payment": "card_77"}),
-        model(5, "It was shipped on the 3rd of May with parcel 99120."),
-        user(6, "Refund it."),
-        model(7, None, ("refund", {"payment": "card_77"})),
+        model_step(5, "It was shipped on the 3rd of May with parcel 99120."),
+        user_step(6, "Refund it."),
+        model_step(7, None, ("refund", {"payment": "card_77"})),
         tool_step(8, "refund", {"payment": "card_77"}, {"refund": 41.5}, effect="write"),
-        model(9, "I refunded 41.50."),
-        user(10, "Thanks"),
+        model_step(9, "I refunded 41.50."),
+        user_step(10, "Thanks"),
     )
     assert slice_trace(trace, []).kept == (0, 2, 4, 5, 6, 7, 8, 9, 10)
 
@@ -116,7 +100,7 @@ def test_a_write_that_failed_is_kept_with_its_decision() -> None:
     """What the agent tried to do says where it was heading."""
     tried = tool_step(1, "cancel", {"order": 7}, error="not allowed", effect="write")
     trace = a_trace(
-        model(0, None, ("cancel", {"order": 7})), tried, tool_step(2, "find", error="503"), tool_step(3, "mail")
+        model_step(0, None, ("cancel", {"order": 7})), tried, tool_step(2, "find", error="503"), tool_step(3, "mail")
     )
     assert slice_trace(trace, [3]).kept == (0, 1, 3)
 
@@ -124,9 +108,9 @@ def test_a_write_that_failed_is_kept_with_its_decision() -> None:
 def test_the_code_that_made_a_call_is_its_decision() -> None:
     """An agent that writes code asks for no calls by name; its code says what it wanted."""
     trace = a_trace(
-        model(0, "```py\nprint(weather())\n```"),
+        model_step(0, "```py\nprint(weather())\n```"),
         tool_step(1, "weather", {}, {"sky": "blue"}),
-        model(2, "```py\npay(find(7)['total'])\n```"),
+        model_step(2, "```py\npay(find(7)['total'])\n```"),
         tool_step(3, "find", {"order": 7}, {"total": 41.5}),
         tool_step(4, "pay", {"amount": 41.5}, effect="write"),
     )
@@ -136,9 +120,9 @@ def test_the_code_that_made_a_call_is_its_decision() -> None:
 def test_a_call_that_no_step_made_is_kept_where_the_failure_is_unknown() -> None:
     """A sub-agent hands its answer over by a call of which there is no step: only its decision says it."""
     trace = a_trace(
-        model(0, None, ("find", {"order": 7})),
+        model_step(0, None, ("find", {"order": 7})),
         tool_step(1, "find", {"order": 7}, {"total": 41.5}),
-        model(2, None, ("final_answer", {"answer": "nothing found"})),
+        model_step(2, None, ("final_answer", {"answer": "nothing found"})),
         tool_step(3, "cancel", {"order": 7}, effect="write"),
     )
     assert slice_trace(trace, []).kept == (2, 3)

@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "evalkit"
 
 FLOORS: list[set[str]] = [
-    {"errors", "canonical", "figures", "validation", "forks", "halves", "percent", "project", "registry"},
+    {"errors", "canonical", "figures", "validation", "forks", "halves", "percent", "project", "registry", "shapes"},
     {"stats", "wire"},
     {"trace"},
     {"check", "sanitize"},

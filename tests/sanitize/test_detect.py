@@ -167,15 +167,15 @@ def test_a_key_says_what_its_value_is_only_if_it_can_be(kind: Kind, value: str, 
 )
 def test_keys_are_read_without_case_and_separators(key: str, kind: str | None) -> None:
     """English and Chinese keys are known; counters and cursors are no secrets."""
-    assert DETECTOR.hint(key, {key: "x"}, "") == kind
+    assert DETECTOR.key_hints.hint(key, {key: "x"}, "") == kind
 
 
 def test_a_name_is_a_persons_only_beside_personal_things() -> None:
     """`name` means a person under `user` or beside an e-mail, not on a product, a tool or a message."""
-    assert DETECTOR.hint("name", {"name": "Mia", "email": "m@x.io"}, "") == "name"
-    assert DETECTOR.hint("name", {"name": "Mia"}, "person") == "name"
-    assert DETECTOR.hint("name", {"name": "Water Bottle", "price": 3}, "") is None
-    assert DETECTOR.hint("name", {"name": "find", "role": "tool", "email": "m@x.io"}, "") is None
+    assert DETECTOR.key_hints.hint("name", {"name": "Mia", "email": "m@x.io"}, "") == "name"
+    assert DETECTOR.key_hints.hint("name", {"name": "Mia"}, "person") == "name"
+    assert DETECTOR.key_hints.hint("name", {"name": "Water Bottle", "price": 3}, "") is None
+    assert DETECTOR.key_hints.hint("name", {"name": "find", "role": "tool", "email": "m@x.io"}, "") is None
 
 
 @pytest.mark.parametrize("key", ["user_id", "customerId", "patient-id", "用户编号", "客户ID"])
@@ -195,13 +195,13 @@ def test_beside_a_persons_id_a_name_is_theirs_where_it_looks_like_a_chinese_one(
 ) -> None:
     """Goods and lists of a person have names, too."""
     node: dict[str, Json] = {key: 7, "name": value}
-    assert DETECTOR.hint("name", node, "") == kind
+    assert DETECTOR.key_hints.hint("name", node, "") == kind
     clean = Sanitizer(Policy(), bytes(32)).value(node)
     assert (clean == node) is (kind is None)
 
 
 def test_a_models_token_is_no_secret() -> None:
     """`token` beside `logprob`, or with a mere word in it, is a piece of the model's output."""
-    assert DETECTOR.hint("token", {"token": " Colorful"}, "") is None
-    assert DETECTOR.hint("token", {"token": "a81bc81b-dead-4e5d"}, "") == "secret"
-    assert DETECTOR.hint("token", {"token": " hello-world", "logprob": -0.1}, "") is None
+    assert DETECTOR.key_hints.hint("token", {"token": " Colorful"}, "") is None
+    assert DETECTOR.key_hints.hint("token", {"token": "a81bc81b-dead-4e5d"}, "") == "secret"
+    assert DETECTOR.key_hints.hint("token", {"token": " hello-world", "logprob": -0.1}, "") is None

@@ -219,14 +219,14 @@ def test_what_counts_on_may_be_a_secret(secret: str) -> None:
 def test_a_key_and_its_value_are_read_together() -> None:
     """What gitleaks looks for as an assignment in code is found as a field of an object, too."""
     node = {"stripe_key": "k9Lq2ZxP7vRt4WmN8yBc", "cache_key": "k9Lq2ZxP7vRt4WmN8yBc", "title": "k9Lq2ZxP7vRt4WmN8yBc"}
-    assert [DETECTOR.hint(key, node, "") for key in node] == ["secret", None, None]
+    assert [DETECTOR.key_hints.hint(key, node, "") for key in node] == ["secret", None, None]
 
 
 def test_a_uuid_is_a_secret_only_if_a_key_says_so() -> None:
     """Ids are everywhere; an API key in the form of one is not."""
     uuid = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
-    assert DETECTOR.hint("api_key", {"api_key": uuid}, "") == "secret"
-    assert DETECTOR.hint("request_id", {"request_id": uuid}, "") is None
+    assert DETECTOR.key_hints.hint("api_key", {"api_key": uuid}, "") == "secret"
+    assert DETECTOR.key_hints.hint("request_id", {"request_id": uuid}, "") is None
 
 
 def test_gitleaks_rules_come_with_the_package() -> None:

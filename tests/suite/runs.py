@@ -70,3 +70,11 @@ def main(root: str, target: str, samples: str, executor: str, largest_file: str 
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
+
+
+def alive(process: int) -> bool:
+    """Whether a process goes on; one that ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

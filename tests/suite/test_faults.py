@@ -21,7 +21,7 @@ from evalkit.suite.results import ATTEMPTS_NAME, SAMPLES_NAME, read_attempts, re
 from evalkit.suite.run import OpenRun
 from evalkit.suite.select import list_cases
 from tests.loaded import Loaded
-from tests.suite.runs import library, run
+from tests.suite.runs import alive, library, run
 from tests.suite.test_run import outcomes, timeless
 
 REPOSITORY = Path(__file__).parents[2]
@@ -98,7 +98,7 @@ def test_workers_end_with_their_controller(tmp_path: Path, loaded: Loaded) -> No
         os.kill(child.pid, signal.SIGKILL)
         child.end()
     deadline = time.monotonic() + 20
-    while any(Path(f"/proc/{worker}/cmdline").exists() and _alive(worker) for worker in workers):
+    while any(Path(f"/proc/{worker}/cmdline").exists() and alive(worker) for worker in workers):
         assert time.monotonic() < deadline, "a worker outlived its controller"
         time.sleep(0.05)
 
@@ -108,13 +108,6 @@ def _children(process: int) -> list[int]:
         return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
     except OSError:
         return []
-
-
-def _alive(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.parametrize("executor", ["serial", "fork"])

@@ -10,7 +10,7 @@ import pytest
 
 from evalkit.errors import ConfigError
 from evalkit.playback import overdue
-from tests.suite.runs import library, run
+from tests.suite.runs import alive, library, run
 from tests.suite.test_run import outcomes
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="forks")
@@ -42,7 +42,7 @@ def test_a_replay_that_does_not_end_when_it_is_stopped_fails(root: Path, agent: 
         assert (sample.outcome, sample.attempt, sample.drew) == ("failed", 1, True)
         assert "did not end when it was stopped after 0.5 s" in sample.reason
     if agent == "waits_for_a_program":
-        assert not _goes_on(int((root / "waiting").read_text()))
+        assert not alive(int((root / "waiting").read_text()))
 
 
 @LINUX
@@ -64,7 +64,7 @@ def test_a_fork_of_the_agents_that_comes_back_is_no_second_replay(root: Path, ex
 
 
 @LINUX
-def test_a_worker_that_died_is_noticed_though_a_child_of_its_goes_on(root: Path) -> None:
+def test_a_worker_that_died_is_noticed_though_a_child_of_itsalive(root: Path) -> None:
     """What holds the worker's pipe open is not the worker."""
     began = time.monotonic()
     samples = run(root, "dies_before_its_child", samples=1, executor="fork", retries=0)
@@ -79,7 +79,7 @@ def test_what_an_agent_left_running_ends_with_the_run(root: Path) -> None:
     assert outcomes(run(root, "leaves_a_program", samples=1, executor="fork")) == {"passed": 3}
     left = [int(line) for line in (root / "left").read_text().split()]
     until = time.monotonic() + 20
-    while any(map(_goes_on, left)):
+    while any(map(alive, left)):
         assert time.monotonic() < until
         time.sleep(0.02)
 
@@ -125,10 +125,3 @@ def test_an_answer_that_nobody_went_through_is_none(root: Path) -> None:
     samples = run(root, "answers_with_a_stream", samples=1)
     assert outcomes(samples) == {"failed": 3}
     assert "its answer is a generator that nobody went through" in samples["order-12"][0].reason
-
-
-def _goes_on(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -10,7 +10,7 @@ from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Trace
 from evalkit.trace.read import load_traces
 
-__all__ = ["any_value", "pairs", "read_spans", "span"]
+__all__ = ["any_value", "pairs", "read_spans", "span", "step_of"]
 
 
 def span(
@@ -42,6 +42,12 @@ def read_spans(folder: Path, *spans: dict[str, Any], report: ReadReport | None =
     path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [*spans]}]}]}), "utf-8")
     (trace,) = load_traces(path, report=report)
     return trace
+
+
+def step_of(folder: Path, name: str, attributes: dict[str, Any], **more: Any) -> Any:
+    """The one step of one span."""
+    (step,) = read_spans(folder, span(name, attributes, **more)).steps
+    return step
 
 
 def pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:

@@ -8,22 +8,9 @@ import pytest
 from hypothesis import given
 
 from evalkit.trace.flow import OUTPUT, answer_step, flow, leaves
-from evalkit.trace.model import USER_MESSAGE, Step, Trace
-from tests.build import a_trace, tool_step
+from evalkit.trace.model import Step, Trace
+from tests.build import a_trace, model_step, tool_step, user_step
 from tests.strategies import traces
-
-
-def user(seq: int, text: str) -> Step:
-    """A user's turn."""
-    return Step(seq, "other", USER_MESSAGE, output={"role": "user", "content": text})
-
-
-def model(seq: int, text: str | None = None, *calls: tuple[str, Any]) -> Step:
-    """A model's answer."""
-    asked: list[Any] = [
-        {"id": f"c{seq}{at}", "name": name, "arguments": given} for at, (name, given) in enumerate(calls)
-    ]
-    return Step(seq, "model", "chat", {"messages": []}, {"role": "assistant", "content": text, "tool_calls": asked})
 
 
 def test_a_value_is_traced_to_the_result_that_held_it() -> None:
@@ -37,7 +24,8 @@ def test_a_value_is_traced_to_the_result_that_held_it() -> None:
 
 def test_a_value_is_found_inside_a_text() -> None:
     """A user writes an identifier and an amount into a sentence, in their own case and grouping."""
-    trace = a_trace(user(0, "Refund $1,250.00 for w8831, please"), tool_step(1, "refund", {"id": "W8831", "sum": 1250}))
+    refund = tool_step(1, "refund", {"id": "W8831", "sum": 1250})
+    trace = a_trace(user_step(0, "Refund $1,250.00 for w8831, please"), refund)
     assert flow(trace).sources(1) == [("/id", "W8831", 0), ("/sum", 1250, 0)]
 
 
@@ -52,7 +40,7 @@ def test_json_in_a_string_is_looked_into() -> None:
 
 def test_the_first_and_the_last_place_are_named() -> None:
     """Where a value came into the run, and where it was read last before its use; never a later step."""
-    steps = [user(0, "order W8831"), *(tool_step(at, "find", {}, {"id": "W8831"}) for at in (1, 2))]
+    steps = [user_step(0, "order W8831"), *(tool_step(at, "find", {}, {"id": "W8831"}) for at in (1, 2))]
     trace = a_trace(*steps, tool_step(3, "refund", {"id": "W8831"}), tool_step(4, "find", {}, {"id": "W8831"}))
     assert flow(trace).steps_before(3) == {0, 2}
 
@@ -61,7 +49,7 @@ def test_a_model_is_the_source_only_of_what_it_invented() -> None:
     """A model that repeats a result is not where the value came from."""
     trace = a_trace(
         tool_step(0, "find", {}, {"id": "W8831"}),
-        model(1, None, ("refund", {"id": "W8831", "key": "made_up_1"})),
+        model_step(1, None, ("refund", {"id": "W8831", "key": "made_up_1"})),
         tool_step(2, "refund", {"id": "W8831", "key": "made_up_1"}),
     )
     assert flow(trace).sources(2) == [("/id", "W8831", 0), ("/key", "made_up_1", 1)]
@@ -88,7 +76,7 @@ def test_an_error_message_is_a_source() -> None:
 
 def test_the_answer_is_the_last_model_answer_that_calls_nothing() -> None:
     """Else the last step; a run without steps has none."""
-    assert answer_step(a_trace(model(0, "hi"), model(1, None, ("find", {})), tool_step(2, "find"))) == (0,)
+    assert answer_step(a_trace(model_step(0, "hi"), model_step(1, None, ("find", {})), tool_step(2, "find"))) == (0,)
     assert answer_step(a_trace(tool_step(0, "find"), tool_step(1, "find"))) == (1,)
     assert answer_step(a_trace()) == ()
 
@@ -124,7 +112,7 @@ def test_sources_always_come_before_their_use(trace: Trace) -> None:
 )
 def test_a_value_is_found_in_another_spelling(said: str, used: Any) -> None:
     """Dates, separators, number formats, shares, case, and names that are words."""
-    trace = a_trace(user(0, said), tool_step(1, "set", {"value": used}))
+    trace = a_trace(user_step(0, said), tool_step(1, "set", {"value": used}))
     assert flow(trace).sources(1) == [("/value", used, 0)]
 
 
@@ -138,10 +126,10 @@ def test_the_origin_of_a_value_is_named() -> None:
         {"role": "assistant", "content": None, "tool_calls": []},
     )
     trace = a_trace(
-        user(0, "order W8831"),
+        user_step(0, "order W8831"),
         told,
         tool_step(2, "find", {}, {"card": "card_77"}),
-        model(3, None, ("refund", {"key": "made_up_1"})),
+        model_step(3, None, ("refund", {"key": "made_up_1"})),
         tool_step(4, "refund", {"id": "W8831", "desk": "desk_12", "card": "card_77", "key": "made_up_1"}),
     )
     origins = {source.pointer: source.origin for source in flow(trace).by_step[4]}

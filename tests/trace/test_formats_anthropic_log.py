@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ import pytest
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.evidence import evidence
 from evalkit.trace.formats.protocol import ReadReport
-from evalkit.trace.model import StepError, Trace, Usage
+from evalkit.trace.model import StepError, Usage
 from evalkit.trace.read import load_traces
 from tests.corpora import CORPORA, needs_corpora
+from tests.trace.logs import read, shape
 
 HINT = {"cache_control": {"type": "ephemeral"}}
 ASK = {"role": "user", "content": [{"type": "text", "text": "Weather in Oslo?"}]}
@@ -55,19 +55,6 @@ def response(message: dict[str, Any], number: int, **more: Any) -> dict[str, Any
 def request(*messages: dict[str, Any]) -> dict[str, Any]:
     """A request of the Messages API."""
     return {**BASE, "messages": [*messages]}
-
-
-def read(tmp_path: Path, document: Any, report: ReadReport | None = None) -> list[Trace]:
-    """The traces of a document, or of lines."""
-    path = tmp_path / "log"
-    lines = document if isinstance(document, tuple) else (document,)
-    path.write_text("\n".join(json.dumps(each) for each in lines), "utf-8")
-    return list(load_traces(path, report=report))
-
-
-def shape(trace: Trace) -> list[tuple[str, str]]:
-    """Kinds and names of the steps."""
-    return [(step.kind, step.name) for step in trace.steps]
 
 
 def test_pairs_are_joined_and_in_normal_form(tmp_path: Path) -> None:

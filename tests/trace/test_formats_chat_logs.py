@@ -12,9 +12,10 @@ import pytest
 from evalkit.errors import UnreadableTrace
 from evalkit.trace.evidence import evidence
 from evalkit.trace.formats.protocol import ReadReport
-from evalkit.trace.model import StepError, Trace, Usage
+from evalkit.trace.model import StepError, Usage
 from evalkit.trace.read import load_traces
 from tests.corpora import CORPORA, needs_corpora
+from tests.trace.logs import read, shape
 
 SYSTEM = {"role": "system", "content": "Be brief."}
 ASK = {"role": "user", "content": "Weather in Oslo?"}
@@ -62,19 +63,6 @@ def request(*messages: dict[str, Any]) -> dict[str, Any]:
 
 FIRST = (request(SYSTEM, ASK), completion(CALL))
 SECOND = (request(SYSTEM, ASK, CALL, RESULT), completion(SAID, 2))
-
-
-def read(tmp_path: Path, document: Any, report: ReadReport | None = None) -> list[Trace]:
-    """The traces of a document, or of lines."""
-    path = tmp_path / "log"
-    lines = document if isinstance(document, tuple) else (document,)
-    path.write_text("\n".join(json.dumps(each) for each in lines), "utf-8")
-    return list(load_traces(path, report=report))
-
-
-def shape(trace: Trace) -> list[tuple[str, str]]:
-    """Kinds and names of the steps."""
-    return [(step.kind, step.name) for step in trace.steps]
 
 
 @pytest.mark.parametrize(

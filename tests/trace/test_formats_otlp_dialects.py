@@ -12,33 +12,17 @@ from hypothesis import strategies as st
 
 from evalkit.errors import EvalkitError
 from evalkit.trace.formats.answered_calls import with_answered_calls
-from evalkit.trace.formats.attributes import grouped
+from evalkit.trace.formats.attributes import Attributes
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Step, Trace, Usage
 from evalkit.trace.read import load_traces
+from tests.trace.otlp_builders import any_value, pairs
 
 CALL = {"id": "c1", "name": "get_x", "arguments": {"a": 1}}
 TOOL = {"name": "get_x", "description": "d", "parameters": {"type": "object"}}
 MESSAGES = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"}]
 ANSWER = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 JUNK = st.sampled_from([None, True, 0, 2**70, 1.5, "", "x", "{", "[1]", '{"a": 1}', [], [1, None], {}, {"role": 5}])
-
-
-def any_value(value: Any) -> dict[str, Any]:
-    """A value in OTLP's own form."""
-    if isinstance(value, dict):
-        return {"kvlistValue": {"values": pairs(value)}}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [any_value(item) for item in value]}}
-    if value is None:
-        return {}
-    kind = {bool: "boolValue", int: "intValue", float: "doubleValue"}.get(type(value), "stringValue")
-    return {kind: str(value) if kind == "intValue" else value}
-
-
-def pairs(attributes: dict[str, Any]) -> list[dict[str, Any]]:
-    """Attributes in OTLP's own form."""
-    return [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
 
 
 def read(
@@ -249,7 +233,9 @@ def test_an_openllmetry_handoff_is_the_same_step(tmp_path: Path) -> None:
 
 def test_indexes_sort_as_numbers() -> None:
     """Item 10 comes after item 9; a plain value has no name."""
-    assert grouped({"a.10.x": 10, "a.9.x": 9, "a.b": 1, "a.2": 2}, "a") == [{"": 2}, {"x": 9}, {"x": 10}]
+    taken = Attributes({"a.10.x": 10, "a.9.x": 9, "a.b": 1, "a.2": 2})
+    assert taken.indexed("a") == [{"": 2}, {"x": 9}, {"x": 10}]
+    assert taken.left() == {"a.b": 1}
 
 
 def model(seq: int, messages: list[Any], calls: list[Any], parent: int | None = None) -> Step:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalkit.errors import EvalkitError
 from evalkit.trace.model import Step, StepError, Usage
-from tests.trace.otlp_builders import read_spans, span
+from tests.trace.otlp_builders import read_spans, span, step_of
 
 CALL = {"id": "c1", "name": "weather", "arguments": {"city": "Oslo"}}
 TOOL = {"name": "weather", "description": "d", "parameters": {"type": "object"}}
@@ -23,12 +23,6 @@ CALLING = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 FINAL = {"role": "assistant", "content": "4 degrees"}
 OPENAI_CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
 OPENAI_TOOL = {"type": "function", "function": TOOL}
-
-
-def one(folder: Path, name: str, attributes: dict[str, Any], **more: Any) -> Any:
-    """The one step of one span."""
-    (step,) = read_spans(folder, span(name, attributes, **more)).steps
-    return step
 
 
 def check_model(step: Any, messages: list[Any], answer: Any) -> None:
@@ -74,7 +68,7 @@ def test_version_1_of_pydantic_ai_keeps_events_in_an_attribute(tmp_path: Path) -
         "gen_ai.usage.details.cache_read_tokens": 4,
         "operation.cost": 0.25,
     }
-    step = one(tmp_path, "chat m", held)
+    step = step_of(tmp_path, "chat m", held)
     check_model(step, [SYSTEM, USER, CALLING, RESULT], FINAL)
     assert step.usage == Usage(input_tokens=9, cached_tokens=4, cost_usd=0.25)
 
@@ -88,7 +82,7 @@ def test_later_versions_of_pydantic_ai_keep_parts(tmp_path: Path) -> None:
         "gen_ai.input.messages": json.dumps(SAID[1:4]),
         "gen_ai.output.messages": json.dumps(SAID[4:]),
     }
-    check_model(one(tmp_path, "chat m", held), [SYSTEM, USER, {**CALLING, "reasoning": "hm"}, RESULT], FINAL)
+    check_model(step_of(tmp_path, "chat m", held), [SYSTEM, USER, {**CALLING, "reasoning": "hm"}, RESULT], FINAL)
 
 
 @pytest.mark.parametrize(
@@ -126,14 +120,14 @@ def test_an_agents_instructions_stand_before_what_it_was_asked(tmp_path: Path) -
     """Instructions are an attribute of their own and no part of the conversation."""
     held = {"agent_name": "a", "pydantic_ai.all_messages": json.dumps(SAID[1:])}
     held["gen_ai.system_instructions"] = json.dumps(SAID[0]["parts"])
-    assert one(tmp_path, "agent run", held).input == [SYSTEM, USER]
+    assert step_of(tmp_path, "agent run", held).input == [SYSTEM, USER]
 
 
 def test_a_structured_result_is_an_object(tmp_path: Path) -> None:
     """A result that is no text stands as JSON; without one the last answer is the agent's."""
     held = {"agent_name": "a", "pydantic_ai.all_messages": json.dumps(SAID)}
-    assert one(tmp_path, "agent run", {**held, "final_result": '{"degrees": 4}'}).output == {"degrees": 4}
-    assert one(tmp_path, "agent run", held).output == FINAL
+    assert step_of(tmp_path, "agent run", {**held, "final_result": '{"degrees": 4}'}).output == {"degrees": 4}
+    assert step_of(tmp_path, "agent run", held).output == FINAL
 
 
 @pytest.mark.parametrize(
@@ -151,7 +145,8 @@ def test_a_structured_result_is_an_object(tmp_path: Path) -> None:
 )
 def test_a_running_tool_is_a_tool_step(tmp_path: Path, held: dict[str, Any]) -> None:
     """Both spellings of arguments and result give the same step."""
-    step = one(tmp_path, "running tool", {"logfire.msg": "running tool: weather", "gen_ai.tool.call.id": "c1", **held})
+    told = {"logfire.msg": "running tool: weather", "gen_ai.tool.call.id": "c1"}
+    step = step_of(tmp_path, "running tool", {**told, **held})
     assert (step.kind, step.name, step.input, step.output) == ("tool", "weather", {"city": "Oslo"}, {"degrees": 4})
     assert step.attributes["tool_call_id"] == "c1"
 
@@ -170,18 +165,18 @@ def test_logfires_integration_keeps_the_bodies(tmp_path: Path) -> None:
         "usage": {"prompt_tokens": 9},
     }
     held = {"logfire.msg": "x", "request_data": json.dumps(request), "response_data": json.dumps(response)}
-    step = one(tmp_path, "Chat Completion with {request_data[model]!r}", held)
+    step = step_of(tmp_path, "Chat Completion with {request_data[model]!r}", held)
     check_model(step, [SYSTEM, USER], CALLING)
     assert (step.model, step.usage, step.input["params"]) == ("m", Usage(input_tokens=9), {"temperature": 0.5})
     streamed = {"logfire.msg": "x", "request_data": json.dumps(request)}
     streamed["response_data"] = json.dumps({"combined_chunk_content": "4 degrees", "chunk_count": 2})
-    assert one(tmp_path, "streaming response", streamed).output == FINAL
+    assert step_of(tmp_path, "streaming response", streamed).output == FINAL
 
 
 def test_a_span_that_only_announces_another_is_no_call(tmp_path: Path) -> None:
     """Logfire sends a pending span at the start with all that the span itself says again at its end."""
     held = {**PYDANTIC, "gen_ai.operation.name": "chat", "logfire.span_type": "pending_span"}
-    assert one(tmp_path, "chat m", held).kind == "other"
+    assert step_of(tmp_path, "chat m", held).kind == "other"
 
 
 # Strands
@@ -210,7 +205,7 @@ def test_strands_messages_are_blocks_in_events(tmp_path: Path) -> None:
     definitions = json.dumps([TOOL])
     held: dict[str, Any] = {**STRANDS, "gen_ai.operation.name": "chat", "gen_ai.tool.definitions": definitions}
     held |= {"gen_ai.usage.prompt_tokens": 9, "gen_ai.usage.input_tokens": 9}
-    step = one(tmp_path, "chat", held, events=events)
+    step = step_of(tmp_path, "chat", held, events=events)
     check_model(step, [SYSTEM, USER, {**CALLING, "reasoning": "hm"}, RESULT], FINAL)
     assert step.usage == Usage(input_tokens=9)
 
@@ -222,7 +217,7 @@ def test_strands_tools_and_agents_are_read_in_both_styles(tmp_path: Path) -> Non
         ("gen_ai.choice", {"message": block({"text": '{"degrees": 4}'}), "id": "c1"}),
     ]
     tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "weather", "gen_ai.tool.call.id": "c1"}
-    old = one(tmp_path, "execute_tool weather", {**STRANDS, **tool}, events=events)
+    old = step_of(tmp_path, "execute_tool weather", {**STRANDS, **tool}, events=events)
     response = {"type": "tool_call_response", "id": "c1", "response": [{"json": {"degrees": 4}}]}
     details = [
         {"gen_ai.input.messages": json.dumps([{"role": "tool", "parts": [PART_CALL]}])},
@@ -230,12 +225,12 @@ def test_strands_tools_and_agents_are_read_in_both_styles(tmp_path: Path) -> Non
     ]
     named = "gen_ai.client.inference.operation.details"
     held = {"gen_ai.provider.name": "strands-agents", **tool}
-    new = one(tmp_path, "execute_tool weather", held, events=[(named, each) for each in details])
+    new = step_of(tmp_path, "execute_tool weather", held, events=[(named, each) for each in details])
     for step in (old, new):
         assert (step.kind, step.name, step.input, step.output) == ("tool", "weather", {"city": "Oslo"}, {"degrees": 4})
     agent = {**STRANDS, "gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "forecaster"}
     said = [("gen_ai.user.message", {"content": block({"text": "Weather in Oslo?"})})]
-    step = one(tmp_path, "invoke_agent", agent, events=[*said, ("gen_ai.choice", {"message": "4 degrees"})])
+    step = step_of(tmp_path, "invoke_agent", agent, events=[*said, ("gen_ai.choice", {"message": "4 degrees"})])
     assert (step.kind, step.name, step.input, step.output) == ("agent", "forecaster", [USER], FINAL)
 
 
@@ -256,7 +251,7 @@ def test_langfuses_generation_is_a_model_call(tmp_path: Path) -> None:
         "langfuse.observation.cost_details": '{"total": 0.5}',
         "langfuse.trace.name": "t",
     }
-    step = one(tmp_path, "openai", held)
+    step = step_of(tmp_path, "openai", held)
     check_model(step, [SYSTEM, USER], CALLING)
     assert (step.model, step.input["params"]) == ("m", {"temperature": 0.5})
     assert step.usage == Usage(9, 3, cached_tokens=2, cost_usd=0.5)
@@ -270,7 +265,7 @@ def test_langfuses_generation_is_a_model_call(tmp_path: Path) -> None:
 def test_langfuses_types_are_kinds(tmp_path: Path, kind: str, wanted: str) -> None:
     """Each type of observation is its kind of step, with what went in and came out."""
     given, gave = "langfuse.observation.input", "langfuse.observation.output"
-    step = one(tmp_path, "f", {"langfuse.observation.type": kind, given: '{"a": 1}', gave: "[2]"})
+    step = step_of(tmp_path, "f", {"langfuse.observation.type": kind, given: '{"a": 1}', gave: "[2]"})
     assert (step.kind, step.name, step.output) == (wanted, "f", [2])
     assert step.input == ({"query": {"a": 1}} if kind == "retriever" else {"a": 1})
 
@@ -279,7 +274,7 @@ def test_a_decorated_tools_keywords_are_its_arguments(tmp_path: Path) -> None:
     """Langfuse's decorator writes the call of a function."""
     given = json.dumps({"args": [], "kwargs": {"city": "Oslo"}})
     held = {"langfuse.observation.type": "tool", "langfuse.observation.input": given}
-    assert one(tmp_path, "weather", held).input == {"city": "Oslo"}
+    assert step_of(tmp_path, "weather", held).input == {"city": "Oslo"}
 
 
 def test_mlflows_attributes_are_json_text(tmp_path: Path) -> None:
@@ -294,7 +289,7 @@ def test_mlflows_attributes_are_json_text(tmp_path: Path) -> None:
         "mlflow.chat.tokenUsage": '{"input_tokens": 9, "output_tokens": 3, "total_tokens": 12}',
         "mlflow.llm.cost": '{"total_cost": 0.5}',
     }
-    step = one(tmp_path, "Completions", held)
+    step = step_of(tmp_path, "Completions", held)
     check_model(step, [SYSTEM, USER], CALLING)
     assert (step.model, step.usage) == ("m", Usage(9, 3, cost_usd=0.5))
     assert step.input["params"] == {"temperature": 0.5}
@@ -303,9 +298,9 @@ def test_mlflows_attributes_are_json_text(tmp_path: Path) -> None:
         "mlflow.spanInputs": '{"city": "Oslo"}',
         "mlflow.spanOutputs": '{"degrees": 4}',
     }
-    step = one(tmp_path, "weather", tool)
+    step = step_of(tmp_path, "weather", tool)
     assert (step.kind, step.name, step.input, step.output) == ("tool", "weather", {"city": "Oslo"}, {"degrees": 4})
-    other = one(tmp_path, "f", {"mlflow.spanType": '"PARSER"', "mlflow.spanInputs": '"x"'})
+    other = step_of(tmp_path, "f", {"mlflow.spanType": '"PARSER"', "mlflow.spanInputs": '"x"'})
     assert (other.kind, other.input, other.attributes["mlflow.spanType"]) == ("other", "x", "PARSER")
 
 
@@ -330,7 +325,7 @@ def test_googles_adk_keeps_request_and_response(tmp_path: Path) -> None:
         "usage_metadata": {"prompt_token_count": 9, "candidates_token_count": 3, "thoughts_token_count": 1},
     }
     held = {**ADK, "gen_ai.request.model": "gemini", "gcp.vertex.agent.llm_request": json.dumps(request)}
-    step = one(tmp_path, "call_llm", {**held, "gcp.vertex.agent.llm_response": json.dumps(response)})
+    step = step_of(tmp_path, "call_llm", {**held, "gcp.vertex.agent.llm_response": json.dumps(response)})
     check_model(step, [SYSTEM, USER], CALLING)
     assert step.model == "gemini"
     assert step.input["params"] == {"temperature": 0.5, "max_tokens": 10}
@@ -349,12 +344,12 @@ def test_adks_tool_is_a_tool_and_its_merged_answers_are_not(tmp_path: Path) -> N
         "gcp.vertex.agent.llm_request": "{}",
         "gcp.vertex.agent.llm_response": "{}",
     }
-    step = one(tmp_path, "execute_tool weather", held)
+    step = step_of(tmp_path, "execute_tool weather", held)
     assert (step.kind, step.name, step.input, step.output) == ("tool", "weather", {"city": "Oslo"}, {"degrees": 4})
     merged = {**held, "gen_ai.tool.name": "(merged tools)", "gcp.vertex.agent.tool_call_args": "N/A"}
-    assert one(tmp_path, "execute_tool (merged)", merged).kind == "other"
+    assert step_of(tmp_path, "execute_tool (merged)", merged).kind == "other"
     agent = {**ADK, "gcp.vertex.agent.event_id": "e", "gen_ai.operation.name": "invoke_agent"}
-    assert one(tmp_path, "invoke_agent forecaster", {**agent, "gen_ai.agent.name": "forecaster"}).kind == "agent"
+    assert step_of(tmp_path, "invoke_agent forecaster", {**agent, "gen_ai.agent.name": "forecaster"}).kind == "agent"
 
 
 def test_openlits_prompt_is_split_into_its_messages(tmp_path: Path) -> None:
@@ -365,7 +360,7 @@ def test_openlits_prompt_is_split_into_its_messages(tmp_path: Path) -> None:
     ]
     held = {"telemetry.sdk.name": "openlit", "gen_ai.operation.name": "chat", "gen_ai.usage.cost": 0.5}
     held |= {"gen_ai.request.max_tokens": -1, "gen_ai.request.seed": "", "gen_ai.request.temperature": 1.0}
-    step = one(tmp_path, "openai.chat.completions", held, events=events)
+    step = step_of(tmp_path, "openai.chat.completions", held, events=events)
     assert (step.input["messages"], step.output) == ([SYSTEM, USER], FINAL)
     assert step.input["params"] == {"temperature": 1.0}
     assert step.attributes["text_messages"] is True
@@ -384,7 +379,7 @@ FAILING: list[dict[str, Any]] = [
 def test_a_failed_span_has_its_exception_in_every_dialect(tmp_path: Path, held: dict[str, Any]) -> None:
     """The exception's event says what was raised; a failed call lacks no output."""
     event = ("exception", {"exception.type": "builtins.ValueError", "exception.message": "no city"})
-    step = one(tmp_path, "f", held, events=[event], error="no city")
+    step = step_of(tmp_path, "f", held, events=[event], error="no city")
     assert step.error == StepError("ValueError", "no city", "builtins")
     assert "output" not in step.attributes.get("missing", [])
 

@@ -14,7 +14,7 @@ from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import StepError, Trace, Usage
 from evalkit.trace.read import load_traces
 from tests.corpora import CORPORA, needs_corpora
-from tests.trace.otlp_builders import read_spans, span
+from tests.trace.otlp_builders import read_spans, span, step_of
 
 CALL = {"id": "c1", "name": "weather", "arguments": {"city": "Oslo"}}
 TOOL = {"name": "weather", "description": "d", "parameters": {"type": "object"}}
@@ -199,12 +199,6 @@ def read(folder: Path, text: str, report: ReadReport | None = None) -> list[Trac
     return list(load_traces(folder / "file", report=report))
 
 
-def only(folder: Path, name: str, attributes: dict[str, Any], **more: Any) -> Any:
-    """The one step of one span."""
-    (step,) = read_spans(folder, span(name, attributes, **more)).steps
-    return step
-
-
 def test_a_run_is_an_agent_around_model_and_tool_calls(tmp_path: Path) -> None:
     """The outer span is the agent, so that no model call counts twice; the tool's call and result are one step."""
     trace = read_spans(tmp_path, *(span(name, held, number=at, parent=up) for name, held, at, up in SPANS))
@@ -226,7 +220,7 @@ def test_a_run_is_an_agent_around_model_and_tool_calls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("attributes", [V3, V4, V6], ids=["3", "4", "6"])
 def test_every_version_gives_the_same_model_call(tmp_path: Path, attributes: dict[str, Any]) -> None:
     """Messages, tools, parameters, answer and counts have one form, however a version spells them."""
-    step = only(tmp_path, "n", attributes)
+    step = step_of(tmp_path, "n", attributes)
     assert step.input == {"messages": ASKED, "tools": [TOOL], "params": {"temperature": 0.5, "max_tokens": 100}}
     assert step.output["tool_calls"] == [CALL]
     assert (step.kind, step.model, step.output["content"]) == ("model", "m-1", None)
@@ -240,7 +234,7 @@ def test_every_version_gives_the_same_model_call(tmp_path: Path, attributes: dic
 
 def test_cached_and_reasoning_tokens_are_counted(tmp_path: Path) -> None:
     """Version 6 says which tokens came from a cache and which were spent on reasoning, and what was thought."""
-    step = only(tmp_path, "n", V6)
+    step = step_of(tmp_path, "n", V6)
     assert step.usage == Usage(20, 9, 4, 3)
     assert step.output["reasoning"] == "hm"
 
@@ -248,7 +242,7 @@ def test_cached_and_reasoning_tokens_are_counted(tmp_path: Path) -> None:
 def test_an_object_is_the_answers_text(tmp_path: Path) -> None:
     """Structured output is what the model wrote."""
     attributes = {**operation("ai.generateObject.doGenerate"), "ai.prompt.messages": prompt()}
-    step = only(tmp_path, "n", {**attributes, "ai.response.object": '{"a":1}'})
+    step = step_of(tmp_path, "n", {**attributes, "ai.response.object": '{"a":1}'})
     assert step.output == {"role": "assistant", "content": '{"a":1}'}
 
 
@@ -256,23 +250,23 @@ def test_a_failed_tool_has_its_error(tmp_path: Path) -> None:
     """The exception's event names the error; such a call has no result and none is missed."""
     event = ("exception", {"exception.type": "TypeError", "exception.message": "no city", "exception.stacktrace": "s"})
     held = {key: value for key, value in WEATHER.items() if key != "ai.toolCall.result"}
-    step = only(tmp_path, "ai.toolCall", held, events=[event], error="no city")
+    step = step_of(tmp_path, "ai.toolCall", held, events=[event], error="no city")
     assert (step.output, step.error) == (None, StepError("TypeError", "no city", None, "s"))
     assert "missing" not in step.attributes
 
 
 def test_content_that_was_not_recorded_is_missing(tmp_path: Path) -> None:
     """With recordInputs and recordOutputs off, the step says what it lacks."""
-    assert only(tmp_path, "n", operation("ai.streamText.doStream")).attributes["missing"] == ["input", "output"]
+    assert step_of(tmp_path, "n", operation("ai.streamText.doStream")).attributes["missing"] == ["input", "output"]
 
 
 def test_a_prompt_that_was_cut_off_is_kept_as_text(tmp_path: Path) -> None:
     """An exporter's length limit cuts JSON in the middle: nothing is guessed, nothing is lost."""
     cut = prompt()[:30]
-    step = only(tmp_path, "n", {**V6, "ai.prompt.messages": cut})
+    step = step_of(tmp_path, "n", {**V6, "ai.prompt.messages": cut})
     assert step.attributes["ai.prompt.messages"] == cut
     assert step.attributes["missing"] == ["input"]
-    assert only(tmp_path, "n", {**RUN, "ai.prompt": '{"prompt": "We'}).input == '{"prompt": "We'
+    assert step_of(tmp_path, "n", {**RUN, "ai.prompt": '{"prompt": "We'}).input == '{"prompt": "We'
 
 
 @pytest.mark.parametrize("name", ["ai.embed", "ai.embed.doEmbed", "ai.embedMany"])
@@ -280,7 +274,7 @@ def test_a_source_of_embeddings_alone_is_read(tmp_path: Path, name: str) -> None
     """What is embedded and the vectors are kept."""
     many = name != "ai.embed"
     held = {"ai.values": ['"a"', '"b"'], "ai.embeddings": ["[0.5]", "[1]"]} if many else {"ai.value": '"a"'}
-    step = only(tmp_path, name, {**operation(name), **held, "ai.usage.tokens": 2})
+    step = step_of(tmp_path, name, {**operation(name), **held, "ai.usage.tokens": 2})
     assert (step.kind, step.name, step.usage) == ("other", name, Usage(input_tokens=2))
     assert (step.input, step.output) == ((["a", "b"], [[0.5], [1]]) if many else ("a", None))
 
@@ -288,7 +282,7 @@ def test_a_source_of_embeddings_alone_is_read(tmp_path: Path, name: str) -> None
 def test_a_ranking_gives_documents_in_their_order(tmp_path: Path) -> None:
     """A ranking model's call is a retrieval whose question the span does not hold."""
     held = {"ai.documents": ['"a"', '"b"'], "ai.ranking": ['{"index":1,"relevanceScore":0.9}']}
-    step = only(tmp_path, "n", {**operation("ai.rerank.doRerank"), **held})
+    step = step_of(tmp_path, "n", {**operation("ai.rerank.doRerank"), **held})
     assert (step.kind, step.output) == ("retrieval", [{"id": "1", "content": "b", "score": 0.9}])
     assert step.attributes["missing"] == ["input"]
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.trace.glimpse import SMALL_BYTES, beginning
+from evalkit.trace.formats.protocol import SMALL_BYTES
+from evalkit.trace.glimpse import beginning
 from evalkit.trace.read import load_traces
 
 json_values = st.recursive(

@@ -9,17 +9,19 @@ from hypothesis import given
 
 from evalkit.trace.evidence import evidence
 from evalkit.trace.model import Step, StepError, Trace
-from evalkit.trace.modes import MODES, closed_modes, fork_refusal, open_modes
+from evalkit.trace.modes import closed_modes, fork_refusal, open_modes
 from tests.strategies import traces
 from tests.trace.test_evidence import ASKED, BLANK, CALLING, CUT, model, tool, trace
 
 PROMPTED = {**ASKED, "messages": [{"role": "system", "content": "s"}, *ASKED["messages"]]}
 
+ALL = ("exact", "live-model", "fork", "prompt-swap")
+
 
 def test_a_whole_trace_opens_every_mode() -> None:
     """Nothing is refused where nothing is missing."""
     whole = trace(model(0, CALLING, PROMPTED), tool(1), model(2, given=PROMPTED))
-    assert open_modes(whole) == dict.fromkeys(MODES)
+    assert open_modes(whole) == dict.fromkeys(ALL)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +111,6 @@ def test_messages_that_were_one_text_are_not_full() -> None:
 def test_a_complete_trace_closes_only_what_its_content_lacks(any_trace: Trace) -> None:
     """Whatever a trace holds, each mode has an answer; complete evidence leaves exact and live-model open."""
     found = open_modes(any_trace)
-    assert tuple(found) == MODES
+    assert tuple(found) == ALL
     if evidence(any_trace).score == 1.0:
         assert found["exact"] is found["live-model"] is None

@@ -7,12 +7,12 @@ that was executed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from evalkit.canonical import Json, canonical
 from evalkit.errors import EvalkitError
+from evalkit.trace.message import calls_in
 
 __all__ = ["SelfRun", "ToolCall"]
 
@@ -36,7 +36,7 @@ class SelfRun:
 
     def model_said(self, message: Any) -> None:
         """The model's answer: the calls in it are to be carried out."""
-        for call in _calls(message):
+        for call in calls_in(message):
             if isinstance(call.get("id"), str) and isinstance(call.get("name"), str):
                 self._asked[call["id"]] = (call["name"], call.get("arguments"))
 
@@ -75,11 +75,6 @@ def _is_named(name: str, tool: str) -> bool:
     """Whether the model's name of a tool means it: agents put the server's name before the tool's."""
     before = name.removesuffix(tool)
     return name.endswith(tool) and not before[-1:].isalnum()
-
-
-def _calls(message: Any) -> Iterable[dict[str, Any]]:
-    calls = message.get("tool_calls") if isinstance(message, dict) else None
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
 def _text(value: Json) -> bytes:

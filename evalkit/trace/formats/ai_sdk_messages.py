@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dicts
 from evalkit.trace.formats.otlp_messages import part_of
 from evalkit.wire.body import dump_json
 

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalkit.shapes import dicts
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import dicts, result_of
+from evalkit.trace.formats.chat import result_of
 from evalkit.trace.model import Step
 
 __all__ = ["with_answered_calls"]

@@ -15,9 +15,9 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.shapes import dict_of, dicts
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import arguments_of, dicts, result_of, text_of, tool_definition, unix_seconds
+from evalkit.trace.formats.chat import arguments_of, result_of, text_of, tool_definition, unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.provider_anthropic import content_of, usage_from_anthropic
@@ -102,12 +102,12 @@ def _is_event(item: Json) -> bool:
 def _recorded(item: list[Any], session: _Session, sent: list[dict[str, Any]], report: ReadReport) -> None:
     method, value = item
     if method.endswith((".stream", ".list")):
-        session.take(object_of(value))
+        session.take(dict_of(value))
     elif method.endswith("events.send"):
         given = value[-1] if isinstance(value, list) and value else value
-        sent += dicts(object_of(given).get("events"))
-    elif object_of(value).get("type") == "session":
-        session.opened(object_of(value))
+        sent += dicts(dict_of(given).get("events"))
+    elif dict_of(value).get("type") == "session":
+        session.opened(dict_of(value))
     else:
         report.skipped[f"call {method[:60]}: not part of the run"] += 1
 
@@ -139,7 +139,7 @@ class _Session:
     def opened(self, header: dict[str, Any]) -> None:
         """Take the session's own description: the agent's instructions and tools."""
         self._header = header
-        agent = object_of(header.get("agent"))
+        agent = dict_of(header.get("agent"))
         if isinstance(agent.get("system"), str) and agent["system"]:
             self._history.append({"role": "system", "content": agent["system"]})
         self._tools = [tool_definition(tool) for tool in dicts(agent.get("tools"))]
@@ -167,7 +167,7 @@ class _Session:
         elif kind.startswith(_LABELS):
             self._report.skipped["outcome evaluation: a label, not part of the run"] += 1
         elif kind == "session.error":
-            error = object_of(event.get("error"))
+            error = dict_of(event.get("error"))
             told = StepError(str(error.get("type") or "Error"), str(error.get("message") or ""))
             self._add("other", "error", event, at, error=told)
         elif kind.startswith("session."):
@@ -185,9 +185,9 @@ class _Session:
         steps = tuple(replace(step, seq=seq) for seq, step in enumerate(self._steps))
         self._report.steps.update(step.kind for step in steps)
         times = [at for step in steps for at in (step.started_at, step.ended_at) if at is not None]
-        agent = object_of(self._header.get("agent"))
-        users = [text_of(object_of(step.output)) for step in steps if step.name == USER_MESSAGE]
-        spoken = [text for step in steps if step.kind == "model" and (text := text_of(object_of(step.output)))]
+        agent = dict_of(self._header.get("agent"))
+        users = [text_of(dict_of(step.output)) for step in steps if step.name == USER_MESSAGE]
+        spoken = [text for step in steps if step.kind == "model" and (text := text_of(dict_of(step.output)))]
         waiting = any(step.attributes.get("unfinished") for step in steps)
         kept = {"environment_id": self._header.get("environment_id"), "agent_id": agent.get("id")}
         session_id = self._header.get("id")
@@ -238,7 +238,7 @@ class _Session:
             return
         if end is not None:
             self._report.skipped["span.model_request_end: merged into its start"] += 1
-        model = object_of(object_of(self._header.get("agent")).get("model")).get("id")
+        model = dict_of(dict_of(self._header.get("agent")).get("model")).get("id")
         error = StepError("ModelRequestFailed") if end is not None and end.get("is_error") else None
         said = answer.message["content"] is not None or "tool_calls" in answer.message
         step = Step(

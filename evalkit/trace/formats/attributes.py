@@ -14,11 +14,11 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dict_of, dicts, is_whole
 from evalkit.trace.formats.seen import SeenTexts
 from evalkit.trace.json_input import json_or_text, parse_json
 
-__all__ = ["Attributes", "grouped", "items_of", "json_value", "number_of", "object_of", "spread", "text_at"]
+__all__ = ["Attributes", "items_of", "json_value", "number_of", "spread", "text_at"]
 
 _MAX_LEVELS = 30
 _MAX_INDEX_DIGITS = 9
@@ -57,7 +57,7 @@ class Attributes:
         value = self.take(*names)
         if isinstance(value, float) and value.is_integer():  # JavaScript exporters write all numbers as doubles
             return int(value)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        return value if is_whole(value) else None
 
     def listed(self, name: str) -> list[dict[str, Any]] | None:
         """A list of objects, given as such or as JSON text; None (and left where it is) when it is neither."""
@@ -70,7 +70,12 @@ class Attributes:
         return dicts(value)
 
     def indexed(self, prefix: str) -> list[dict[str, Json]]:
-        """The items of a flattened list, taken out: see `grouped`."""
+        """The items of a flattened list, in the order of their numbers, taken out.
+
+        Returns:
+            for ``prefix.0.role`` and ``prefix.1.a.b``: ``[{"role": ...}, {"a.b": ...}]``; an item that is a plain value
+            (``prefix.0``) has the name ``""``.
+        """
         items, names = _grouped(self.rest, prefix)
         for name in names:
             del self.rest[name]
@@ -99,16 +104,6 @@ def spread(attributes: Mapping[str, Json]) -> dict[str, Json]:
     return flat
 
 
-def grouped(attributes: Mapping[str, Json], prefix: str) -> list[dict[str, Json]]:
-    """The items of a flattened list, in the order of their numbers.
-
-    Returns:
-        for ``prefix.0.role`` and ``prefix.1.a.b``: ``[{"role": ...}, {"a.b": ...}]``; an item that is a plain value
-        (``prefix.0``) has the name ``""``.
-    """
-    return _grouped(attributes, prefix)[0]
-
-
 def items_of(value: Any) -> list[Any]:
     """The items of a list: given as such, as an object of numbered items, or as JSON text."""
     found = json_or_text(value) if isinstance(value, str) else value
@@ -119,15 +114,10 @@ def items_of(value: Any) -> list[Any]:
     return [found[key] for key in sorted(found, key=int)]
 
 
-def object_of(value: Any) -> dict[str, Any]:
-    """`value` if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
 def text_at(value: Any, path: str) -> str:
     """The text at a dotted path inside `value`, else empty."""
     for name in path.split("."):
-        value = object_of(value).get(name)
+        value = dict_of(value).get(name)
     return value if isinstance(value, str) else ""
 
 

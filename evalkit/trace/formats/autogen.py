@@ -15,10 +15,10 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of, text_at
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.attributes import text_at
 from evalkit.trace.formats.autogen_messages import MODEL_MESSAGES, is_typed
 from evalkit.trace.formats.autogen_steps import chat_steps, context_steps, recorded_steps, talk_steps, words_of
-from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.conversation import messages_in
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -106,18 +106,18 @@ def _of_state(state: dict[str, Any], name: str) -> Iterator[tuple[str, list[Json
 def _contexts(state: Any, name: str, depth: int) -> Iterator[tuple[str, str, list[Json]]]:
     if not isinstance(state, dict) or depth > _MAX_DEPTH:
         return
-    context = object_of(state.get("llm_context")).get("messages")
+    context = dict_of(state.get("llm_context")).get("messages")
     for kind, items in (("llm_context", context), ("message_thread", state.get("message_thread"))):
         if isinstance(items, list) and any(is_typed(each) for each in items):
             yield name, kind, items
     for key in ("agent_state", "inner_team_state"):
         yield from _contexts(state.get(key), name, depth + 1)
-    for inner, each in object_of(state.get("agent_states")).items():
+    for inner, each in dict_of(state.get("agent_states")).items():
         yield from _contexts(each, f"{name}.{inner}" if name else inner, depth + 1)
 
 
 def _trace(run_id: str, items: list[Any], document: Json, report: ReadReport) -> Trace:
-    held = object_of(document)
+    held = dict_of(document)
     messages = messages_in(items, report)
     kinds = {text_at(raw, "type") for _, raw in messages}
     gaps = [_NO_PROMPTS]

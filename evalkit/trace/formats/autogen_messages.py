@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import arguments_of, dicts
+from evalkit.shapes import dict_of, dicts, is_whole
+from evalkit.trace.formats.chat import arguments_of
 from evalkit.trace.model import Usage
 from evalkit.wire.body import dump_json
 
@@ -38,7 +38,7 @@ EVENTS = frozenset({"ToolCallRequestEvent", "ToolCallExecutionEvent", "MemoryQue
 
 def is_typed(item: Any) -> bool:
     """Whether `item` is a message of AutoGen 0.4 or later."""
-    kind = object_of(item).get("type")
+    kind = dict_of(item).get("type")
     if kind in ("SystemMessage", "FunctionExecutionResultMessage"):
         return "content" in item
     known = isinstance(kind, str) and (kind in MODEL_MESSAGES | TALK | EVENTS or kind.startswith("StructuredMessage"))
@@ -80,8 +80,8 @@ def results_of(raw: Any) -> list[tuple[str, str, Any, bool]]:
 
 def usage_of(raw: Any) -> Usage | None:
     """Token counts (``RequestUsage``)."""
-    counts = [object_of(raw).get(name) for name in ("prompt_tokens", "completion_tokens")]
-    usage = Usage(*(each if isinstance(each, int) and not isinstance(each, bool) else None for each in counts))
+    counts = [dict_of(raw).get(name) for name in ("prompt_tokens", "completion_tokens")]
+    usage = Usage(*(each if is_whole(each) else None for each in counts))
     return None if usage == Usage() else usage
 
 
@@ -91,4 +91,4 @@ def _call(raw: dict[str, Any]) -> Json:
 
 
 def _part(raw: Any) -> dict[str, Any]:
-    return {"type": "text", "text": raw} if isinstance(raw, str) else {"type": "image", **object_of(raw)}
+    return {"type": "text", "text": raw} if isinstance(raw, str) else {"type": "image", **dict_of(raw)}

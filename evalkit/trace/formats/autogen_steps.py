@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dict_of, dicts
 from evalkit.trace.formats.answered_calls import with_answered_calls
-from evalkit.trace.formats.attributes import object_of
 from evalkit.trace.formats.autogen_messages import TALK, answer_of, content_of, results_of, usage_of
-from evalkit.trace.formats.chat import dicts, message_of, result_of, text_of, unix_seconds
+from evalkit.trace.formats.chat import message_of, result_of, text_of, unix_seconds
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.formats.session_steps import SessionSteps
 from evalkit.trace.model import USER_MESSAGE, Step, StepError
@@ -54,7 +54,7 @@ def recorded_steps(items: list[tuple[int, dict[str, Any]]]) -> tuple[Step, ...]:
         given = [message for raw in dicts(item.get("messages")) for message in _as_seen(raw)]
         streamed = item.get("stream") if isinstance(item.get("stream"), list) else []
         whole = dicts(streamed)
-        answered = object_of(item.get("response")) or (whole[-1] if whole else {})
+        answered = dict_of(item.get("response")) or (whole[-1] if whole else {})
         if not answered and streamed:
             answered = {"content": "".join(each for each in streamed if isinstance(each, str))}
         kept: dict[str, Any] = {"record": at, "mode": item.get("mode")}
@@ -196,7 +196,7 @@ class _Talk:
             self._code = item.get("code_blocks")
             self._model(source, item, when, kept)
         elif kind == "CodeExecutionEvent":
-            self._ran(object_of(item.get("result")), when, kept)
+            self._ran(dict_of(item.get("result")), when, kept)
         elif kind == "ThoughtEvent" and isinstance(content, str):
             self._thoughts[source] = content
             self._report.skipped["thought: reasoning of its model step"] += 1
@@ -264,4 +264,4 @@ def words_of(steps: Iterable[Step]) -> tuple[Json, str | None]:
         given = dicts(steps[0].input.get("messages"))
         asked = [message for message in given if message.get("role") == "user"][-1:]
     said = [text_of(step.output) for step in steps if step.kind == "model" and isinstance(step.output, dict)]
-    return object_of(asked[0] if asked else None).get("content"), next((text for text in reversed(said) if text), None)
+    return dict_of(asked[0] if asked else None).get("content"), next((text for text in reversed(said) if text), None)

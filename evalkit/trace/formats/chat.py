@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts, is_whole
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import StepError, Usage
 from evalkit.wire.body import dump_json
@@ -21,7 +22,6 @@ from evalkit.wire.openai_message import LEGACY_CALL_ID, message_from_openai, too
 __all__ = [
     "arguments_of",
     "call_of",
-    "dicts",
     "keywords_of",
     "message_of",
     "request_of",
@@ -154,11 +154,6 @@ def unix_seconds(text: Any) -> float | None:
     return moment.timestamp()
 
 
-def dicts(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; nothing for anything else."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
 def call_of(call: dict[str, Any]) -> dict[str, Any]:
     """A tool call of a Message, from OpenAI's form or one with name and arguments beside its id."""
     inner = call.get("function")
@@ -178,6 +173,6 @@ def _first_known(*counts: int | None) -> int | None:
 def _first_count(raw: Any, *names: str) -> int | None:
     for name in names:
         count = raw.get(name) if isinstance(raw, dict) else None
-        if isinstance(count, int) and not isinstance(count, bool):
+        if is_whole(count):
             return count
     return None

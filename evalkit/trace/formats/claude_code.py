@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of, text_at
-from evalkit.trace.formats.chat import dicts, unix_seconds
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.attributes import text_at
+from evalkit.trace.formats.chat import unix_seconds
 from evalkit.trace.formats.claude_code_agents import run_of, side_talks, told_by_progress, with_agents
 from evalkit.trace.formats.claude_code_lines import Branch, Line, branches, linked
 from evalkit.trace.formats.claude_code_project import call_told_beside, project_in
@@ -211,7 +212,7 @@ class _Session:
         unfinished = (self._torn and is_run) or (run.ending != "completed" if end is None else False)
         if self._start and is_run:
             unfinished = end is None
-        said = object_of(end).get("result")
+        said = dict_of(end).get("result")
         return Trace(
             id=session + suffix,
             name="claude-code",
@@ -252,5 +253,5 @@ def _denials(end: dict[str, Any] | None, start: int) -> list[Step]:
             output={"decision": "denied"},
             attributes={"tool_call_id": denied.get("tool_use_id")},
         )
-        for number, denied in enumerate(dicts(object_of(end).get("permission_denials")))
+        for number, denied in enumerate(dicts(dict_of(end).get("permission_denials")))
     ]

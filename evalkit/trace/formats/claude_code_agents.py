@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from evalkit.trace.formats.attributes import object_of
+from evalkit.shapes import dict_of
 from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.claude_code_lines import Line, branches, linked
 from evalkit.trace.formats.claude_code_steps import BranchSteps
@@ -60,8 +60,8 @@ def told_by_progress(lines: Iterable[Line]) -> list[Line]:
     """The side lines that progress lines carry: versions 2.1 write them there, with the agent's and the call's id."""
     found: dict[str, Line] = {}
     for line in lines:
-        data = object_of(line.raw.get("data"))
-        said = object_of(data.get("message"))
+        data = dict_of(line.raw.get("data"))
+        said = dict_of(data.get("message"))
         if line.kind == "progress" and data.get("type") == "agent_progress" and said:
             told = {"agentId": data.get("agentId"), "parent_tool_use_id": line.raw.get("parentToolUseID")}
             side = Line(line.at, {**said, **told, "isSidechain": True})
@@ -86,7 +86,7 @@ def with_agents(run: BranchSteps, talks: list[SideTalk], report: ReadReport, dep
     for step in run.made.steps if by_call or by_prompt else ():
         if step.kind == "tool":
             below = by_call.pop(str(step.attributes.get("tool_call_id")), [])
-            prompt = object_of(step.input).get("prompt")
+            prompt = dict_of(step.input).get("prompt")
             if not below and isinstance(prompt, str) and prompt:
                 below, by_prompt[prompt] = by_prompt[prompt][:1], by_prompt[prompt][1:]
             for talk in below:
@@ -114,7 +114,7 @@ def _below(
 ) -> list[Step]:
     run = run_of(talk, report)
     steps = with_agents(run, talks, report, depth)
-    given = object_of(step.input)
+    given = dict_of(step.input)
     named = next((given[key] for key in _AGENT_KEYS if isinstance(given.get(key), str)), "sub-agent")
     agent = Step(
         0,

@@ -12,8 +12,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dict_of, dicts
 
 __all__ = ["Branch", "Line", "branches", "call_ids", "linked", "result_ids"]
 
@@ -41,7 +40,7 @@ class Line:
     @property
     def message(self) -> dict[str, Any]:
         """The API message in it."""
-        return object_of(self.raw.get("message"))
+        return dict_of(self.raw.get("message"))
 
     @property
     def blocks(self) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evalkit.canonical import Json, canonical
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dicts, is_whole
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Usage
 
@@ -79,4 +79,4 @@ def _joined(parts: list[dict[str, Any]]) -> Json:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if is_whole(value) else None

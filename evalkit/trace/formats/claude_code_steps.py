@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of
+from evalkit.shapes import dict_of
 from evalkit.trace.formats.chat import result_of, text_of, unix_seconds
 from evalkit.trace.formats.claude_code_lines import Line
 from evalkit.trace.formats.claude_code_messages import answer_of, content_of, usage_of
@@ -92,7 +92,7 @@ class BranchSteps:
             self._user(line, at)
         elif line.raw.get("subtype") == "compact_boundary":
             self.made.forget([])
-            self._kept = self._preserved(object_of(line.raw.get("compactMetadata")))
+            self._kept = self._preserved(dict_of(line.raw.get("compactMetadata")))
             self._compaction = self.made.note(Step(0, "other", "compaction", attributes=_left(line)), at)
         elif line.kind == "attachment":
             self._attachment(line, at)
@@ -164,7 +164,7 @@ class BranchSteps:
         output, error = result_of(content, bool(block.get("is_error")))
         message = {"role": "tool", "content": content, "tool_call_id": call_id}
         kept: dict[str, Any] = _left(line) if alone else {}
-        told = object_of(line.raw.get("toolUseResult", line.raw.get("tool_use_result"))).get("agentId")
+        told = dict_of(line.raw.get("toolUseResult", line.raw.get("tool_use_result"))).get("agentId")
         agent = told or (None if line.raw.get("isSidechain") else line.raw.get("agentId"))
         if isinstance(agent, str):
             self.agents.setdefault(agent, call_id)
@@ -181,8 +181,8 @@ class BranchSteps:
 
     def _preserved(self, told: dict[str, Any]) -> list[Json]:
         """The messages that a compaction keeps behind its summary."""
-        named = object_of(told.get("preservedMessages")).get("uuids")
-        head = object_of(told.get("preservedSegment")).get("headUuid")
+        named = dict_of(told.get("preservedMessages")).get("uuids")
+        head = dict_of(told.get("preservedSegment")).get("headUuid")
         uuids = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
         if not uuids and isinstance(head, str) and head in self._told:
             known = [*self._told]
@@ -200,7 +200,7 @@ class BranchSteps:
         self._report.skipped["summary of a compaction: kept in the model steps"] += 1
 
     def _attachment(self, line: Line, at: float | None) -> None:
-        held = object_of(line.raw.get("attachment"))
+        held = dict_of(line.raw.get("attachment"))
         if held.get("type") == "queued_command" and isinstance(held.get("prompt"), str | list):
             message = {"role": "user", "content": content_of(held["prompt"])}
             self.made.user(message, at, {"line": line.at, "queued": True})

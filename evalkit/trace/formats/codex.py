@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of, text_at
+from evalkit.shapes import dict_of
+from evalkit.trace.formats.attributes import text_at
 from evalkit.trace.formats.chat import unix_seconds
 from evalkit.trace.formats.codex_exec import ExecSteps, is_exec_event, is_old_event
 from evalkit.trace.formats.codex_rollout import RolloutSteps
@@ -83,7 +84,7 @@ def _rollout(numbered: list[tuple[int, dict[str, Any]]], torn: bool, name: str, 
     error = run.ending if isinstance(run.ending, StepError) else None
     times = [at for at in (unix_seconds(line.get("timestamp")) for _, line in numbered) if at is not None]
     meta = run.meta
-    lacks = [] if object_of(run.made.history[0] if run.made.history else None).get("role") == "system" else [_NO_SYSTEM]
+    lacks = [] if dict_of(run.made.history[0] if run.made.history else None).get("role") == "system" else [_NO_SYSTEM]
     return Trace(
         id=str(meta.get("id") or name),
         name="codex",

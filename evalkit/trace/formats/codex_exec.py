@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of, text_at
+from evalkit.shapes import dict_of
+from evalkit.trace.formats.attributes import text_at
 from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.codex_items import usage_of
 from evalkit.trace.formats.protocol import ReadReport
@@ -70,7 +71,7 @@ class ExecSteps:
     def take(self, at: int, line: dict[str, Any]) -> None:
         """The line numbered `at`."""
         if is_old_event(line):
-            for event in _as_new(object_of(line["msg"])):
+            for event in _as_new(dict_of(line["msg"])):
                 self._event(at, event)
         elif isinstance(line.get("prompt"), str) and "type" not in line:
             self.first_words = line["prompt"]
@@ -87,7 +88,7 @@ class ExecSteps:
 
     def _event(self, at: int, event: dict[str, Any]) -> None:
         kind = str(event["type"])
-        item = object_of(event.get("item"))
+        item = dict_of(event.get("item"))
         if kind == "thread.started":
             self.thread = str(event.get("thread_id"))
             self._report.skipped["thread.started event: the run's id"] += 1
@@ -125,7 +126,7 @@ class ExecSteps:
     def _turn_ends(self, event: dict[str, Any]) -> None:
         self._flush()
         told = event.get("error")
-        error = StepError("TurnFailed", str(object_of(told).get("message") or "")) if told else None
+        error = StepError("TurnFailed", str(dict_of(told).get("message") or "")) if told else None
         usage = usage_of(event.get("usage"))
         if self._turn is not None:
             step = self.made.steps[self._turn]
@@ -160,7 +161,7 @@ class ExecSteps:
         output = {key: value for key, value in item.items() if key not in _NOT_OUTPUT and value is not None}
         error: StepError | None = None
         if told or status in _BROKEN:
-            said = object_of(told).get("message", told) or item.get("aggregated_output") or status
+            said = dict_of(told).get("message", told) or item.get("aggregated_output") or status
             error = StepError("ToolError", str(said))
         facts = {key: item[key] for key in ("status", "exit_code") if item.get(key) is not None}
         only = output.get("result", output.get("aggregated_output"))
@@ -219,7 +220,7 @@ def _as_new(msg: dict[str, Any]) -> Iterator[dict[str, Any]]:
     elif kind in ("task_complete", "turn_complete"):
         yield {"type": "turn.completed"}
     elif kind == "token_count":
-        info = object_of(msg.get("info"))
+        info = dict_of(msg.get("info"))
         yield {"type": "tokens", "usage": info.get("last_token_usage") if info else msg}
     elif family in _CALLS and end in ("begin", "end"):
         yield {"type": "item.started" if end == "begin" else "item.completed", "item": _old_item(family, end, msg)}
@@ -230,11 +231,11 @@ def _as_new(msg: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _old_item(family: str, end: str, msg: dict[str, Any]) -> dict[str, Any]:
-    invoked = object_of(msg.get("invocation"))
+    invoked = dict_of(msg.get("invocation"))
     item = {**invoked, **{key: value for key, value in msg.items() if key not in ("call_id", "type", "invocation")}}
     item.update(id=msg.get("call_id"), type=_CALLS[family])
     if end == "end":
-        failed = msg.get("success") is False or msg.get("exit_code") not in (None, 0) or "Err" in object_of(
+        failed = msg.get("success") is False or msg.get("exit_code") not in (None, 0) or "Err" in dict_of(
             msg.get("result")
         )  # fmt: skip
         item["status"] = "failed" if failed else "completed"

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of, text_at
-from evalkit.trace.formats.chat import arguments_of, dicts
+from evalkit.shapes import dict_of, dicts, is_whole
+from evalkit.trace.formats.attributes import text_at
+from evalkit.trace.formats.chat import arguments_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import StepError, Usage
@@ -82,7 +83,7 @@ def result_of_item(item: dict[str, Any], failed: bool | None) -> tuple[Any, Json
     if failed is None:
         failed = item.get("status") in ("failed", "incomplete") or _exit_code(output) not in (None, 0)
     if failed:
-        said = object_of(output).get("output", content)
+        said = dict_of(output).get("output", content)
         return content, None, StepError("ToolError", said if isinstance(said, str) else dump_json(said).decode())
     return content, output, None
 
@@ -93,7 +94,7 @@ def usage_of(raw: Any) -> Usage | None:
         return None
     names = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_output_tokens")
     counts = [raw.get(name) for name in names]
-    usage = Usage(*(each if isinstance(each, int) and not isinstance(each, bool) else None for each in counts))
+    usage = Usage(*(each if is_whole(each) else None for each in counts))
     return None if usage == Usage() else usage
 
 
@@ -112,7 +113,7 @@ def _exit_code(output: Json) -> int | None:
     if isinstance(output, str):
         found = _EXITED.search(output.partition("\nOutput:")[0]) if "\nOutput:" in output else None
         return int(found.group(1)) if found else None
-    code = object_of(object_of(output).get("metadata")).get("exit_code")
+    code = dict_of(dict_of(output).get("metadata")).get("exit_code")
     return code if isinstance(code, int) else None
 
 

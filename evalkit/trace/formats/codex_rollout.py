@@ -15,8 +15,9 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of, text_at
-from evalkit.trace.formats.chat import dicts, text_of, tool_definition, unix_seconds
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.attributes import text_at
+from evalkit.trace.formats.chat import text_of, tool_definition, unix_seconds
 from evalkit.trace.formats.codex_items import CALLS, HOSTED, RESULTS, answer_of, content_of, result_of_item, usage_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.formats.session_steps import SessionSteps
@@ -200,10 +201,10 @@ class RolloutSteps:
 
     def _compacted(self, item: dict[str, Any], when: float | None) -> None:
         self._flush()
-        kept = [object_of(each.get("item", each)) for each in dicts(item.get("replacement_history"))]
+        kept = [dict_of(each.get("item", each)) for each in dicts(item.get("replacement_history"))]
         summary = item.get("message")
         self.made.note(Step(0, "other", "compaction", output=summary or None), when)
-        base = [message for message in self.made.history[:1] if object_of(message).get("role") == "system"]
+        base = [message for message in self.made.history[:1] if dict_of(message).get("role") == "system"]
         if kept:
             self.made.forget([*base, *(message for each in kept for message in self._kept(each))])
         else:
@@ -252,8 +253,8 @@ class RolloutSteps:
             self._flush()
         told = {key: value for key, value in item.items() if key not in ("type", "call_id") and value is not None}
         if kind.endswith("_end"):
-            result = object_of(item.get("result"))
-            broken = "Err" in result or bool(object_of(result.get("Ok")).get("is_error", False))
+            result = dict_of(item.get("result"))
+            broken = "Err" in result or bool(dict_of(result.get("Ok")).get("is_error", False))
             code = item.get("exit_code")
             if "result" in item or "success" in item or isinstance(code, int):
                 self._failed[call_id] = broken or item.get("success") is False or code not in (None, 0)
@@ -286,7 +287,7 @@ class RolloutSteps:
 
     def _tokens(self, item: dict[str, Any]) -> None:
         """A count of tokens: of the response before it, or, in older versions, of the one behind it."""
-        info = object_of(item.get("info"))
+        info = dict_of(item.get("info"))
         total = info.get("total_token_usage")
         if not info or total == self._total:
             self._report.skipped["token_count event: nothing new"] += 1

@@ -16,7 +16,8 @@ from typing import Any
 
 import orjson
 
-from evalkit.trace.formats.chat import dicts, text_of
+from evalkit.shapes import dicts
+from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.formats.provider import Asked
@@ -249,9 +250,9 @@ def _turns(record: Record, known: int) -> list[Turn]:
 
 
 def _status(error: StepError | None, turns: list[Turn], steps: tuple[Step, ...]) -> Status:
+    """How the record ends. The user may have the last word ("thanks"), if the agent had answered before."""
     if error is not None:
         return "failed"
-    """How the record ends. The user may have the last word ("thanks"), if the agent had answered before."""
     pending = any(step.attributes.get("unfinished") for step in steps)
     roles = [turn.message["role"] for turn in turns]
     unanswered = roles[-1:] == ["tool"] or (roles[-1:] == ["user"] and roles[-2:-1] != ["assistant"])

@@ -12,7 +12,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dicts
 from evalkit.trace.formats.inspect_archive import inspect_json, is_archive, opened
 from evalkit.trace.formats.inspect_sample import DIALECT, Log, sample_trace
 from evalkit.trace.formats.protocol import ReadReport, Source

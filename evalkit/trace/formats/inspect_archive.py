@@ -20,7 +20,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of
+from evalkit.shapes import dict_of
 from evalkit.trace.formats.protocol import Source
 from evalkit.trace.json_input import parse_json, without_constants
 
@@ -73,23 +73,23 @@ class Archive:
     @property
     def is_log(self) -> bool:
         """Whether a log's header or start stands in it."""
-        return "task" in object_of(self.header().get("eval"))
+        return "task" in dict_of(self.header().get("eval"))
 
     def header(self) -> dict[str, Any]:
         """The log without its samples."""
         name = next((name for name in _HEADERS if name in self._names), None)
-        return {} if name is None else object_of(self._json(name))
+        return {} if name is None else dict_of(self._json(name))
 
     def samples(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each sample with its place, in the archive's order."""
         for name in dict.fromkeys(self._zip.namelist()):
             if _WHOLE.fullmatch(name):  # a sample's id may hold slashes
-                yield f"{self._where}/{name}", object_of(self._json(name))
+                yield f"{self._where}/{name}", dict_of(self._json(name))
             elif shell := _SHELL.fullmatch(name):
                 yield f"{self._where}/{name}", self._joined(shell[1], name)
 
     def _joined(self, prefix: str, shell_name: str) -> dict[str, Any]:
-        sample = object_of(self._json(shell_name))
+        sample = dict_of(self._json(shell_name))
         found = {each: self._sequence(f"{prefix}/{each}/") for each in _SEQUENCES}
         refs = sample.pop("message_refs", None)
         return {

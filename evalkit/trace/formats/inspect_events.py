@@ -17,9 +17,10 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.shapes import dict_of, dicts
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.attributes import number_of, object_of
-from evalkit.trace.formats.chat import dicts, result_of, unix_seconds
+from evalkit.trace.formats.attributes import number_of
+from evalkit.trace.formats.chat import result_of, unix_seconds
 from evalkit.trace.formats.inspect_messages import (
     call_from_inspect,
     failed_call,
@@ -29,6 +30,7 @@ from evalkit.trace.formats.inspect_messages import (
     tools_from_inspect,
     usage_from_inspect,
 )
+from evalkit.trace.formats.missing import note_missing
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import USER_MESSAGE, Kind, Step, StepError
 
@@ -63,7 +65,7 @@ def event_steps(events: list[Any], pool: list[dict[str, Any]], where: str, repor
 
 def error_of(raw: Any) -> StepError | None:
     """An EvalError ``{"message", "traceback"}``; its message is the exception's ``repr`` or text."""
-    error = object_of(raw)
+    error = dict_of(raw)
     if not error:
         return None
     message, stack = str(error.get("message") or ""), error.get("traceback")
@@ -188,7 +190,7 @@ class _Events:
 
     def _begun(self, event: dict[str, Any], parent: int | None) -> None:
         """The sample's start: its input is what the user asked; target and metadata are labels."""
-        given = object_of(event.get("sample")).get("input")
+        given = dict_of(event.get("sample")).get("input")
         messages = [{"role": "user", "content": given}] if isinstance(given, str) else dicts(given)
         self._report.skipped["sample_init: target and metadata are labels, state is told by the steps"] += 1
         self._users(messages, self._step(event, "other", USER_MESSAGE, parent))
@@ -206,9 +208,9 @@ class _Events:
         raw = dicts(event.get("input"))
         self._operators(raw, event, parent)
         messages = self._messages(raw, event.get("input_refs"))
-        output = object_of(event.get("output"))
+        output = dict_of(event.get("output"))
         choices = dicts(output.get("choices"))
-        message = object_of(choices[0].get("message")) if choices else {}
+        message = dict_of(choices[0].get("message")) if choices else {}
         answer = message_from_inspect({**message, "role": "assistant"}) if message else None
         params, config = params_of(event)
         error = _model_error(event, output)
@@ -224,9 +226,8 @@ class _Events:
             attributes["stop_reason"] = choices[0]["stop_reason"]
         if len(choices) > 1:
             attributes["other_choices"] = [choice.get("message") for choice in choices[1:]]
-        missing = [side for side, found in (("input", messages), ("output", answer or error)) if not found]
-        if missing and not event.get("pending"):
-            attributes["missing"] = missing
+        if not event.get("pending"):
+            note_missing(attributes, asked=bool(messages), answered=bool(answer or error))
         step = self._step(event, "model", "chat", parent)
         named = output.get("model") or event.get("model")
         ended = step.ended_at
@@ -304,7 +305,7 @@ class _Events:
             self._open = outer
 
     def _approval(self, event: dict[str, Any], parent: int | None) -> None:
-        call, modified = call_from_inspect(object_of(event.get("call"))), event.get("modified")
+        call, modified = call_from_inspect(dict_of(event.get("call"))), event.get("modified")
         decided = {key: event[key] for key in ("decision", "approver", "explanation") if event.get(key) is not None}
         if isinstance(modified, dict):
             decided["modified"] = call_from_inspect(modified)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition
+from evalkit.shapes import dict_of, dicts, is_number, is_whole
+from evalkit.trace.formats.chat import arguments_of, tool_definition
 from evalkit.trace.model import Usage
 
 __all__ = [
@@ -80,7 +80,7 @@ def result_content(result: Any) -> Json:
 
 def params_of(event: dict[str, Any]) -> tuple[dict[str, Json], dict[str, Json]]:
     """The sampling parameters of a model event under OpenAI's names, and the rest of its configuration."""
-    config = {key: value for key, value in object_of(event.get("config")).items() if value is not None}
+    config = {key: value for key, value in dict_of(event.get("config")).items() if value is not None}
     params = {_PARAM_NAMES.get(key, key): value for key, value in config.items() if key not in _NOT_SAMPLING}
     choice = event.get("tool_choice")
     if choice not in (None, "auto"):
@@ -100,7 +100,7 @@ def usage_from_inspect(raw: Any) -> Usage | None:
     Inspect's ``input_tokens`` leaves out what was read from or written to a cache, where the provider tells; its
     ``total_tokens`` has all, so that it decides.
     """
-    usage = object_of(raw)
+    usage = dict_of(raw)
     given, answered, total = (_count(usage, f"{name}_tokens") for name in ("input", "output", "total"))
     read = _count(usage, "input_tokens_cache_read")
     written = _count(usage, "input_tokens_cache_write")
@@ -113,7 +113,7 @@ def usage_from_inspect(raw: Any) -> Usage | None:
         output_tokens=answered,
         cached_tokens=read,
         reasoning_tokens=_count(usage, "reasoning_tokens"),
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost_usd=float(cost) if is_number(cost) else None,
     )
     return None if found == Usage() else found
 
@@ -140,4 +140,4 @@ def _content(raw: Any) -> tuple[Json, str]:
 
 def _count(usage: dict[str, Any], name: str) -> int | None:
     value = usage.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if is_whole(value) and value >= 0 else None

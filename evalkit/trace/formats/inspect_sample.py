@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import dicts, text_of, unix_seconds
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.chat import text_of, unix_seconds
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in
 from evalkit.trace.formats.inspect_events import error_of, event_steps
 from evalkit.trace.formats.inspect_messages import failed_call, message_from_inspect, usage_from_inspect
@@ -63,7 +63,7 @@ def sample_trace(raw: dict[str, Any], log: Log, where: str, report: ReadReport) 
     started, ended = unix_seconds(sample.get("started_at")), unix_seconds(sample.get("completed_at"))
     return Trace(
         id=_trace_id(sample, log),
-        name=str(object_of(log.header.get("eval")).get("task") or "inspect"),
+        name=str(dict_of(log.header.get("eval")).get("task") or "inspect"),
         dialect=DIALECT,
         steps=steps,
         input=_asked(sample.get("input")),
@@ -80,11 +80,11 @@ def sample_trace(raw: dict[str, Any], log: Log, where: str, report: ReadReport) 
 def _whole(raw: dict[str, Any]) -> dict[str, Any]:
     """The sample with its attachments put in; ``pool`` holds the messages that model events point to."""
     sample = dict(raw)
-    transcript = object_of(sample.pop("transcript", None))  # the first form of the events
+    transcript = dict_of(sample.pop("transcript", None))  # the first form of the events
     if transcript and not sample.get("events"):
         sample["events"] = transcript.get("events")
-    attachments = {**object_of(transcript.get("content")), **object_of(sample.pop("attachments", None))}
-    pools = object_of(sample.pop("events_data", None))
+    attachments = {**dict_of(transcript.get("content")), **dict_of(sample.pop("attachments", None))}
+    pools = dict_of(sample.pop("events_data", None))
     sample["pool"] = pools.get("messages") or sample.pop("message_pool", None) or []
     for key in ("events", "messages", "pool", "input", "output", "error"):
         if key in sample:
@@ -102,7 +102,7 @@ def _attached(value: Any, attachments: dict[str, Any]) -> Any:
 
 
 def _from_messages(sample: dict[str, Any], report: ReadReport) -> tuple[Step, ...]:
-    output = object_of(sample.get("output"))
+    output = dict_of(sample.get("output"))
     model = output.get("model")
     turns: list[Turn] = []
     listed = sample["messages"] if isinstance(sample["messages"], list) else []
@@ -137,7 +137,7 @@ def _trace_id(sample: dict[str, Any], log: Log) -> str:
 
 
 def _limit(raw: Any) -> StepError | None:
-    limit = object_of(raw)
+    limit = dict_of(raw)
     return StepError("LimitExceeded", f"{limit.get('type')} limit of {limit.get('limit')}") if limit else None
 
 
@@ -156,16 +156,16 @@ def _asked(given: Any) -> Json:
 
 
 def _answered(sample: dict[str, Any], steps: tuple[Step, ...]) -> Json:
-    choices = dicts(object_of(sample.get("output")).get("choices"))
+    choices = dicts(dict_of(sample.get("output")).get("choices"))
     if choices:
-        return text_of(message_from_inspect(object_of(choices[0].get("message"))))
+        return text_of(message_from_inspect(dict_of(choices[0].get("message"))))
     spoken = [text for step in steps if step.kind == "model" and isinstance(step.output, dict)
               and (text := text_of(step.output))]  # fmt: skip
     return spoken[-1] if spoken else None
 
 
 def _attributes(sample: dict[str, Any], header: dict[str, Any]) -> dict[str, Any]:
-    spec = object_of(header.get("eval"))
+    spec = dict_of(header.get("eval"))
     kept = {
         "sample_id": sample.get("id"),
         "epoch": sample.get("epoch"),

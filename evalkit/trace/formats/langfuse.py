@@ -14,7 +14,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts, unix_seconds
+from evalkit.shapes import dicts
+from evalkit.trace.formats.chat import unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.langfuse_observation import Observation, decoded, kind_of
 from evalkit.trace.formats.langfuse_steps import observation_step, once_a_call

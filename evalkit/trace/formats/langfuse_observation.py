@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts, is_number, is_whole, text_of
 from evalkit.trace.formats.attributes import json_value
-from evalkit.trace.formats.chat import dicts, tool_definition
+from evalkit.trace.formats.chat import tool_definition
 from evalkit.trace.formats.loose_messages import tools_in
 from evalkit.trace.formats.openinference_attributes import openinference_step
 from evalkit.trace.json_input import json_or_text
@@ -95,9 +96,9 @@ class Observation:
         held = isinstance(attributes, dict)
         return cls(
             id=raw["id"],
-            parent=_text(raw.get("parentObservationId")),
-            type=_text(raw.get("type")).upper(),
-            name=_text(raw.get("name")),
+            parent=text_of(raw.get("parentObservationId")),
+            type=text_of(raw.get("type")).upper(),
+            name=text_of(raw.get("name")),
             given=decoded(raw.get("input")),
             answered=decoded(raw.get("output")),
             metadata={key: value for key, value in metadata.items() if key != "attributes" or not held},
@@ -215,7 +216,7 @@ def usage_of(raw: dict[str, Any]) -> Usage | None:
     """Tokens and cost of a model call; None when nothing is known."""
     details = decoded(raw.get("usageDetails")) or decoded(raw.get("usage"))
     details = details if isinstance(details, dict) else {}
-    counts = {key: value for key, value in details.items() if isinstance(value, int) and not isinstance(value, bool)}
+    counts = {key: value for key, value in details.items() if is_whole(value)}
     costs = decoded(raw.get("costDetails"))
     cost = costs.get("total") if isinstance(costs, dict) else None
     cost = raw.get("calculatedTotalCost") if cost is None else cost
@@ -224,7 +225,7 @@ def usage_of(raw: dict[str, Any]) -> Usage | None:
         output_tokens=_sum(counts, "output", ("completionTokens", "completion_tokens"), ()),
         cached_tokens=_named(counts, "input_cached_tokens", "input_cache_read", "cache_read_input_tokens"),
         reasoning_tokens=_named(counts, "output_reasoning_tokens", "output_reasoning"),
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost_usd=float(cost) if is_number(cost) else None,
     )
     return None if usage == Usage() else usage
 
@@ -245,7 +246,7 @@ def error_of(raw: dict[str, Any]) -> StepError | None:
     """The error of an observation of level ERROR."""
     if raw.get("level") != "ERROR":
         return None
-    said = _text(raw.get("statusMessage"))
+    said = text_of(raw.get("statusMessage"))
     kind, _, rest = said.partition(": ")
     return StepError(kind, rest) if rest and kind.isidentifier() else StepError("Error", said)
 
@@ -253,7 +254,3 @@ def error_of(raw: dict[str, Any]) -> StepError | None:
 def _unquoted(text: str) -> Json:
     value = json_value(text)
     return text if value is None else value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from evalkit.canonical import Json
+from evalkit.shapes import text_of
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats.chat import arguments_of, keywords_of, unix_seconds
 from evalkit.trace.formats.langfuse_observation import (
@@ -22,6 +22,7 @@ from evalkit.trace.formats.langfuse_observation import (
     usage_of,
 )
 from evalkit.trace.formats.loose_messages import answer_in, messages_in, messages_in_text
+from evalkit.trace.formats.missing import note_missing
 from evalkit.trace.formats.openinference_attributes import is_openinference, openinference_step
 from evalkit.trace.formats.span_tree import SpanStep
 from evalkit.trace.model import Step, StepError
@@ -126,11 +127,7 @@ def _poverty(step: Step) -> int:
 def _model(observation: Observation, left: dict[str, Any], error: StepError | None) -> Step:
     left["span_name"] = observation.name
     messages, answer = _asked(observation, left), _answered(observation, left)
-    missing: list[Json] = [] if messages else ["input"]
-    if answer is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(messages), answered=answer is not None or error is not None)
     params, others = params_of(decoded(observation.raw.get("modelParameters")))
     if others:
         left["model_parameters"] = others
@@ -214,15 +211,11 @@ def _tool(observation: Observation, left: dict[str, Any], error: StepError | Non
     left["span_name"] = observation.name
     given = _first(observation.given, left, _ARGUMENTS)
     answered = _first(observation.answered, left, _RESULTS)
-    name = _text(_first(None, left, _TOOL_NAMES)) or _TOOL_PREFIX.sub("", observation.name, count=1)
+    name = text_of(_first(None, left, _TOOL_NAMES)) or _TOOL_PREFIX.sub("", observation.name, count=1)
     call_id = _first(None, left, _CALL_IDS)
     if call_id is not None:
         left["tool_call_id"] = call_id
-    missing: list[Json] = [] if given is not None else ["input"]
-    if answered is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=given is not None, answered=answered is not None or error is not None)
     return Step(
         seq=0,
         kind="tool",
@@ -237,7 +230,7 @@ def _tool(observation: Observation, left: dict[str, Any], error: StepError | Non
 
 
 def _agent(observation: Observation, left: dict[str, Any], error: StepError | None) -> Step:
-    name = _text(left.get("gen_ai.agent.name")) or _text(left.get("agent_name")) or observation.name
+    name = text_of(left.get("gen_ai.agent.name")) or text_of(left.get("agent_name")) or observation.name
     asked, said = messages_in(observation.given), messages_in(observation.answered)
     answer = answer_in(observation.answered)
     if said and len(said) > 1:
@@ -260,11 +253,7 @@ def _opening(messages: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
 def _retrieval(observation: Observation, left: dict[str, Any], error: StepError | None) -> Step:
     given, answered = observation.given, observation.answered
     query = given["query"] if isinstance(given, dict) and set(given) == {"query"} else given
-    missing: list[Json] = [] if query is not None else ["input"]
-    if answered is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=query is not None, answered=answered is not None or error is not None)
     documents = answered.get("documents") if isinstance(answered, dict) and set(answered) == {"documents"} else answered
     return Step(0, "retrieval", observation.name, {"query": query}, documents, error, attributes=left)
 
@@ -277,7 +266,3 @@ def _first(value: Any, left: dict[str, Any], names: tuple[str, ...]) -> Any:
             value = held
             del left[name]
     return value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -14,7 +14,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dicts
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.langsmith_steps import run_step
 from evalkit.trace.formats.protocol import ReadReport, Source

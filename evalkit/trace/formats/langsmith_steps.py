@@ -13,9 +13,11 @@ from typing import Any
 
 from evalkit.canonical import Json, canonical
 from evalkit.errors import InputError
+from evalkit.shapes import dict_of, dicts, is_number
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import arguments_of, dicts, result_of, tool_definition, unix_seconds, usage_of
+from evalkit.trace.formats.chat import arguments_of, result_of, tool_definition, unix_seconds, usage_of
 from evalkit.trace.formats.loose_messages import answer_in, messages_in, tools_in
+from evalkit.trace.formats.missing import note_missing
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Kind, Step, StepError, Usage
 
@@ -48,7 +50,7 @@ def run_step(run: dict[str, Any], *, is_agent: bool) -> Step:
     if isinstance(run.get("tags"), list) and run["tags"]:
         left["tags"] = run["tags"]
     error = _error(run.get("error"))
-    inputs, outputs = _object(run.get("inputs")), _object(run.get("outputs"))
+    inputs, outputs = dict_of(run.get("inputs")), dict_of(run.get("outputs"))
     name = run["name"] if isinstance(run.get("name"), str) else ""
     started, ended = _seconds(run.get("start_time")), _seconds(run.get("end_time"))
     if run.get("end_time") is None and error is None:
@@ -68,22 +70,18 @@ def run_step(run: dict[str, Any], *, is_agent: bool) -> Step:
 def _model(
     run: dict[str, Any], inputs: dict[str, Any], outputs: dict[str, Any], left: dict[str, Any], error: StepError | None
 ) -> Step:
-    extra = _object(run.get("extra"))
-    invocation, metadata = _object(extra.get("invocation_params")), _object(extra.get("metadata"))
+    extra = dict_of(run.get("extra"))
+    invocation, metadata = dict_of(extra.get("invocation_params")), dict_of(extra.get("metadata"))
     left["run_name"] = run.get("name")
     messages, answer = messages_in(inputs), answer_in(outputs)
     if messages is not None and "prompts" in inputs and "messages" not in inputs and metadata.get("ls_model_type"):
         left["text_messages"] = True
-    missing: list[Json] = [] if messages else ["input"]
     if messages is None and inputs:
         left["inputs"] = inputs
     if outputs and (answer is None or _has_more(outputs)):
         left["outputs"] = outputs
-    if answer is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
-    ended = _object(next(iter(_generations(outputs)), {}).get("generation_info")).get("finish_reason")
+    note_missing(left, asked=bool(messages), answered=answer is not None or error is not None)
+    ended = dict_of(next(iter(_generations(outputs)), {}).get("generation_info")).get("finish_reason")
     if isinstance(ended, str) and ended not in _USUAL_ENDS:
         left["finish_reason"] = ended
     settings = {**inputs, **invocation}
@@ -91,7 +89,7 @@ def _model(
     params = {key: value for key, value in settings.items() if key in _PARAMS and value is not None}
     model = (
         outputs.get("model")
-        or _object(outputs.get("llm_output")).get("model_name")
+        or dict_of(outputs.get("llm_output")).get("model_name")
         or invocation.get("model")
         or invocation.get("model_name")
         or metadata.get("ls_model_name")
@@ -128,7 +126,7 @@ def _usage(run: dict[str, Any], outputs: dict[str, Any], metadata: dict[str, Any
         outputs.get("usage_metadata"),
         outputs.get("usage"),
         message.get("usage_metadata"),
-        _object(outputs.get("llm_output")).get("token_usage"),
+        dict_of(outputs.get("llm_output")).get("token_usage"),
         metadata.get("usage_metadata"),
         {key: run.get(key) for key in ("prompt_tokens", "completion_tokens")},
     )
@@ -143,8 +141,8 @@ def _generations(outputs: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _kwargs(message: Any) -> dict[str, Any]:
-    held = _object(message)
-    return _object(held.get("kwargs")) or held
+    held = dict_of(message)
+    return dict_of(held.get("kwargs")) or held
 
 
 def _tool(
@@ -163,11 +161,7 @@ def _tool(
         error = error or told
     elif isinstance(result, str):
         result = json_or_text(result)
-    missing: list[Json] = [] if inputs else ["input"]
-    if not outputs and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(inputs), answered=bool(outputs) or error is not None)
     return Step(
         seq=0,
         kind="tool",
@@ -186,11 +180,7 @@ def _retrieval(
 ) -> Step:
     query = _only(inputs, "query")
     documents = _only(outputs, "documents")
-    missing: list[Json] = [] if inputs else ["input"]
-    if not outputs and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(inputs), answered=bool(outputs) or error is not None)
     found: Json = [_document(item) for item in documents] if isinstance(documents, list) else documents
     return Step(0, "retrieval", name, {"query": query}, found, error, attributes=left)
 
@@ -240,10 +230,6 @@ def _error(raw: Any) -> StepError | None:
 
 def _seconds(value: Any) -> float | None:
     """Seconds since 1970: ISO 8601 text, or milliseconds, which the JavaScript SDK sends."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e14:
+    if is_number(value) and 0 < value < 1e14:
         return value / 1000
     return unix_seconds(value)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -12,8 +12,9 @@ import re
 from itertools import groupby
 from typing import Any
 
+from evalkit.shapes import dicts
 from evalkit.trace.formats.ai_sdk_messages import ai_sdk_call, ai_sdk_part
-from evalkit.trace.formats.chat import call_of, dicts, message_of, tool_definition
+from evalkit.trace.formats.chat import call_of, message_of, tool_definition
 from evalkit.trace.formats.otlp_messages import answer_of, messages_of, part_of
 from evalkit.wire.body import dump_json
 

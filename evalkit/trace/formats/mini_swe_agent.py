@@ -13,8 +13,9 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import number_of, object_of
-from evalkit.trace.formats.chat import dicts, message_of, text_of, usage_of
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.attributes import number_of
+from evalkit.trace.formats.chat import message_of, text_of, usage_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -56,13 +57,13 @@ FORMAT = MiniSweAgentFormat()
 def _is_run(document: Json) -> bool:
     if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
         return False
-    form, info = document.get("trajectory_format"), object_of(document.get("info"))
+    form, info = document.get("trajectory_format"), dict_of(document.get("info"))
     return (isinstance(form, str) and form.startswith("mini-swe-agent")) or "mini_version" in info
 
 
 def _trace(document: dict[str, Any], source: Source, report: ReadReport) -> Trace:
-    info = object_of(document.get("info"))
-    settings = object_of(object_of(info.get("config")).get("model"))
+    info = dict_of(document.get("info"))
+    settings = dict_of(dict_of(info.get("config")).get("model"))
     messages = messages_in(document["messages"], report)
     exits = [raw for _, raw in messages if raw.get("role") == "exit"]
     report.skipped["exit message: read as the run's ending"] += len(exits)
@@ -70,7 +71,7 @@ def _trace(document: dict[str, Any], source: Source, report: ReadReport) -> Trac
     turns = [
         _turn(at, raw, named if isinstance(named, str) else None) for at, raw in messages if raw.get("role") != "exit"
     ]
-    params = {key: value for key, value in object_of(settings.get("model_kwargs")).items() if key not in _NOT_SAMPLING}
+    params = {key: value for key, value in dict_of(settings.get("model_kwargs")).items() if key not in _NOT_SAMPLING}
     steps = with_text_actions(conversation_steps(turns, report, params=params), report)
     times = [turn.at for turn in turns if turn.at is not None]
     error = _error(info, exits[-1] if exits else {})
@@ -93,7 +94,7 @@ def _trace(document: dict[str, Any], source: Source, report: ReadReport) -> Trac
 
 
 def _error(info: dict[str, Any], ending: dict[str, Any]) -> StepError | None:
-    extra = object_of(ending.get("extra"))
+    extra = dict_of(ending.get("extra"))
     kind = info.get("exit_status") or extra.get("exit_status")
     if not isinstance(kind, str) or kind == _FINISHED:
         return None
@@ -103,8 +104,8 @@ def _error(info: dict[str, Any], ending: dict[str, Any]) -> StepError | None:
 
 
 def _turn(at: int, raw: dict[str, Any], named: str | None) -> Turn:
-    extra = object_of(raw.get("extra"))
-    response = object_of(extra.get("response"))
+    extra = dict_of(raw.get("extra"))
+    response = dict_of(extra.get("response"))
     message = message_of({key: raw[key] for key in _MESSAGE_KEYS if key in raw})
     model = response.get("model")
     broken = extra.get("exception_info")

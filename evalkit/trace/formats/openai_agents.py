@@ -15,10 +15,12 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.shapes import dicts, is_whole
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition, unix_seconds
+from evalkit.trace.formats.chat import arguments_of, tool_definition, unix_seconds
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.loose_messages import answer_in, messages_in
+from evalkit.trace.formats.missing import note_missing
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.formats.span_tree import SpanStep, trace_of_spans
 from evalkit.trace.formats.trace_store import TraceStore
@@ -149,10 +151,9 @@ def _agent(left: dict[str, Any], error: StepError | None) -> Step:
 def _function(left: dict[str, Any], error: StepError | None) -> Step:
     name = _name(left, "function")
     given, output = left.pop("input", None), left.pop("output", None)
-    missing: list[Json] = [side for side, value in (("input", given), ("output", output)) if value is None]
-    if missing and error is None:
-        left["missing"] = missing
-    if error is not None and output is not None:
+    if error is None:
+        note_missing(left, asked=given is not None, answered=output is not None)
+    elif output is not None:
         left["answered"] = output  # what the SDK told the model about the failure
     return Step(
         seq=0,
@@ -175,11 +176,7 @@ def _model(left: dict[str, Any], error: StepError | None) -> Step:
         del left["output"]
     config = left.pop("model_config", None)
     config = config if isinstance(config, dict) else {}
-    missing: list[Json] = [] if messages else ["input"]
-    if answer is None and error is None:
-        missing.append("output")
-    if missing:
-        left["missing"] = missing
+    note_missing(left, asked=bool(messages), answered=answer is not None or error is not None)
     model = left.pop("model", None)
     tools: list[Json] = [tool_definition(tool) for tool in dicts(left.pop("tools", None))]
     params = {key: value for key, value in config.items() if value is not None}
@@ -252,4 +249,4 @@ def _usage(raw: Any) -> Usage | None:
 
 def _count(raw: Any, *names: str) -> int | None:
     values = [raw.get(name) for name in names] if isinstance(raw, dict) else []
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), None)
+    return next((value for value in values if is_whole(value)), None)

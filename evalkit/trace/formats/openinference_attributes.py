@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dict_of, dicts
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.attributes import Attributes, items_of, number_of, object_of, spread, text_at
-from evalkit.trace.formats.chat import arguments_of, dicts, message_of, request_of, text_of, tool_definition
+from evalkit.trace.formats.attributes import Attributes, items_of, number_of, spread, text_at
+from evalkit.trace.formats.chat import arguments_of, message_of, request_of, text_of, tool_definition
 from evalkit.trace.json_input import json_or_text
 from evalkit.trace.model import Kind, Step, StepError, Usage
 
@@ -32,7 +33,7 @@ _TOOL_WRAPPER = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 def is_openinference(attributes: Mapping[str, Json]) -> bool:
     """Whether a span's attributes are in this convention."""
-    nested = object_of(object_of(attributes.get("openinference")).get("span")).get("kind")
+    nested = dict_of(dict_of(attributes.get("openinference")).get("span")).get("kind")
     return SPAN_KIND in attributes or isinstance(nested, str)
 
 
@@ -57,7 +58,7 @@ def _model(taken: Attributes, span_name: str, error: StepError | None) -> Step:
     request, response = _value(taken, "input"), _value(taken, "output")
     messages = [_message(item) for item in items_of(taken.tree("llm.input_messages"))]
     answers = [_message(item, "assistant") for item in items_of(taken.tree("llm.output_messages"))]
-    params = _params(object_of(_parsed(taken.tree("llm.invocation_parameters"))), messages, taken)
+    params = _params(dict_of(_parsed(taken.tree("llm.invocation_parameters"))), messages, taken)
     given = _request(request, messages, params, items_of(taken.tree("llm.tools")), taken)
     answer = answers[0] if answers else _answer(response, taken)
     if response is not None and not _says(answer, response):
@@ -143,8 +144,8 @@ def _answer(response: Json, taken: Attributes) -> dict[str, Any] | None:
         return {"role": "assistant", "content": texts[0]}
     if isinstance(response, str):
         return {"role": "assistant", "content": response} if response else None
-    body = object_of(response)
-    message = next((object_of(choice.get("message")) for choice in dicts(body.get("choices"))), body)
+    body = dict_of(response)
+    message = next((dict_of(choice.get("message")) for choice in dicts(body.get("choices"))), body)
     return message_of({**message, "role": "assistant"}) if "content" in message or "tool_calls" in message else None
 
 
@@ -154,14 +155,14 @@ def _says(answer: dict[str, Any] | None, response: Json) -> bool:
         return False
     if isinstance(response, str):
         return text_of(answer) == response
-    body = object_of(response)
+    body = dict_of(response)
     return set(body) <= {"role", "content", "tool_calls", "raw"} and text_of(message_of(body)) == text_of(answer)
 
 
 def _message(raw: Any, role: str = "user") -> dict[str, Any]:
     """A Message from ``{"message": {"role", "content" | "contents", "tool_calls", ...}}``."""
-    held = object_of(raw)
-    inner = object_of(held.get("message")) or held
+    held = dict_of(raw)
+    inner = dict_of(held.get("message")) or held
     parts = [_part(item) for item in items_of(inner.get("contents"))]
     reasoning = [
         part["text"] for part in parts if part.get("type") == "reasoning" and isinstance(part.get("text"), str)
@@ -188,8 +189,8 @@ def _role(stated: Any) -> Any:
 
 
 def _part(raw: Any) -> dict[str, Any]:
-    held = object_of(raw)
-    part = object_of(held.get("message_content")) or held
+    held = dict_of(raw)
+    part = dict_of(held.get("message_content")) or held
     url = text_at(part, "image.image.url")
     if part.get("type") == "image" and url:
         return {"type": "image_url", "image_url": {"url": url}}
@@ -197,13 +198,13 @@ def _part(raw: Any) -> dict[str, Any]:
 
 
 def _call(raw: Any) -> dict[str, Any]:
-    held = object_of(raw)
-    return object_of(held.get("tool_call")) or held
+    held = dict_of(raw)
+    return dict_of(held.get("tool_call")) or held
 
 
 def _schema(raw: Any) -> Any:
-    held = object_of(raw)
-    tool = object_of(held.get("tool")) or held
+    held = dict_of(raw)
+    tool = dict_of(held.get("tool")) or held
     return tool.get("json_schema", tool)
 
 
@@ -240,7 +241,7 @@ def _unwrapped(given: Json, taken: Attributes) -> Json:
         return given
     if len(args) == 1 and isinstance(args[0], dict) and not kwargs:
         return args[0]
-    names = [*object_of(_parsed(taken.rest.get("tool.parameters")))]
+    names = [*dict_of(_parsed(taken.rest.get("tool.parameters")))]
     if len(args) > len(names):
         return given if args else kwargs
     return {**dict(zip(names, args, strict=False)), **kwargs}
@@ -269,8 +270,8 @@ def _retrieval(taken: Attributes, span_name: str, error: StepError | None) -> St
 
 
 def _document(raw: Any) -> Json:
-    held = object_of(raw)
-    document = object_of(held.get("document")) or held
+    held = dict_of(raw)
+    document = dict_of(held.get("document")) or held
     return {**document, "metadata": _parsed(document["metadata"])} if "metadata" in document else document
 
 

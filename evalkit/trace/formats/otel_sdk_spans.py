@@ -16,8 +16,7 @@ from typing import Any, TypeGuard
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dict_of, dicts, is_number, text_of
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.otlp_request import PlainEvent, PlainSpan, nanoseconds, read_as_otlp
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -98,8 +97,8 @@ def _is_span(item: Any) -> TypeGuard[dict[str, Any]]:
 
 def _ids(item: dict[str, Any]) -> tuple[str, str]:
     """The ids of the trace and the span, wherever the SDK holds them; empty where it does not."""
-    context = object_of(item.get("spanContext")) or object_of(item.get("_spanContext"))
-    printed = object_of(item.get("context"))
+    context = dict_of(item.get("spanContext")) or dict_of(item.get("_spanContext"))
+    printed = dict_of(item.get("context"))
     if printed:
         return _hex(printed.get("trace_id")), _hex(printed.get("span_id"))
     if context:
@@ -116,13 +115,13 @@ def _span(item: Json, where: str) -> PlainSpan:
     start = nanoseconds(item.get("startTime", item.get("start_time", item.get("timestamp"))))
     end = nanoseconds(item.get("endTime", item.get("end_time")))
     lasted = item.get("duration")
-    if not end and start and isinstance(lasted, int | float) and not isinstance(lasted, bool):
+    if not end and start and is_number(lasted):
         end = start + int(lasted * 1000)
-    status = object_of(item.get("status"))
-    above = object_of(item.get("parentSpanContext")).get("spanId")
+    status = dict_of(item.get("status"))
+    above = dict_of(item.get("parentSpanContext")).get("spanId")
     parent = _hex(above or item.get("parentSpanId") or item.get("parentId") or item.get("parent_id"))
-    resource = object_of(item.get("resource"))
-    service = object_of(resource.get("attributes", resource.get("_attributes"))).get("service.name")
+    resource = dict_of(item.get("resource"))
+    service = dict_of(resource.get("attributes", resource.get("_attributes"))).get("service.name")
     return PlainSpan(
         trace_id=trace_id,
         span_id=span_id,
@@ -132,19 +131,15 @@ def _span(item: Json, where: str) -> PlainSpan:
         end_ns=end,
         attributes=item["attributes"],
         events=tuple(
-            PlainEvent(str(event.get("name") or ""), object_of(event.get("attributes")))
+            PlainEvent(str(event.get("name") or ""), dict_of(event.get("attributes")))
             for event in dicts(item.get("events"))
         ),
         failed=status.get("code", status.get("status_code")) in (2, "ERROR", "STATUS_CODE_ERROR"),
-        message=_text(status.get("message", status.get("description"))),
-        service=_text(service),
+        message=text_of(status.get("message", status.get("description"))),
+        service=text_of(service),
         links=len(dicts(item.get("links"))),
     )
 
 
 def _hex(value: Any) -> str:
     return value.removeprefix("0x") if isinstance(value, str) else ""
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

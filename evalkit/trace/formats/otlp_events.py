@@ -12,8 +12,9 @@ import re
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.formats.attributes import Attributes, json_value
-from evalkit.trace.formats.chat import call_of, dicts
+from evalkit.trace.formats.chat import call_of
 from evalkit.trace.formats.otlp_messages import Content, part_of
 from evalkit.trace.formats.otlp_spans import Span, SpanEvent
 

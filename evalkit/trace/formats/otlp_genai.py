@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evalkit.canonical import Json, same
+from evalkit.shapes import is_number
 from evalkit.trace.effect import guess_effect
 from evalkit.trace.formats import otlp_events, otlp_indexed, otlp_messages
 from evalkit.trace.formats.attributes import Attributes
@@ -264,6 +265,6 @@ def _usage(taken: Attributes) -> Usage | None:
         output_tokens=taken.count("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"),
         cached_tokens=taken.count("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
         reasoning_tokens=taken.count("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
-        cost_usd=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+        cost_usd=float(cost) if is_number(cost) else None,
     )
     return None if usage == Usage() else usage

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.formats.attributes import Attributes, json_value
-from evalkit.trace.formats.chat import call_of, dicts
+from evalkit.trace.formats.chat import call_of
 from evalkit.trace.formats.otlp_messages import Content, part_of
 from evalkit.trace.formats.otlp_spans import Span
 from evalkit.trace.json_input import json_or_text

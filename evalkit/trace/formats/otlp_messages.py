@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.formats.attributes import Attributes, text_at
-from evalkit.trace.formats.chat import call_of, dicts, message_of
+from evalkit.trace.formats.chat import call_of, message_of
 from evalkit.trace.formats.otlp_spans import Span
 from evalkit.wire.body import dump_json
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.formats import otlp_events, otlp_genai
 from evalkit.trace.formats.attributes import Attributes, json_value
-from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.otlp_messages import answer_of, messages_of
 from evalkit.trace.formats.otlp_spans import Span, SpanEvent, error_of
 from evalkit.trace.json_input import json_or_text

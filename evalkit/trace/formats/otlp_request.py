@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import is_number
 from evalkit.trace.formats.otlp import traces_of
 from evalkit.trace.formats.otlp_spans import decode
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -80,7 +81,7 @@ def nanoseconds(value: Any) -> int:
         value: OpenTelemetry JS's ``[seconds, nanoseconds]``, ISO 8601 text (without a zone it is UTC), a datetime, or
             a number of seconds, milliseconds, microseconds or nanoseconds, told apart by its size.
     """
-    if isinstance(value, list) and len(value) == 2 and all(_is_number(part) for part in value):
+    if isinstance(value, list) and len(value) == 2 and all(is_number(part) for part in value):
         return int(value[0]) * 10**9 + int(value[1])
     if isinstance(value, str):
         try:
@@ -91,14 +92,10 @@ def nanoseconds(value: Any) -> int:
         moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
         lasted = moment - _EPOCH
         return (lasted.days * 86400 + lasted.seconds) * 10**9 + lasted.microseconds * 1000
-    if not _is_number(value) or not 0 < value < 2**63:
+    if not is_number(value) or not 0 < value < 2**63:
         return 0
     unit = next((unit for limit, unit in _UNITS if value < limit), 1)
     return int(value) * unit if isinstance(value, int) else int(value * unit)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _resource(span: PlainSpan) -> Json:

@@ -14,13 +14,12 @@ from evalkit.errors import UnreadableTrace
 from evalkit.trace.formats import otlp_protobuf
 from evalkit.trace.formats.documents import documents
 from evalkit.trace.formats.otlp_spans import Batch, decode, is_otlp
-from evalkit.trace.formats.protocol import Source
+from evalkit.trace.formats.protocol import SMALL_BYTES, Source
 from evalkit.trace.json_input import parse_json, parse_json_lines
 from evalkit.trace.json_reader import JsonReader
 
 __all__ = ["batches"]
 
-_SMALL_BYTES = 8 * 1024**2
 _BATCH_BYTES = 1024**2
 _PARTS = {"resourceSpans": ("scopeSpans", "spans"), "resourceLogs": ("scopeLogs", "logRecords")}
 
@@ -42,8 +41,8 @@ def batches(source: Source) -> Iterator[Batch]:
 
 
 def _documents(source: Source) -> Iterator[tuple[str, Json]]:
-    start = _start(source)
-    if len(start) <= _SMALL_BYTES:
+    start = source.start()
+    if len(start) <= SMALL_BYTES:
         yield from documents(source)
     elif _has_lines(start, source.where):
         yield from parse_json_lines(source.lines(), source.where)
@@ -51,16 +50,6 @@ def _documents(source: Source) -> Iterator[tuple[str, Json]]:
         reader = JsonReader(source.blocks(), source.where)
         while reader.peek():
             yield from _walked(reader)
-
-
-def _start(source: Source) -> bytes:
-    """The whole of a small source; somewhat more than `_SMALL_BYTES` of another."""
-    start = bytearray()
-    for block in source.blocks():
-        start += block
-        if len(start) > _SMALL_BYTES:
-            break
-    return bytes(start)
 
 
 def _has_lines(start: bytes, where: str) -> bool:

@@ -12,8 +12,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
+from evalkit.shapes import dicts, is_whole
 from evalkit.trace.formats.attributes import Attributes
-from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.seen import SeenTexts
 from evalkit.trace.model import StepError
 
@@ -203,7 +203,7 @@ def _values(raw: Any) -> Iterator[dict[str, Any]]:
 def _int(raw: Any) -> int:
     if isinstance(raw, str) and len(raw) <= 20 and raw.lstrip("-").isascii() and raw.lstrip("-").isdigit():
         return int(raw)
-    return raw if isinstance(raw, int) and not isinstance(raw, bool) else 0
+    return raw if is_whole(raw) else 0
 
 
 def _text(raw: Any) -> str:

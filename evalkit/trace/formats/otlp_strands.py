@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.formats import otlp_events, otlp_genai
 from evalkit.trace.formats.attributes import Attributes, json_value
-from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.otlp_spans import Span, SpanEvent
 from evalkit.trace.model import Step
 

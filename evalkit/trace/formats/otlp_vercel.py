@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts, is_whole
 from evalkit.trace.formats import otlp_genai
 from evalkit.trace.formats.ai_sdk_messages import ai_sdk_answer, ai_sdk_messages
 from evalkit.trace.formats.attributes import Attributes, json_value
-from evalkit.trace.formats.chat import dicts
 from evalkit.trace.formats.otlp_spans import Span, error_of
 from evalkit.trace.model import Step, Usage
 
@@ -180,7 +180,7 @@ def _ranking(span: Span, taken: Attributes) -> Step:
     ranked: list[Json] = []
     for entry in dicts([_decoded(each) for each in _list(taken.take("ai.ranking"))]):
         at = entry.get("index")
-        known = isinstance(at, int) and not isinstance(at, bool) and 0 <= at < len(documents)
+        known = is_whole(at) and 0 <= at < len(documents)
         document = documents[at] if known and isinstance(at, int) else None
         ranked.append({"id": str(at), "content": document, "score": entry.get("relevanceScore")})
     error = error_of(span, taken)

@@ -15,8 +15,8 @@ from typing import Any, TypeGuard
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import json_value, object_of
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dict_of, dicts, is_whole, text_of
+from evalkit.trace.formats.attributes import json_value
 from evalkit.trace.formats.documents import documents, first_document
 from evalkit.trace.formats.openinference_attributes import SPAN_KIND
 from evalkit.trace.formats.otlp_request import PlainEvent, PlainSpan, nanoseconds, read_as_otlp
@@ -93,7 +93,7 @@ def _items(document: Json) -> list[Json]:
 def _is_span(item: Any) -> TypeGuard[dict[str, Any]]:
     if not isinstance(item, dict) or not isinstance(item.get("span_kind"), str) or "name" not in item:
         return False
-    context = object_of(item.get("context"))
+    context = dict_of(item.get("context"))
     return all(isinstance(context.get(key), str) and context[key] for key in ("trace_id", "span_id"))
 
 
@@ -112,7 +112,7 @@ def _of_row(row: dict[str, Any]) -> dict[str, Any]:
 def _of_otlp(raw: dict[str, Any]) -> dict[str, Any]:
     """A span in OTLP's own names in the form of the API."""
     attributes = _pairs(raw.get("attributes"))
-    status = object_of(raw.get("status"))
+    status = dict_of(raw.get("status"))
     return {
         "name": raw.get("name"),
         "context": {"span_id": raw.get("span_id"), "trace_id": raw.get("trace_id")},
@@ -134,11 +134,11 @@ def _pairs(raw: Any) -> dict[str, Json]:
 def _value(raw: Any, levels: int) -> Json:
     """A value in OTLP's own names: the API writes only the one that is set, or all with null for the others."""
     value: Json
-    for kind, value in object_of(raw).items():
+    for kind, value in dict_of(raw).items():
         if value is None:
             continue
         if kind == "array_value":
-            items = object_of(value).get("values")
+            items = dict_of(value).get("values")
             return [_value(item, levels - 1) for item in dicts(items)] if levels else None
         return _count(value) if kind == "int_value" else value
     return None
@@ -148,13 +148,13 @@ def _count(value: Any) -> int | None:
     """A 64-bit integer, which OTLP may write as text."""
     if isinstance(value, str) and len(value) <= 20 and value.removeprefix("-").isdecimal() and value.isascii():
         return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if is_whole(value) else None
 
 
 def _span(raw: Json, where: str, report: ReadReport) -> PlainSpan:
     if not _is_span(raw):
         raise UnreadableTrace("an item is no Phoenix span with its ids", where, "pass spans exported from Phoenix")
-    attributes = _flat(object_of(raw.get("attributes")))
+    attributes = _flat(dict_of(raw.get("attributes")))
     labels = [key for key in attributes if key.startswith(_LABELS)]
     if labels:
         named = {key.partition("annotations.")[2].partition(".")[0] + key[:5] for key in labels}
@@ -167,16 +167,16 @@ def _span(raw: Json, where: str, report: ReadReport) -> PlainSpan:
     return PlainSpan(
         trace_id=raw["context"]["trace_id"],
         span_id=raw["context"]["span_id"],
-        parent_id=_text(raw.get("parent_id")),
-        name=_text(raw.get("name")),
+        parent_id=text_of(raw.get("parent_id")),
+        name=text_of(raw.get("name")),
         start_ns=nanoseconds(raw.get("start_time")),
         end_ns=nanoseconds(raw.get("end_time")),
         attributes=attributes,
         events=tuple(
-            PlainEvent(_text(event.get("name")), _flat(object_of(event.get("attributes")))) for event in dicts(events)
+            PlainEvent(text_of(event.get("name")), _flat(dict_of(event.get("attributes")))) for event in dicts(events)
         ),
         failed=str(raw.get("status_code")).upper() == "ERROR",
-        message=_text(raw.get("status_message")),
+        message=text_of(raw.get("status_message")),
     )
 
 
@@ -193,7 +193,3 @@ def _flat(value: dict[str, Any], prefix: str = "", levels: int = _MAX_LEVELS) ->
         elif item is not None:
             flat[name] = item
     return flat
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

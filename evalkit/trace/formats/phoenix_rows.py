@@ -18,7 +18,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dicts
 from evalkit.trace.formats.protocol import Source
 from evalkit.trace.json_input import MAX_DEPTH, json_or_text
 

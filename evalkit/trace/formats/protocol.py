@@ -16,7 +16,10 @@ from evalkit.canonical import Json
 from evalkit.errors import EvalkitError
 from evalkit.trace.model import Trace
 
-__all__ = ["KnownByHead", "ReadReport", "Source", "TraceFormat"]
+__all__ = ["SMALL_BYTES", "KnownByHead", "ReadReport", "Source", "TraceFormat"]
+
+SMALL_BYTES = 8 * 1024**2
+"""Up to this size a document is parsed whole at once."""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,15 @@ class Source:
     document: Callable[[], Json]
     blocks: Callable[[], Iterator[bytes]] = lambda: iter(())
     member: Callable[[str], bytes | None] = _no_member
+
+    def start(self) -> bytes:
+        """The whole of a small source; somewhat more than `SMALL_BYTES` of another."""
+        start = bytearray()
+        for block in self.blocks():
+            start += block
+            if len(start) > SMALL_BYTES:
+                break
+        return bytes(start)
 
 
 class TraceFormat(Protocol):

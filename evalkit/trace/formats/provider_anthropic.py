@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition
+from evalkit.shapes import dicts, is_whole
+from evalkit.trace.formats.chat import arguments_of, tool_definition
 from evalkit.trace.formats.provider import Answered, Asked
 from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.model import Usage
@@ -132,7 +133,7 @@ def content_of(content: Any) -> Json:
 def usage_from_anthropic(raw: Any) -> Usage | None:
     """Token counts; Anthropic's ``input_tokens`` leaves out what was read from or written to the cache."""
     usage = raw if isinstance(raw, dict) else {}
-    counts = {key: value for key, value in usage.items() if isinstance(value, int) and not isinstance(value, bool)}
+    counts = {key: value for key, value in usage.items() if is_whole(value)}
     cached = counts.get("cache_read_input_tokens")
     given = counts.get("input_tokens")
     if given is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import arguments_of, dicts, tool_definition
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.chat import arguments_of, tool_definition
 from evalkit.trace.formats.provider import Answered, Asked
 from evalkit.trace.formats.seen import SeenItems
 from evalkit.trace.model import Usage
@@ -34,16 +34,16 @@ class _Converse:
         return isinstance(messages, list) and bool(messages) and all(_is_message(each) for each in messages)
 
     def answers(self, body: dict[str, Any]) -> bool:
-        return _is_message(object_of(body.get("output")).get("message")) and "stopReason" in body
+        return _is_message(dict_of(body.get("output")).get("message")) and "stopReason" in body
 
     def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
         system = [block["text"] for block in dicts(body.get("system")) if isinstance(block.get("text"), str)]
         messages: list[dict[str, Any]] = [{"role": "system", "content": "\n".join(system)}] if system else []
         for raw in dicts(body.get("messages")):
             messages += seen.made(_messages, raw)
-        settings = {**object_of(body.get("inferenceConfig")), **object_of(body.get("additionalModelRequestFields"))}
+        settings = {**dict_of(body.get("inferenceConfig")), **dict_of(body.get("additionalModelRequestFields"))}
         params: dict[str, Json] = {_NAMES.get(key, key): value for key, value in settings.items() if value is not None}
-        config = object_of(body.get("toolConfig"))
+        config = dict_of(body.get("toolConfig"))
         if config.get("toolChoice"):
             params["tool_choice"] = config["toolChoice"]
         model = body.get("modelId")
@@ -51,7 +51,7 @@ class _Converse:
         return Asked(messages, tools, params, model if isinstance(model, str) else None)
 
     def answered(self, body: dict[str, Any]) -> Answered:
-        message = _messages(object_of(body["output"])["message"])[-1]
+        message = _messages(dict_of(body["output"])["message"])[-1]
         ended = body.get("stopReason")
         return Answered(
             {**message, "role": "assistant"},
@@ -84,7 +84,7 @@ def _messages(raw: dict[str, Any]) -> list[dict[str, Any]]:
             call = {"id": str(used.get("toolUseId") or ""), "name": str(used.get("name") or "")}
             message.setdefault("tool_calls", []).append({**call, "arguments": arguments_of(used.get("input"))})
         elif isinstance(block.get("reasoningContent"), dict):
-            text = object_of(block["reasoningContent"].get("reasoningText")).get("text")
+            text = dict_of(block["reasoningContent"].get("reasoningText")).get("text")
             if isinstance(text, str):
                 message["reasoning"] = text
         elif isinstance(block.get("text"), str):
@@ -116,17 +116,17 @@ def _result(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tool(tool: dict[str, Any]) -> Json:
-    spec = object_of(tool.get("toolSpec"))
+    spec = dict_of(tool.get("toolSpec"))
     if not spec:
         return tool
-    schema = object_of(spec.get("inputSchema")).get("json")
+    schema = dict_of(spec.get("inputSchema")).get("json")
     plain = {key: spec[key] for key in ("name", "description") if key in spec}
     found: Json = tool_definition({**plain, "parameters": schema})
     return found
 
 
 def _usage(raw: Any) -> Usage | None:
-    counts = {key: value for key, value in object_of(raw).items() if isinstance(value, int)}
+    counts = {key: value for key, value in dict_of(raw).items() if isinstance(value, int)}
     given, cached = counts.get("inputTokens"), counts.get("cacheReadInputTokens")
     if given is not None:
         given += (cached or 0) + counts.get("cacheWriteInputTokens", 0)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dict_of, dicts
 from evalkit.trace.formats.loose_messages import answer_in, messages_in, tools_in
 from evalkit.trace.formats.provider import Answered, Asked
 from evalkit.trace.formats.seen import SeenItems
@@ -37,7 +36,7 @@ class _GenerateContent:
 
     def asked(self, body: dict[str, Any], seen: SeenItems) -> Asked:
         system = body.get("systemInstruction", body.get("system_instruction"))
-        settings = object_of(body.get("generationConfig", body.get("generation_config")))
+        settings = dict_of(body.get("generationConfig", body.get("generation_config")))
         contents = [{"role": "user", **each} for each in dicts(body.get("contents"))]
         given = {"contents": contents, "config": {"system_instruction": system}}
         params: dict[str, Json] = {_NAMES.get(key, key): value for key, value in settings.items() if value is not None}
@@ -68,7 +67,7 @@ GENERATE_CONTENT = _GenerateContent()
 
 
 def _usage(raw: Any) -> Usage | None:
-    counts = {key: value for key, value in object_of(raw).items() if isinstance(value, int)}
+    counts = {key: value for key, value in dict_of(raw).items() if isinstance(value, int)}
     answered, thought = counts.get("candidatesTokenCount"), counts.get("thoughtsTokenCount")
     found = Usage(
         input_tokens=counts.get("promptTokenCount"),

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.formats.attributes import number_of
-from evalkit.trace.formats.chat import call_of, dicts, message_of, tool_definition, usage_of
+from evalkit.trace.formats.chat import call_of, message_of, tool_definition, usage_of
 from evalkit.trace.formats.provider import Answered, Asked
 from evalkit.trace.formats.seen import SeenItems
 from evalkit.wire.body import dump_json

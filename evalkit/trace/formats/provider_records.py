@@ -16,8 +16,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from evalkit.canonical import Json
-from evalkit.trace.formats.attributes import number_of, object_of
-from evalkit.trace.formats.chat import dicts, unix_seconds, usage_of
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.attributes import number_of
+from evalkit.trace.formats.chat import unix_seconds, usage_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.formats.provider import Answered, Asked, Provider
 from evalkit.trace.formats.provider_anthropic import MESSAGES
@@ -161,7 +162,7 @@ def _sides(item: Json) -> _Sides | None:
                if key in _ASKING}  # fmt: skip
         settings: dict[str, Any] = {}
         for key in _SETTINGS:
-            settings |= object_of(item.get(key))
+            settings |= dict_of(item.get(key))
         request = _recognised({**settings, **own}, _asks)
     if request is not None and response is not None and response[0].asks(request[1]):
         request = (response[0], request[1])  # a body of plain messages may be of several APIs
@@ -276,13 +277,13 @@ def _failure(item: dict[str, Any]) -> StepError | None:
     broken = next((found for key in _RESPONSES if (found := _http_failure(item.get(key)))), None)
     if broken is not None:
         return broken
-    kind = object_of(item.get("result")).get("type")
+    kind = dict_of(item.get("result")).get("type")
     return StepError(kind, "the batch did not run it") if kind in ("canceled", "expired") else None
 
 
 def _http_failure(response: Any) -> StepError | None:
     """The error that the status of a logged HTTP response tells of."""
-    held = object_of(response)
+    held = dict_of(response)
     status = next((held[key] for key in ("status_code", "status", "statusCode") if isinstance(held.get(key), int)), 0)
     if not 400 <= status < 600:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import dicts
+from evalkit.shapes import dicts
 from evalkit.trace.formats.protocol import ReadReport, Source
 from evalkit.trace.json_input import may_be_json, parse_json, parse_json_lines
 

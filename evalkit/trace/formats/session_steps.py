@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import dicts
 from evalkit.trace.model import USER_MESSAGE, Kind, Step, StepError, Usage
 
 __all__ = ["SessionSteps", "spliced"]

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.ancestry import circular, depths
 from evalkit.trace.formats.answered_calls import with_answered_calls
-from evalkit.trace.formats.chat import dicts, text_of
+from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Step, Trace
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalkit.canonical import Json
+from evalkit.shapes import dicts
 from evalkit.trace.effect import guess_effect
-from evalkit.trace.formats.chat import dicts, message_of, request_of, tool_definition, usage_of
+from evalkit.trace.formats.chat import message_of, request_of, tool_definition, usage_of
 from evalkit.trace.formats.protocol import ReadReport
 from evalkit.trace.model import Step, StepError, Usage
 

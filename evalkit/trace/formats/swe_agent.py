@@ -13,8 +13,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import dicts, message_of, text_of
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.chat import message_of, text_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -61,11 +61,11 @@ def _is_run(document: Json) -> bool:
 
 
 def _trace(document: dict[str, Any], source: Source, report: ReadReport) -> Trace:
-    info, entries = object_of(document.get("info")), dicts(document.get("trajectory"))
+    info, entries = dict_of(document.get("info")), dicts(document.get("trajectory"))
     if document.get("replay_config"):
         report.skipped["replay_config: settings, only the model's name is read"] += 1
-    config = object_of(object_of(document.get("replay_config")).get("agent"))
-    model = object_of(config.get("model")).get("name")
+    config = dict_of(dict_of(document.get("replay_config")).get("agent"))
+    model = dict_of(config.get("model")).get("name")
     history = document["history"] if isinstance(document.get("history"), list) else []
     items = history if dicts(history) else _history(entries)
     turns = _turns(messages_in(items, report), entries, model if isinstance(model, str) else None, report)

@@ -14,7 +14,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.chat import call_of, dicts, message_of, text_of, tool_definition, unix_seconds, usage_of
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.chat import call_of, message_of, text_of, tool_definition, unix_seconds, usage_of
 from evalkit.trace.formats.conversation import Turn, conversation_steps, messages_in, run_id
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -62,7 +63,7 @@ class Tau2BenchFormat:
         runs = _simulations(document)
         if not isinstance(document, dict) or not runs:
             raise UnreadableTrace("the document has no simulations", source.where, "pass a tau2-bench result file")
-        info = _object(document.get("info"))
+        info = dict_of(document.get("info"))
         seen: Counter[str] = Counter()
         report.skipped["task: a label, not part of a run"] += len(dicts(document.get("tasks")))
         for at, run in enumerate(runs):
@@ -85,7 +86,7 @@ def _is_run(run: Any) -> bool:
 
 
 def _trace(run: dict[str, Any], info: dict[str, Any], seen: Counter[str], report: ReadReport) -> Trace:
-    agent, environment = _object(info.get("agent_info")), _object(info.get("environment_info"))
+    agent, environment = dict_of(info.get("agent_info")), dict_of(info.get("environment_info"))
     policy, model = environment.get("policy"), agent.get("llm")
     turns = _turns(run, model if isinstance(model, str) else None, report)
     report.skipped["labels: reward and checks are not part of the run"] += 1
@@ -94,7 +95,7 @@ def _trace(run: dict[str, Any], info: dict[str, Any], seen: Counter[str], report
         report,
         system=[{"role": "system", "content": policy}] if isinstance(policy, str) else [],
         tools=_tools(environment.get("tool_defs")),
-        params={key: value for key, value in _object(agent.get("llm_args")).items() if key in _SAMPLING},
+        params={key: value for key, value in dict_of(agent.get("llm_args")).items() if key in _SAMPLING},
     )
     asked = [text for turn in turns if turn.message["role"] == "user" and (text := text_of(turn.message))]
     said = [text for turn in turns if turn.message["role"] == "assistant" and (text := text_of(turn.message))]
@@ -159,7 +160,7 @@ def _beside(raw: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """What a message says besides: how it broke the form, and what the simulated user thought (no agent saw it)."""
     if raw.get("errors"):
         yield "format_errors", raw["errors"]
-    called = _object(_object(raw.get("raw_data")).get("message")).get("tool_calls")
+    called = dict_of(dict_of(raw.get("raw_data")).get("message")).get("tool_calls")
     if dicts(called) and not raw.get("tool_calls"):
         yield "answered_with", [call_of(call) for call in dicts(called)]  # the harness wrote words for a call
     if raw.get("role") == "user" and _reasoning(raw):
@@ -168,8 +169,8 @@ def _beside(raw: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _reasoning(raw: dict[str, Any]) -> str:
     """The reasoning in the provider's own answer, which the harness keeps beside its message."""
-    held = _object(raw.get("raw_data"))
-    message = _object(held.get("message"))
+    held = dict_of(raw.get("raw_data"))
+    message = dict_of(held.get("message"))
     stated = message.get("reasoning_content")
     if isinstance(stated, str) and stated:
         return stated
@@ -189,7 +190,3 @@ def _message(raw: dict[str, Any]) -> dict[str, Any]:
 def _tools(definitions: Any) -> list[Json]:
     found = list(definitions.values()) if isinstance(definitions, dict) else definitions
     return [tool_definition(each) for each in dicts(found)]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -17,8 +17,8 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of
-from evalkit.trace.formats.chat import dicts, unix_seconds
+from evalkit.shapes import dict_of, dicts
+from evalkit.trace.formats.chat import unix_seconds
 from evalkit.trace.formats.documents import whole_document
 from evalkit.trace.formats.openinference_attributes import is_openinference, openinference_step
 from evalkit.trace.formats.protocol import ReadReport, Source
@@ -56,7 +56,7 @@ class TrailFormat:
             step = _step(raw, report)
             if step.kind == "agent" or above in agents:
                 agents.add(raw["span_id"])
-            elif not is_openinference(object_of(raw.get("span_attributes"))):
+            elif not is_openinference(dict_of(raw.get("span_attributes"))):
                 step = _without_content(step, report)
             spans.append(SpanStep(raw["span_id"], above, step))
         service = next((each.get("service_name") for each in dicts(document["spans"])), None)
@@ -99,13 +99,13 @@ def _spans(
 
 def _step(raw: dict[str, Any], report: ReadReport) -> Step:
     name = raw["span_name"] if isinstance(raw.get("span_name"), str) else ""
-    attributes = object_of(raw.get("span_attributes"))
+    attributes = dict_of(raw.get("span_attributes"))
     error = _error(raw, report)
     if is_openinference(attributes):
         step = openinference_step(attributes, name, error)
     else:
         step = Step(0, "other", name, error=error, attributes=dict(attributes))
-    traced = any("function.name" in object_of(log.get("body")) for log in dicts(raw.get("logs")))
+    traced = any("function.name" in dict_of(log.get("body")) for log in dicts(raw.get("logs")))
     kind = unknown_kind(attributes, is_openinference(attributes) or traced) if step.kind == "other" else ""
     report.unknown.update([kind] if kind else [])
     start = unix_seconds(raw.get("timestamp"))
@@ -151,7 +151,7 @@ def _error(raw: dict[str, Any], report: ReadReport) -> StepError | None:
     for event in dicts(raw.get("events")):
         name = event.get("Name", event.get("name"))
         if name == "exception" and not raised:
-            raised = object_of(event.get("Attributes", event.get("attributes")))
+            raised = dict_of(event.get("Attributes", event.get("attributes")))
             report.skipped["span event exception: merged into its span"] += 1
         else:
             report.skipped[f"span event {str(name)[:60]}: not read"] += 1

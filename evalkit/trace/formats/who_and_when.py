@@ -14,7 +14,7 @@ from typing import Any
 
 from evalkit.canonical import Json
 from evalkit.errors import UnreadableTrace
-from evalkit.trace.formats.attributes import object_of
+from evalkit.shapes import dict_of
 from evalkit.trace.formats.chat import text_of
 from evalkit.trace.formats.conversation import messages_in, refuse_too_long
 from evalkit.trace.formats.documents import whole_document
@@ -52,7 +52,7 @@ class WhoAndWhenFormat:
         if not isinstance(document, dict) or not _is_log(document):
             raise UnreadableTrace("no question with a history", source.where, "pass a Who&When log")
         report.skipped.update(f"label {key}: not part of the run" for key in _LABELS if key in document)
-        log = _Log(object_of(document.get("system_prompt")), report)
+        log = _Log(dict_of(document.get("system_prompt")), report)
         history = document["history"]
         for at, raw in messages_in(history if isinstance(history, list) else [], report):
             log.take(at, raw)
