@@ -175,7 +175,7 @@ def _lacks_prompt(case: Case, today: Today) -> bool:
 
 def _seen(case: Case, today: Today, target: str, settings: Settings) -> tuple[Today, str]:
     """What a target's first model call in the case's frozen world shows, where no file says it; or why nothing does."""
-    (replay,) = proving_replays(case, target, options=settings.world)
+    (replay,) = proving_replays(case, target, settings)
     asked = next(replay.trace.of_kind("model"), None)
     missed = next((miss for miss in replay.misses if miss.kind == "model"), None)
     if missed is not None and (asked is None or missed.number == 1):

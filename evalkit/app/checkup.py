@@ -18,6 +18,7 @@ from evalkit.case.model import Case
 from evalkit.case.store import iter_cases, read_with_digest, unfinished
 from evalkit.case.tombstone import TOMBSTONE_NAME, gone_versions, read_tombstones
 from evalkit.case.view import VIEW_NAME, render_view, write_view
+from evalkit.check.judge import compile_checks
 from evalkit.errors import ExitCode, InputError, IntegrityError
 from evalkit.sanitize.detect import Detector
 from evalkit.sanitize.harvest import Harvester
@@ -67,7 +68,7 @@ def check_library(cases: Path, policy: Policy | None = None) -> tuple[int, list[
         newest, found = _versions(cases / case_id, versions)
         problems += found
         if newest is not None:
-            problems += _view(newest, cases)
+            problems += [*_checks(newest, versions[-1][1]), *_view(newest, cases)]
             if policy is not None and detector is not None:
                 problems += _personal(newest, policy, detector, versions[-1][1])
     problems += [Problem("unfinished", str(path), _UNFINISHED) for path in unfinished(cases)]
@@ -121,6 +122,16 @@ def _versions(folder: Path, versions: list[tuple[int, Path]]) -> tuple[Case | No
             problems.append(Problem("integrity", str(path), f"version {number} holds a subject that was forgotten"))
         previous = digest
     return newest, problems
+
+
+def _checks(case: Case, path: Path) -> Iterator[Problem]:
+    """Checks that were written before evalkit refused such: no run can judge by them."""
+    if case.state == "retired":
+        return
+    try:
+        compile_checks(case.checks, case.id)
+    except InputError as error:
+        yield Problem("input", str(path), f"{error.where}: {error.what}; {error.cure}")
 
 
 def _kind(error: InputError | IntegrityError) -> Literal["integrity", "input"]:

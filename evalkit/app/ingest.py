@@ -145,7 +145,7 @@ def ingest_trace(
         case_id=case_id,
         title=str(sanitizer.value(title)),
         target=run,
-        reproduces=(lambda case: failure_reproduces(case, run, settings.world)) if verify and run else None,
+        reproduces=(lambda case: failure_reproduces(case, run, settings)) if verify and run else None,
         left_out=not verify,
         volatile=volatile,
         learn=learn,

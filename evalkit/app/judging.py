@@ -37,7 +37,7 @@ def judge_traces(reference: str, source: str, settings: Settings, *, format: str
         UnreadableTrace: the source can't be read.
     """
     case = read_case(find_case(reference, settings.cases))
-    judge = compile_checks(case.checks)
+    judge = compile_checks(case.checks, case.id)
     known = library_register(settings, case.trace.record.surrogates)
     sanitizer = make_sanitizer(settings, source, case.tags, known)
     for trace in load_traces(source, format=format):

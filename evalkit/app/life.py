@@ -300,9 +300,7 @@ def _replayed(case: Case, wanted: Replays, settings: Settings) -> str:
     target = wanted.target or settings.target or case.target
     if not target:
         raise ConfigError("nothing says what to run", f"case {case.id}", "pass --target module:function")
-    done = proving_replays(
-        case, target, count=wanted.count, mode=wanted.mode, base_url=wanted.base_url, options=settings.world
-    )
+    done = proving_replays(case, target, settings, count=wanted.count, mode=wanted.mode, base_url=wanted.base_url)
     passed = sum(one.status == "passed" for one in done)
     if not passed:
         raise CaseRefused(

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from evalkit.case.lock import LOCK_NAME, LockLine, lock_problems, read_lock, read_unmerged_lock, write_lock
+from evalkit.case.store import read_case
 from evalkit.errors import InputError, IntegrityError
 from evalkit.suite.case_ref import CaseRef
 from evalkit.suite.select import list_cases
@@ -37,17 +38,21 @@ def update_lock(cases: Path, before: Iterable[LockLine]) -> Path:
     Args:
         before: the lock's lines from before the change, see `case.lock.read_unmerged_lock`.
     """
-    known, lines, retired = {*before}, dict[str, LockLine](), dict[str, int]()
+    known = {*before}
+    named = {line.case_id for line in known}
+    lines, others = dict[str, LockLine](), dict[str, CaseRef]()
     for case in list_cases(cases):
         if case.state == "permanent":
             lines[case.id] = _line(case)
-        elif case.state == "retired":
-            retired[case.id] = case.version
+        elif case.id in named:
+            others[case.id] = case
     for line in sorted(known):
-        now = lines.get(line.case_id)
-        newest = now.version if now else retired.get(line.case_id, 0)
-        replaced = now is not None and newest == line.version and now not in known
-        if newest < line.version or replaced:
+        now, other = lines.get(line.case_id), others.get(line.case_id)
+        if now is None:
+            stays = other is None or not _retired_since(other, line.version)
+        else:
+            stays = now.version < line.version or (now.version == line.version and now not in known)
+        if stays:
             lines[line.case_id] = line
     return write_lock(lines.values(), cases)
 
@@ -65,17 +70,17 @@ def rewrite_lock(cases: Path) -> Path:
     named: dict[str, list[LockLine]] = {}
     for line in read_unmerged_lock(cases):
         named.setdefault(line.case_id, []).append(line)
-    newest = {case.id: case for case in list_cases(cases) if case.state in ("permanent", "retired")}
+    newest = {case.id: case for case in list_cases(cases) if case.id in named}
     for case_id, lines in named.items():
         case, latest = newest.get(case_id), max(line.version for line in lines)
-        if case is None:
+        if case is not None and case.state != "permanent" and _retired_since(case, latest):
+            continue
+        if case is None or case.state not in ("permanent", "retired"):
             what = f"the gate lock names {case_id}, and there is no such permanent case any more"
             raise IntegrityError(what, str(path), f"restore {cases / case_id}, or evalkit retire {case_id}")
         if case.version < latest:
             what = f"the gate lock names version {latest} of {case_id}, and its newest is {case.version}"
             raise IntegrityError(what, str(path), f"restore {cases / case_id}")
-        if case.state == "retired":  # by one branch, where the other one made a version of that number
-            continue
         if case.version == latest and all(case.digest != line.digest for line in lines if line.version == latest):
             what = f"version {latest} of {case_id} is not the file that was locked"
             raise IntegrityError(what, str(path), f"git checkout {cases / case_id}")
@@ -103,6 +108,16 @@ def problems_with(
         elif case.state == "retired":
             gone.append(case.id)
     return lock_problems(locked, permanent, gone)
+
+
+def _retired_since(case: CaseRef, version: int) -> bool:
+    """Whether a case that is not permanent was retired after a locked version, whatever it is now.
+
+    A retired one of that very number was retired by one branch, where another one made a version of it.
+    """
+    if case.state == "retired":
+        return case.version >= version
+    return any(event.state == "retired" for event in read_case(case.path).life[version:])  # an event a version
 
 
 def _line(case: CaseRef) -> LockLine:

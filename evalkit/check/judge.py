@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from evalkit.check.model import Check, CheckResult
+from evalkit.check.model import Check, CheckResult, Judge
 from evalkit.check.registry import CHECKS
+from evalkit.errors import InputError
 from evalkit.trace.model import Trace
 
 __all__ = ["JudgeAll", "compile_checks", "judge_checks", "sentence_of"]
@@ -14,20 +15,33 @@ __all__ = ["JudgeAll", "compile_checks", "judge_checks", "sentence_of"]
 JudgeAll: TypeAlias = Callable[[Trace], list[CheckResult]]
 
 
-def compile_checks(checks: Sequence[Check]) -> JudgeAll:
+def compile_checks(checks: Sequence[Check], case_id: str = "") -> JudgeAll:
     """One function that judges a trace by all `checks`, with a result for each, in their order.
+
+    Args:
+        case_id: whose they are, for the message where one can't be read.
 
     Raises:
         ConfigError: a check's type is not known.
         InputError: a check's parameters are not of its type's form.
     """
-    compiled = [(check, CHECKS.get(check.type).compile(check.params)) for check in checks]
+    compiled = [(check, _compiled(check, case_id)) for check in checks]
 
     def judge(trace: Trace) -> list[CheckResult]:
         found = ((check, one(trace)) for check, one in compiled)
         return [CheckResult(check, finding.passed, finding.reason, finding.steps) for check, finding in found]
 
     return judge
+
+
+def _compiled(check: Check, case_id: str) -> Judge:
+    try:
+        return CHECKS.get(check.type).compile(check.params)
+    except InputError as error:
+        if not case_id:
+            raise
+        cure = f"{error.cure}: evalkit edit {case_id} --checks FILE"
+        raise InputError(error.what, f"case {case_id}, {error.where} ({check.id})", cure) from None
 
 
 def sentence_of(check: Check) -> str:

@@ -16,6 +16,9 @@ from evalkit.trace.model import Trace
 
 __all__ = ["OUTPUT_CONTAINS", "OUTPUT_FIELDS", "OUTPUT_MATCHES"]
 
+_ANY_TEXT = (b"", b"\n \n", bytes(range(32, 127)))
+"""What matches all of these says nothing; an answer that must be blank, or without some sign, is not so."""
+
 
 class OutputFields:
     """The final answer holds ``fields``: a JSON subset, objects field by field, lists as a whole."""
@@ -87,7 +90,7 @@ class OutputMatches:
         known_only(params, self.name, "pattern")
         pattern = text(params, "pattern", self.name)
         found = pattern_of(pattern, f"check {self.name}")
-        if found.search(b"") is not None and found.search(b"\n \n") is not None:
+        if all(found.search(one) is not None for one in _ANY_TEXT):
             raise InputError(f"{pattern!r} matches any text", f"check {self.name}", "state what must be there")
 
         def judge(trace: Trace) -> Finding:

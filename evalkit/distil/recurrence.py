@@ -103,7 +103,7 @@ class Watchlist:
         general: dict[str, Check] = {}
         for case in cases:
             gating = [check for check in case.checks if check.gating]
-            entry = _Entry(case, _words(case.opening), compile_checks(gating))
+            entry = _Entry(case, _words(case.opening), compile_checks(gating, case.case_id))
             for tool in case.tools:
                 self._by_tool[tool].append(entry)
             if not case.tools:

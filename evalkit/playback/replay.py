@@ -443,7 +443,7 @@ def prepare(
         case=case,
         mode=mode,
         index=FixtureIndex(case.trace.trace.steps, kinds, case.volatile),
-        judge=compile_checks(case.checks),
+        judge=compile_checks(case.checks, case.id),
         endpoint=endpoint,
         strict=strict,
         seed=seed,

@@ -29,9 +29,17 @@ _NO_HOME = GENERIC | ROLES | frozenset(
     "administrator openhands swe oai claude codex cursor devin sandbox container remote gitpod travis "
     "runneradmin vagrant pi work workspace project projects src code ide student jupyter kaggle colab "
     "sagemaker airflow spark hadoop deploy deployer my me you your username someone somebody example envs "
-    "assist".split()
+    "assist agents models testuser devuser products product dashboard settings orders order cart checkout account "
+    "accounts profile profiles about contact blog news help search category categories item items message messages "
+    "notification notifications explore report reports services customers users page pages login logout signin signup "
+    "register welcome overview main feed events jobs store shop features pricing docs tools images image assets "
+    "static public files web site html views screens screen components component index details detail list lists "
+    "builder build builds dist container containers cache tmp temp mail games game music video videos photos books "
+    "team teams groups group tasks task tests test notes inbox calendar favorites history wallet payments".split()
 )  # fmt: skip
 """Names of accounts that are nobody's."""
+_ROUTE = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|href|routes?)\b[\"']?\s?[=:(]?\s?[\"'`]?/(?:home|Users)/\Z")
+"""What makes of a home a page of a site."""
 _MOST_WORDS = 4
 _MOST_WORDS_IN_ALL = 8
 _NAME_LIKE = re.compile(
@@ -72,6 +80,8 @@ def judge_name(rule: str, value: str, before: str, after: str) -> Claim | None:
 def judge_name_home(rule: str, value: str, before: str, after: str) -> Claim | None:
     """Whose home a folder is; None for the accounts of machines."""
     words = [word.lower() for word in re.findall(r"[A-Za-z]+", value)]
+    if _ROUTE.search(before):
+        return None
     if after[:1] not in ("", "/", "\\", '"', "'", ":", ")") or not words or _NO_HOME.issuperset(words):
         return None
     if words[-1].endswith(("agent", "bot", "runner", "service")):
@@ -151,6 +161,8 @@ def claim_of_name(value: str) -> Claim | None:
     if not _NAME_LIKE.fullmatch(plain) or any(char.isdigit() for char in value) or "_" in value:
         return None
     words = [word for word in name_words(plain) if word.lower() not in TITLES and not is_name_surrogate(word)]
+    if len(words) > _MOST_WORDS and sum(word[0].islower() for word in words) > len(words) / 2:
+        return None  # a sentence
     if not words or len(words) > _MOST_WORDS_IN_ALL or all(word.lower() in GENERIC | PLACEHOLDERS for word in words):
         return None
     return Claim("name", composed(plain).casefold(), value)

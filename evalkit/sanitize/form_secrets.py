@@ -45,7 +45,7 @@ def _is_secret(rule: str, value: str) -> bool:
         return longest >= 16 and any(char.isdigit() for char in value)
     if rule in ("jwt", "private_key", "api_key", "password_hash"):
         return True
-    if rule == "command_line":
+    if rule.startswith("command_line"):
         return not value.isalpha() or len(value) >= 8
     if rule == "url_password":
         return not value.startswith(("$", "{"))
@@ -66,6 +66,8 @@ def judge_secret(rule: str, value: str, before: str, after: str) -> Claim | None
     framed = f":{value}@" if rule == "url_password" else value  # framed, a short one can be told from a word
     if rule == "auth_header" and before[-12:].rstrip().lower().endswith("basic") and _is_login(value):
         return Claim("secret", value, value)
+    if rule == "command_line_joined":  # -pSECRET: in one word with its option
+        return Claim("secret", value[2:], value) if _is_secret(rule, value[2:]) else None
     if rule == "assignment" and not _is_assigned(value, before):
         return None
     return Claim("secret", value, framed) if _is_secret(rule, value) else None

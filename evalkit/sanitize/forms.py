@@ -34,6 +34,12 @@ from evalkit.sanitize.rules.rule import Rule
 
 __all__ = ["by_hint", "judged"]
 
+_OTHER_DATE = re.compile(
+    r"\d{8}|\d{1,4}([ ./-])\d{1,2}\1\d{1,4}"
+    r"|(?=.*\d)(?=.*\b(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))[\w .,/'’-]{6,40}"
+)
+"""Dates of birth of which `judge_birth_date` can't tell the day: 03/07/84, 7th of March 1984. A year is nobody's."""
+
 
 def judged(rule: Rule, data: bytes, start: int, end: int) -> Claim | None:
     """The claim for a match of `rule` between two byte offsets of `data`; it may be shorter than the match."""
@@ -61,7 +67,7 @@ def by_hint(kind: Kind, value: str) -> Claim | None:
     if kind == "address":
         return claim_of_address(stripped)
     if kind == "birth_date":
-        other = re.fullmatch(r"(?=.*\d)[\w .,/'’-]{4,40}", stripped)  # 7th of March 1984, 03/07/84
+        other = _OTHER_DATE.fullmatch(stripped)
         return judge_birth_date("", stripped, "", "") or (Claim("custom", stripped, stripped) if other else None)
     if kind == "postcode":
         fits = re.fullmatch(r"(?=.*\d)[A-Za-z0-9][A-Za-z0-9 -]{1,9}[A-Za-z0-9]", stripped)
@@ -77,7 +83,7 @@ def _numbered(kind: Kind, value: str) -> Claim | None:
         return claim_of_email(value, strict=False)
     if kind == "phone":
         norm = phone_norm(value) if re.fullmatch(r"[\d\s()+./extEXT#-]{7,30}", value) else None
-        spelled = re.fullmatch(r"(?=.*\d.*\d.*\d)[\d ()+.-]*[A-Z][\dA-Z ()+.-]*", value)  # 1-800-FLOWERS
+        spelled = re.fullmatch(r"[+(]?(?:\d[ ()+.-]*){3,}[A-Z][\dA-Z ()+.-]*", value)  # 1-800-FLOWERS
         if norm is None and spelled is not None and len(re.findall(r"[A-Z0-9]", value)) >= 7:
             return Claim("custom", value, value)
         return None if norm is None else Claim(kind, norm, value)

@@ -46,6 +46,13 @@ NO_SECRET_KEY = re.compile(
     r"translation|issue|jira|group|map|hash|range|index|row|entity|trace|span|run|thread|page|continuation|next|cursor)"
     r"[_.-]?(?:key|token)|(?:task|crew|step|node|agent|tool|sub)[_.-]?key|tool[_-]?call|(?:key|token|auth|access|api)[_-]?(?:id|name|type|count|version|date|time|at|url)s?\b"
 )
+_NO_TOKEN = re.compile(r".*(?:\s|://|@)|/|v?\d{1,4}[.:/-]\d[\dT_+Z.:/-]*$|\d{1,2}[ -][A-Za-z]{3}", re.DOTALL)
+"""What lies beside secrets and is none: a text, an address, a path, a version, a time."""
+_ABOUT_SECRETS = frozenset(
+    "expires expiry expiresat expirationdate maxage path domain samesite version type kind provider region scope "
+    "scopes model url origin host hostname createdat updatedat lastused project projectid".split()
+)
+"""Keys of what is told of a secret beside it."""
 _NEUTRAL_KEYS = frozenset({"name", "id", "名称"})
 _VALUE_KEYS = frozenset({"value", "Value"})
 _LABEL_KEYS = ("name", "key", "Name", "Key", "field", "label", "system", "type")
@@ -116,7 +123,7 @@ class KeyHints:
 
     def hint(self, key: str, node: dict[str, Any], scope: str) -> Kind | None:
         """The kind that the value under `key` of the object `node` has to be taken for."""
-        if scope == "secret" and _lets_in(key, node.get(key)) and self._policy.action("secret") != "keep":
+        if scope == "secret" and self._is_beside_secrets(key, node):
             return "secret"
         if key in self._silent:
             return None
@@ -136,6 +143,13 @@ class KeyHints:
         if kind == "secret" and type(node.get(key)) is int and bare_key(key) not in SPOKEN_SECRETS:
             return None  # a token's number, or how many there are
         return kind
+
+    def _is_beside_secrets(self, key: str, node: dict[str, Any]) -> bool:
+        """Whether a value under a key like ``cookies`` lets somebody in, as far as its key and its form say."""
+        if self._policy.action("secret") == "keep" or self._key_hint(key) or hint_of(key):
+            return False
+        is_label = key in _LABEL_KEYS and not _VALUE_KEYS.isdisjoint(node)
+        return not is_label and bare_key(key) not in _ABOUT_SECRETS and _lets_in(node.get(key))
 
     def _key_hint(self, key: str) -> Kind | None:
         kind = self._extra_hints.get(bare_key(key)) or hint_of(key)
@@ -208,8 +222,8 @@ def _is_word(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"\W*[^\W\d_]{0,30}\W*", value) is not None
 
 
-def _lets_in(key: str, value: object) -> bool:
+def _lets_in(value: object) -> bool:
     """Whether the value of a cookie or the like could let somebody in: eight characters or more with a digit."""
-    if not isinstance(value, str) or len(value) < SHORTEST_COOKIE or " " in value:
+    if not isinstance(value, str) or len(value) < SHORTEST_COOKIE or _NO_TOKEN.match(value):
         return False
-    return any(map(str.isdigit, value)) and key.lower().encode("utf-8", "replace") not in COOKIE_SETTINGS
+    return any(map(str.isdigit, value))

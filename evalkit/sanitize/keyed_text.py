@@ -29,6 +29,8 @@ _OPTION = re.compile(
 _WORDS = r"[\"']?[A-Za-z\u3400-\u9fff][\w .-]{0,40}[\"']?"
 _HEADINGS = re.compile(rf"^[ |]*{_WORDS}(?: *[|,;\t] *{_WORDS})+[ |]*\r?$", re.MULTILINE)
 _CELL = re.compile(r'\s*"((?:[^"]|"")*)"\s*')
+_DATUM = re.compile(r"[\d@\"]")
+"""What a row has that is no line of prose, where the headings might be one: ``name, email``."""
 _RULE = re.compile(r"[\s|:+-]+")
 _INSERT = re.compile(
     r"(?i:\binsert\s+into\s+[^\s(]{1,100}\s*)\(([^()]{1,2000})\)\s*(?i:values)\s*"
@@ -100,6 +102,7 @@ def _tables(text: str, tells: Callable[[str], bool]) -> Iterator[Piece]:
         telling = [at for at, key in enumerate(keys) if tells(key)]
         if not telling or len(set(keys)) < len(keys):
             continue
+        prose = sign in ",;" and f"{sign} " in heading[0]
         done = heading.end() + 1
         while done < len(text):
             end = text.find("\n", done)
@@ -107,7 +110,7 @@ def _tables(text: str, tells: Callable[[str], bool]) -> Iterator[Piece]:
             line = text[done:end]
             if "-" not in line or not _RULE.fullmatch(line):
                 cells = _cells(line, sign, done)
-                if len(cells) != len(keys):
+                if len(cells) != len(keys) or (prose and not _DATUM.search(line)):
                     break
                 row = {key: cell[2] for key, cell in zip(keys, cells, strict=True)}
                 for at in telling:

@@ -138,7 +138,10 @@ def _names(text: str, vocabulary: frozenset[str] | set[str]) -> Iterator[Spellin
     words = [word for word in name_words(text) if word.lower() not in TITLES]
     if len(words) > 1:
         yield from (Spelling(form) for form in dict.fromkeys(_full_names(text, words)))
+    noted = sum(word[0].isupper() for word in words) > 1  # then what is in small letters says something of the person
     for word in dict.fromkeys(words):
+        if noted and word[0].islower():
+            continue
         part = len(words) > 1 or not is_cjk(word[0])  # a Chinese name is one word and whole
         yield from (Spelling(kept + form, part, len(kept)) for kept, form in _single_names(word, vocabulary))
 

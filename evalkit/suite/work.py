@@ -122,7 +122,7 @@ class Worker:
         if item is not None:
             with http_capture(), carry_context():
                 case = read_case(item.portions[0].path)
-                compile_checks(case.checks)
+                compile_checks(case.checks, case.id)
                 self._target(case)
 
     def timeout_s(self, item: Item) -> float:

@@ -171,7 +171,6 @@ def test_opposites_and_alternatives() -> None:
         ("output_contains", {"text": "a", "ignore_case": "false"}),
         ("no_tool_error", {"outages": "no"}),
         ("effects_equal", {"effects": [], "answered": "no"}),
-        ("effects_equal", {"effects": [{"name": "pay", "arguments": []}]}),
         ("repeated_effect", {"keys": {"pay": [["order"]]}}),
         ("output_schema", {"schema": {"properties": {"a": {"$ref": "#/$defs/A"}}}}),
         ("output_schema", {"schema": {"$ref": "https://example.com/a"}}),
@@ -204,6 +203,23 @@ def test_a_check_that_can_not_fail_is_refused(type_name: str, params: dict[str, 
     """Written by hand it would look like a gate, and hold nothing."""
     with pytest.raises(InputError, match=f"check {type_name}"):
         judge_checks([Check(type_name, params)], a_trace())
+
+
+@pytest.mark.parametrize(("pattern", "fails_on"), [(r"^\s*$", "paid"), (r"^[^!]*$", "paid!")])
+def test_a_pattern_of_what_may_not_be_there_can_fail(pattern: str, fails_on: str) -> None:
+    """A blank answer is of its form, and any other may not be."""
+    assert judged("output_matches", {"pattern": pattern}, a_trace(output=" ")).passed
+    assert not judged("output_matches", {"pattern": pattern}, a_trace(output=fails_on)).passed
+
+
+@pytest.mark.parametrize("given", ["order 7", ["order", 7]])
+def test_an_effect_may_be_of_a_tool_that_is_given_no_object(given: Any) -> None:
+    """Such tools are recorded, and what a healthy run did is stated as it was recorded."""
+    once = a_trace(tool_step(0, "pay", given, "ok", effect="write"))
+    other = a_trace(tool_step(0, "pay", "order 8", "ok", effect="write"))
+    params = {"effects": [{"name": "pay", "arguments": given}]}
+    assert judged("effects_equal", params, once).passed
+    assert not judged("effects_equal", params, other).passed
 
 
 def test_a_schema_may_refer_to_its_own_parts() -> None:

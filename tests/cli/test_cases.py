@@ -7,7 +7,8 @@ import json
 import pytest
 
 from evalkit.case.lock import read_lock
-from evalkit.case.store import read_case
+from evalkit.case.store import read_case, read_with_digest, write_case
+from evalkit.check.model import Check
 from tests.project import Project, healthy
 
 
@@ -117,6 +118,22 @@ def test_check_finds_a_view_that_is_no_text(project: Project) -> None:
     project.write("cases/refund-twice/case.md", b"\xff\xfe")
     done = project.run("check")
     assert (done.code, "does not show version 1" in done.err) == (2, True)
+
+
+def test_a_check_of_old_that_is_refused_today_is_named_with_its_case(project: Project) -> None:
+    """One in a large library ends runs and scans: `check` finds it, and every message says whose it is."""
+    project.ingested("refund-twice")
+    cases = project.root / "cases"
+    old, digest = read_with_digest(cases / "refund-twice/v0001.parquet")
+    write_case(old.revised(digest, checks=(*old.checks, Check("called", {"name": "refund", "min": 0}))), cases)
+    project.run("check", "--write-views")
+    done = project.run("check")
+    assert (done.code, "case refund-twice, check called" in done.err) == (2, True)
+    project.write("healthy.trace", healthy())
+    done = project.run("judge", "refund-twice", "healthy.trace")
+    assert (done.code, "evalkit edit refund-twice --checks" in done.err) == (2, True)
+    assert project.run("retire", "refund-twice", "--reason", "old").code == 0
+    assert project.run("check").code == 0
 
 
 def test_diff_of_versions_and_of_traces(project: Project) -> None:

@@ -17,6 +17,25 @@ from evalkit.sanitize.sanitizer import Sanitizer
 from evalkit.trace.model import Step, Trace
 from tests.project import Project, healthy, incident
 
+HARD_CODED = """
+import evalkit
+
+@evalkit.tool(effect="read")
+def look(whose): ...
+
+@evalkit.tool(effect="write")
+def pay(order): ...
+
+def once():
+    pay(look("qiwex.b7@barlo.io")["order"])
+    return "paid"
+
+def twice():
+    once()
+    pay("A1")
+    return "paid"
+"""
+
 AGENTS = "tests.suite.agents"
 
 
@@ -318,3 +337,25 @@ def test_several_healthy_runs_may_be_given(project: Project) -> None:
     case = read_case(project.root / "cases" / "c")
     assert case.source["passing"] == ["a", "b"]
     assert len(case.proof) == 2
+
+
+def test_what_a_healthy_run_changed_is_stated_of_a_tool_that_is_given_a_text(project: Project) -> None:
+    """Some frameworks give their tools a text or a list; the check that says most is not lost by it."""
+    first, second = (Step(at, "tool", "pay", "order 7", "ok", effect="write") for at in (0, 1))
+    project.write("incident.trace", Trace("bad", "agent", "evalkit", (first, second), output="paid"))
+    project.write("healthy.trace", Trace("good", "agent", "evalkit", (first,), output="paid"))
+    assert project.run("ingest", "incident.trace", "--id", "c", "--passing", "healthy.trace").code == 0
+    assert "effects_equal" in [check.type for check in read_case(project.root / "cases" / "c").checks]
+
+
+def test_a_value_in_the_agents_code_is_answered_under_its_surrogate(project: Project) -> None:
+    """As in every other replay: the failure is verified, and a healthy agent is proved."""
+    project.write("hard_coded.py", HARD_CODED)
+    look = Step(0, "tool", "look", {"whose": "qiwex.b7@barlo.io"}, {"order": "A1"}, effect="read")
+    pay = [Step(at, "tool", "pay", {"order": "A1"}, "ok", effect="write") for at in (1, 2)]
+    project.write("incident.trace", Trace("bad", "agent", "evalkit", (look, *pay), input={}, output="paid"))
+    done = project.run("ingest", "incident.trace", "--id", "c", "--target", "hard_coded:twice")
+    assert "pruning verified by replay of hard_coded:twice" in done.out
+    project.run("review", "c", "--accept-all", "--reason", "read")
+    done = project.run("promote", "c", "--replay", "1", "--target", "hard_coded:once", "--reason", "money")
+    assert done.code == 0, done.err

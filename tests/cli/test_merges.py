@@ -188,6 +188,19 @@ def test_a_case_that_is_retired_leaves_the_lock(gated: Project) -> None:
     assert [line.case_id for line in read_lock("cases")] == ["refund-twice"]
 
 
+@pytest.mark.parametrize("mend", ["check --write-lock", "edit another --on-miss lookup=error --reason y"])
+def test_a_case_that_is_reviewed_again_after_its_retirement_leaves_the_lock(gated: Project, mend: str) -> None:
+    """A merge may take the line of the other side, which knows of neither; the case need not be retired anew."""
+    before = (gated.root / "cases/gates.lock").read_text("utf-8")
+    gated.run("retire", "refund-twice", "--reason", "gone")
+    gated.run("review", "refund-twice", "--accept-all", "--reason", "again")
+    gated.write("cases/gates.lock", before)
+    assert gated.run("check").code == 4
+    assert gated.run(*mend.split()).code == 0
+    assert [line.case_id for line in read_lock("cases")] == ["another"]
+    assert gated.run("check").code == 0
+
+
 def test_nothing_is_written_beside_a_lock_that_is_none(gated: Project) -> None:
     """What it held can't be told, and would be lost."""
     gated.write("cases/gates.lock", "nonsense\n")

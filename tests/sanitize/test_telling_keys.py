@@ -91,6 +91,7 @@ KEYED: dict[str, tuple[str, Any]] = {
     "an account's number": ("8834521", {"user_id": 8834521}),
     "a date of birth": ("03/07/84", {"dob": "03/07/84"}),
     "a date in words": ("7th of March", {"dob": "7th of March 1984"}),
+    "a name with particles": ("Qiwex", {"full_name": "Qiwex Zorim van der Halde y de Barlo"}),
     "letters for digits": ("BARLO", {"phone": "1-800-555-BARLO"}),
     "words around it": ("536904399", {"ssn": "536904399 (verified)"}),
 }
@@ -124,6 +125,9 @@ def test_keys_of_the_services_of_agents_are_known(secret: str) -> None:
     [
         ("s3cr3tpass", "sshpass -p s3cr3tpass ssh me@host"),
         ("s3cr3tpass", "mysql -u root -ps3cr3tpass shop"),
+        ("s3cr3tpass", "mysqldump -ps3cr3tpass shop; echo s3cr3tpass"),
+        ("s3cr3tpass", "redis-cli -p 16379 -a s3cr3tpass ping"),
+        ("s3cr3tpass", "htpasswd -bc users qiwex s3cr3tpass"),
         ("s3cr3tpass", "docker login -u qiwex -p s3cr3tpass reg.io"),
         ("s3cr3tpass", "machine api.x.io login qiwex password s3cr3tpass"),
         ("s3cr3tpass", "requests.get(url, auth=('qiwex', 's3cr3tpass'))"),
@@ -153,7 +157,27 @@ def test_whose_home_a_folder_is_goes(path: str) -> None:
 
 BAIT: dict[str, Any] = {
     "homes of machines": ["/home/ubuntu/x", "/home/runner/work", "/Users/Shared/x", "/home/vscode/a", "/home/user1/b"],
-    "routes": ["GET https://shop.io/home/settings/profile", "GET /home/dashboard HTTP/1.1"],
+    "routes": [
+        "GET https://shop.io/home/settings/profile",
+        "GET /home/dashboard HTTP/1.1",
+        "route('/home/wishlist/1')",
+    ],
+    "a route, and the word": "open /home/products/12 and look at the products of the dashboard at /home/dashboard/x",
+    "ports and databases": "redis-cli -p 16379; ldapsearch -p 10389; mysqldump -u root -p shop_production2 > 16379.sql",
+    "a year of birth": {"dob": "1984", "order": "#W1984551", "text": "19841 sold"},
+    "no date of birth": {"birthday": "in 3 weeks", "text": "back in 3 weeks"},
+    "about a secret": {
+        "credentials": {"created_at": "2024-03-01T00:00:00Z", "model": "gpt-4o-2024-08-06", "url": "https://x1.io/v1"},
+        "secrets": {"since": "2024-03-01", "version": "v1.22.333", "file": "/etc/keys/app1"},
+        "cookies": [{"name": "__Host-session1", "value": "dark", "expires": "2026-01-01"}],
+    },
+    "what is asked for": "I need:\nname, address, phone\nflight number, date, seat\nand the flight number back",
+    "a sentence in a name's place": {
+        "full_name": "the name of the customer as it is on the card",
+        "text": "on the card",
+    },
+    "a model of phones": {"phone": "GALAXY S24 ULTRA 256GB"},
+    "names of packages": "jina_embeddings_v2_base_en_model_long_name_more",
     "fields of a schema": {"required": ["username", "password"], "enum": ["token", "phone"]},
     "tables of things": "name,price\nBlue Shirt,12\nRed Shirt,13\n",
     "prose in lines": "First, we look.\nThen, we see, and win.\n- a, b\n- c, d\n",
@@ -168,6 +192,22 @@ BAIT: dict[str, Any] = {
 def test_what_is_nobodys_stays(given: Any) -> None:
     """To the letter."""
     assert clean(given) == json.dumps(given, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("note", [" (primary contact)", "; see notes"])
+def test_what_is_noted_beside_a_name_is_no_name_elsewhere(note: str) -> None:
+    """It goes with the name, and its words stay where they stand alone."""
+    made = json.loads(clean({"full_name": f"Qiwex Barlo{note}", "text": "the contact sees the notes of Barlo"}))
+    assert "qiwex" not in made["full_name"].lower()
+    assert made["text"].startswith("the contact sees the notes of ")
+    assert "Barlo" not in made["text"]
+
+
+def test_an_address_among_credentials_is_the_one_that_stands_elsewhere() -> None:
+    """It is no secret of its own: one value has one surrogate."""
+    made = json.loads(clean({"credentials": {"email": "qiwex.b1@barlo.io"}, "to": "qiwex.b1@barlo.io"}))
+    assert made["credentials"]["email"] == made["to"]
+    assert made["to"].endswith("@example.com")
 
 
 def test_pairs_of_two_forms_in_one_text_are_each_replaced_in_place() -> None:

@@ -24,7 +24,7 @@ SECRET_RULES: tuple[Rule, ...] = (
         r"|sq0csp-[A-Za-z0-9_-]{40,}|hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
         r"|pplx-[A-Za-z0-9]{40,}|sk-lf-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
         r"|lsv2_(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{8,}|tvly-[A-Za-z0-9-]{20,}|r8_[A-Za-z0-9]{30,}|nvapi-[A-Za-z0-9_-]{40,}"
-        r"|pcsk_[A-Za-z0-9_]{40,}|fw_[A-Za-z0-9]{20,}|e2b_[0-9a-f]{30,}|jina_[A-Za-z0-9_-]{40,}|fc-[0-9a-f]{32})",
+        r"|pcsk_[A-Za-z0-9_]{40,}|fw_[A-Za-z0-9]{20,}|e2b_[0-9a-f]{30,}|jina_[A-Za-z0-9]{20}[A-Za-z0-9_-]{20,}|fc-[0-9a-f]{32})",
     ),
     Rule(
         "webhook",
@@ -41,14 +41,15 @@ SECRET_RULES: tuple[Rule, ...] = (
     Rule(
         "command_line",
         "secret", "any",
-        r"\b(?:sshpass|docker login|podman login|helm registry login|mysql|mysqldump|mysqladmin|mariadb|redis-cli|ldapsearch|"
-        r"az login|htpasswd|smbclient)\b[^\n|;&]{0,200}? -(?:[paw] ?|b [^\s]+ [^\s]+ )[\"']?([^\s\"'|;&$<-][^\s\"'|;&<]{4,})",
+        r"\b(?:(?:sshpass|(?:docker|podman|helm registry|az) login)\b[^\n|;&]{0,200}? -p |redis-cli\b[^\n|;&]{0,200}? -a "
+        r"|ldapsearch\b[^\n|;&]{0,200}? -w |htpasswd\b[^\n|;&]{0,200}? -[A-Za-z]*b[A-Za-z]* [^\s]+ [^\s]+ )"
+        r"[\"']?([^\s\"'|;&$<-][^\s\"'|;&<]{4,})",
         whole=False,
     ),
     Rule(
-        "command_line",
+        "command_line_joined",
         "secret", "any",
-        r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]{0,200}? (-p[^\s\"'|;&<$]{5,})",
+        r"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass)\b[^\n|;&]{0,200}? (-p[^\s\"'|;&<$]{5,})",
         whole=False,
     ),
     Rule(
