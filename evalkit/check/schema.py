@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["schema_of"]
 
 _SAMPLES: tuple[Json, ...] = (None, True, 0, "", [], {})
+_ONLY_SAID = frozenset(
+    "$schema $id $anchor $comment $defs $vocabulary definitions id title description default examples deprecated "
+    "readOnly writeOnly".split()
+)
+"""Keywords that state nothing of a value."""
 
 
 def schema_of(schema: Any, where: str) -> Callable[[Json], str]:
@@ -30,7 +35,7 @@ def schema_of(schema: Any, where: str) -> Callable[[Json], str]:
     from referencing import Registry
     from referencing import jsonschema as drafts
 
-    if not isinstance(schema, dict) or not schema:
+    if not isinstance(schema, dict) or _ONLY_SAID.issuperset(schema):
         raise InputError(f"{schema!r} states nothing", where, '{"type": "object", "required": ["id"]}')
     if not isinstance(schema.get("$schema", ""), str):
         raise InputError(f"$schema is {schema['$schema']!r}", where, "leave it out")
