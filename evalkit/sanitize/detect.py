@@ -41,8 +41,8 @@ _NARROW = {
 _NARROW |= {0xFF0B: 0x2B, 0xFF0D: 0x2D}
 _COUNTED = re.compile(r"[A-Za-z_-]{0,12}0?12345678?9?0?")
 """What somebody writes who has no token at hand: ``xoxp-1234567890``."""
-_SHORTEST_NUMBER = {"secret": 3, "account": 5}
-"""Digits of a number under a key that is taken for such a value; fewer may count something."""
+_SHORTEST_NUMBER = {"secret": 3, "account": 7}
+"""Digits of a number under a key that is taken for such a value; fewer may count something, or be the id of a row."""
 _Found = tuple[int, int, Claim, str, bool]
 """Start and end in bytes, claim, rule, sure."""
 _place = itemgetter(0, 1)

@@ -28,6 +28,8 @@ _MERGE_AT = 512
 _AT_ONCE = 4096
 _TELLING_DIGITS = 10
 """Surrogates of fewer digits are known by their signs only, which a JSON number has not."""
+_NUMBER = re.compile(r"[1-9][0-9]{6,19}")
+"""What is known wherever it stands as a JSON number; shorter ones may count something."""
 _NOTHING: frozenset[Entity] = frozenset()
 _LAST_FOUR = frozenset("last4 lastfour last4digits lastfourdigits cardlast4 cardlastfour 后四位 尾号".split())
 
@@ -59,11 +61,16 @@ _Span: TypeAlias = tuple[int, int, Form]
 
 
 class Lexicon:
-    """The forms of all values met so far. It only grows, and a form once given never changes."""
+    """The forms of all values met so far. It only grows, and a form once given never changes.
+
+    Attributes:
+        numbers: those forms that may stand as JSON numbers.
+    """
 
     def __init__(self, policy: Policy, mint: Mint) -> None:
         self._policy = policy
         self._mint = mint
+        self.numbers: set[int] = set()
         self._forms: dict[str, Form] = {}
         self._surrogates: dict[str, str] = {}
         self._claims: set[Claim] = set()
@@ -118,6 +125,8 @@ class Lexicon:
             if not stays or self._spelled(form, text) != text:
                 forms[text] = form
                 new.append(text)
+                if _NUMBER.fullmatch(text):
+                    self.numbers.add(int(text))
 
     def surrogate(self, text: str, form: Form | None = None) -> str:
         """What stands for `text`, one of `forms`; or for what `spans` found, given its form."""

@@ -240,14 +240,14 @@ class Rewriter:
 
     def _are_clean(self, values: Iterable[Any]) -> bool:
         """Whether values that nothing is said of stay as they are; none of them is an object or a list."""
-        clean = self._clean
+        clean, numbers = self._clean, self._lexicon.numbers
         for item in values:
             kind = type(item)
             if kind is str:
                 if item not in clean:
                     return False
             elif kind is int:
-                if item >= LONG_NUMBER:
+                if item >= LONG_NUMBER or abs(item) in numbers:
                     return False
             elif item is not None and kind is not float and kind is not bool:
                 return False
@@ -375,18 +375,22 @@ class Rewriter:
             self._memo = memo
 
     def _number(self, number: int, hint: Kind | None) -> Json:
-        if (hint not in NUMBER_KINDS and number < LONG_NUMBER) or number >= HUGE_NUMBER:
+        if -number in self._lexicon.numbers:
+            new = self._number(-number, None)
+            return -new if isinstance(new, int) else new
+        told = hint in NUMBER_KINDS or number >= LONG_NUMBER or number in self._lexicon.numbers
+        if not told or number >= HUGE_NUMBER:
             return number
         form = self._lexicon.forms.get(str(number))
         claim = self._detector.number_under_hint(hint, number) if hint in NUMBER_KINDS else None
         if form is not None:
-            new, entity = self._lexicon.surrogate(str(number)), form.entity
+            shown, entity = self._lexicon.surrogate(str(number)), form.entity
         elif claim is not None:
-            new, entity = self._lexicon.stand_in(claim, claim.text), entity_of(claim)
+            shown, entity = self._lexicon.stand_in(claim, claim.text), entity_of(claim)
         else:
             return number
         self._tally(frozenset((entity,)))
-        return self._lexicon.as_number(new, entity)
+        return self._lexicon.as_number(shown, entity)
 
     def _tally(self, entities: frozenset[Entity]) -> None:
         if entities and self._found is not None:

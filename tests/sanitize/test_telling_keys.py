@@ -237,3 +237,24 @@ def test_no_text_takes_long(text: str) -> None:
     began = time.process_time()
     clean(text)
     assert time.process_time() - began < 10
+
+
+NUMBERS = {
+    "user": {"user_id": 3917264},
+    "chat": {"qq": 39172641},
+    "member": {"member_id": 3917264},
+    "phone": {"phone": 6175550142},
+    "social security": {"ssn": 391726455},
+    "rows": {"columns": ["user_id", "n"], "rows": [[3917264, 1]]},
+}
+
+
+@pytest.mark.parametrize("told", NUMBERS.values(), ids=NUMBERS.keys())
+def test_a_number_that_a_key_tells_goes_where_no_key_tells_it(told: dict[str, Any]) -> None:
+    """An agent hands it on under another name: as an argument, below zero, in a list, in JSON in a text."""
+    number = told["rows"][0][0] if "rows" in told else next(iter(told.values()))
+    value = {"told": told, "owner": number, "chat": -number, "all": [number, 1], "text": json.dumps({"n": number})}
+    made = json.loads(clean(value))
+    assert str(number) not in json.dumps(made)
+    assert made["owner"] == made["all"][0] == -made["chat"]
+    assert made["all"][1] == 1
