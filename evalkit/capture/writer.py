@@ -41,6 +41,9 @@ class Sanitizes(Protocol):
 
 
 _ENVIRONMENT = "environment"
+_RENDERED = "a value that no JSON file can hold is rendered as text"
+_OF_A_STEP = ("start", "end", "step")
+"""Lines whose gaps stand among their attributes; the run's own stand beside them."""
 _KNOWN_AT_START = ("kind", "name", "input", "parent", "effect", "effect_source", "started_at")
 
 
@@ -266,8 +269,14 @@ def _checked(body: dict[str, Any]) -> dict[str, Any]:
     try:
         canonical(body)
     except (InputError, RecursionError):
-        gaps = ["a value that no JSON file can hold is rendered as text"]
         rendered = {key: encodable(value) for key, value in body.items()}
-        attributes = rendered.get("attributes")
-        return {**rendered, "attributes": {**(attributes if isinstance(attributes, dict) else {}), "gaps": gaps}}
+        if body["type"] in _OF_A_STEP:
+            attributes = rendered.get("attributes")
+            return {**rendered, "attributes": _with_gap(attributes if isinstance(attributes, dict) else {})}
+        return _with_gap(rendered)
     return body
+
+
+def _with_gap(told: dict[str, Any]) -> dict[str, Any]:
+    before = told.get("gaps")
+    return {**told, "gaps": [*(before if isinstance(before, list) else ()), _RENDERED]}

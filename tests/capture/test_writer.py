@@ -117,6 +117,18 @@ def test_a_value_that_no_file_can_hold_is_rendered(tmp_path: Path, value: Any) -
     assert trace.steps[1] == fine
 
 
+def test_what_is_rendered_is_told_beside_what_was_lacking_before(tmp_path: Path) -> None:
+    """A line may lack something and hold a strange value: a step's, the run's input, the run's output."""
+    path = tmp_path / "a.trace"
+    writer = TraceWriter(path, replace(HEADER, input="\ud800", gaps=("the start was lost",)), as_is)
+    writer.ended(Step(0, "tool", "t", {}, "\ud800", effect="read", attributes={"gaps": ["cut off"]}))
+    writer.finish(output="\ud800", error=None, status="completed", ended_at=9.0)
+    trace = read(path)
+    rendered = "a value that no JSON file can hold is rendered as text"
+    assert trace.gaps == ("the start was lost", rendered, rendered)
+    assert trace.steps[0].attributes["gaps"] == ["cut off", rendered]
+
+
 JSON_LIKE = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text(st.characters()),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters()), inner, max_size=3),

@@ -10,13 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.canonical import Json
-from evalkit.check.judge import judge_checks
+from evalkit.check.judge import compile_checks, judge_checks
 from evalkit.check.model import Check
+from evalkit.distil.contrast import contrast_tiers
+from evalkit.distil.invariant import broken_invariants
 from evalkit.distil.propose import propose
 from evalkit.errors import InputError
 from evalkit.trace.model import USER_MESSAGE, Step, StepError, Trace
 from tests.build import a_trace, tool_step
 from tests.strategies import traces
+
+
+def writing_twice(trace: Trace) -> Trace:
+    """The run with each of its steps as two calls that change something."""
+    steps = [replace(step, kind="tool", name=step.name or "t", effect="write") for step in trace.steps]
+    twice = [replace(step, parent=None) for step in steps for _ in range(2)]
+    return replace(trace, steps=tuple(replace(step, seq=seq) for seq, step in enumerate(twice)))
+
+
+@given(traces().map(writing_twice), traces().map(writing_twice))
+def test_no_candidate_is_lost_for_its_form(incident: Trace, passing: Trace) -> None:
+    """What can't be compiled is left out without a word, so all of it must compile where tools have names."""
+    tiers = contrast_tiers(incident, [passing])
+    compile_checks([*broken_invariants(incident), *(check for tier in tiers for check in tier)])
 
 
 def gating(checks: list[Check]) -> list[str]:
