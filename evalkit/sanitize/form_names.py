@@ -33,6 +33,7 @@ _NO_HOME = GENERIC | ROLES | frozenset(
     "accounts profile profiles about contact blog news help search category categories item items message messages "
     "notification notifications explore report reports services customers users page pages login logout signin signup "
     "register welcome overview main feed events jobs store shop features pricing docs tools images image assets "
+    "backend frontend webapp appuser api app mobile desktop python nodejs java golang php ruby "
     "static public files web site html views screens screen components component index details detail list lists "
     "builder build builds dist container containers cache tmp temp mail games game music video videos photos books "
     "team teams groups group tasks task tests test notes inbox calendar favorites history wallet payments".split()
@@ -40,11 +41,15 @@ _NO_HOME = GENERIC | ROLES | frozenset(
 """Names of accounts that are nobody's."""
 _ROUTE = re.compile(r"\b(?:GET|POST|PUT|PATCH|DELETE|HEAD|href|routes?)\b[\"']?\s?[=:(]?\s?[\"'`]?/(?:home|Users)/\Z")
 """What makes of a home a page of a site."""
+_USERS = re.compile(r"[/\\]Users[/\\]+\Z")
+_FILE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|html?|css|[jt]sx?|vue|py|md|json|txt|csv|pdf)\Z")
 _MOST_WORDS = 4
 _MOST_WORDS_IN_ALL = 8
 _NAME_LIKE = re.compile(
     rf"[\"“”«(]?[^\W\d_](?:[\w\s.'’ʼ,·;&/()\"“”«»-]|[^\x00-\u1fff\ufb00-\uffef]|[{MARKS}]){{0,119}}"
 )
+_REPOSITORY = re.compile(r"[a-z][\w.-]*/[\w.-]+|[A-Z][\w.-]*/[a-z][\w.-]*")
+"""What GitHub has under ``full_name``; airlines write ``BARLO/QIWEX``."""
 _FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
 _FULL_NAME_ZH = re.compile(rf"(?:{PLAIN_SURNAMES})[一-鿿]{{1,2}}")
 _FAMILY_ZH = re.compile(PLAIN_SURNAMES)
@@ -82,7 +87,8 @@ def judge_name_home(rule: str, value: str, before: str, after: str) -> Claim | N
     words = [word.lower() for word in re.findall(r"[A-Za-z]+", value)]
     if _ROUTE.search(before):
         return None
-    if after[:1] not in ("", "/", "\\", '"', "'", ":", ")") or not words or _NO_HOME.issuperset(words):
+    ends = after[:1] in ("", "/", "\\", '"', "'", ":", ")") or (_USERS.search(before) and not after[0].isalnum())
+    if not ends or _FILE.search(value) or not words or _NO_HOME.issuperset(words):
         return None
     if words[-1].endswith(("agent", "bot", "runner", "service")):
         return None
@@ -158,10 +164,13 @@ def claim_of_name(value: str) -> Claim | None:
     """The claim for a whole name; None when it is none."""
     folded = fold(value)
     plain = value if folded is None else folded.text  # without invisible signs
-    if not _NAME_LIKE.fullmatch(plain) or any(char.isdigit() for char in value) or "_" in value:
+    if not _NAME_LIKE.fullmatch(plain) or _REPOSITORY.fullmatch(plain):
+        return None
+    if any(char.isdigit() for char in value) or "_" in value:
         return None
     words = [word for word in name_words(plain) if word.lower() not in TITLES and not is_name_surrogate(word)]
-    if len(words) > _MOST_WORDS and sum(word[0].islower() for word in words) > len(words) / 2:
+    said = words[: len(name_words(plain.partition("(")[0]))]  # what is noted in brackets may be long
+    if len(said) > _MOST_WORDS and sum(word[0].islower() for word in said) > len(said) / 2:
         return None  # a sentence
     if not words or len(words) > _MOST_WORDS_IN_ALL or all(word.lower() in GENERIC | PLACEHOLDERS for word in words):
         return None

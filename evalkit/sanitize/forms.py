@@ -14,6 +14,7 @@ from evalkit.sanitize.form_names import (
     judge_name,
     judge_name_home,
     judge_name_of_two,
+    looks_like_a_name,
 )
 from evalkit.sanitize.form_numbers import (
     judge_birth_date,
@@ -72,6 +73,8 @@ def by_hint(kind: Kind, value: str) -> Claim | None:
     if kind == "postcode":
         fits = re.fullmatch(r"(?=.*\d)[A-Za-z0-9][A-Za-z0-9 -]{1,9}[A-Za-z0-9]", stripped)
         return Claim(kind, re.sub(r"[ -]", "", stripped).upper(), stripped) if fits else None
+    if kind == "account" and looks_like_a_name(stripped):
+        return claim_of_name(stripped)
     if kind in ("account", "payment", "custom"):
         named = re.fullmatch(r"[^\s@]{5,80}", stripped) and any(char.isalnum() for char in stripped)
         return Claim(kind, stripped, stripped) if named else None

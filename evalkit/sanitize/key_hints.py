@@ -53,7 +53,8 @@ _ABOUT_SECRETS = frozenset(
     "scopes model url origin host hostname createdat updatedat lastused project projectid".split()
 )
 """Keys of what is told of a secret beside it."""
-_NEUTRAL_KEYS = frozenset({"name", "id", "名称"})
+_NEUTRAL_KEYS = frozenset({"name", "Name", "NAME", "id", "名称"})
+_PARTS_OF_NAMES = frozenset("first last given family middle".split())
 _VALUE_KEYS = frozenset({"value", "Value"})
 _LABEL_KEYS = ("name", "key", "Name", "Key", "field", "label", "system", "type")
 _CONTEXT_KEYS = _NEUTRAL_KEYS | _VALUE_KEYS
@@ -67,12 +68,14 @@ Hint: TypeAlias = "Kind | Literal['ask', 'pair'] | None"
 
 @lru_cache(maxsize=4096)
 def child_scope(key: str, scope: str) -> str:
-    """What an object under `key` is about: ``payment``, ``secret``, ``person`` or nothing known."""
+    """What an object under `key` is about: ``payment``, ``secret``, ``name`` in parts, ``person`` or nothing known."""
     bare = bare_key(key)
     if bare in PAYMENT_PARENTS or scope == "payment":
         return "payment"
     if bare in SECRET_PARENTS or scope == "secret":
         return "secret"
+    if bare == "name" or hint_of(key) == "name":
+        return "name"
     return "person" if bare in PERSON_PARENTS else ""
 
 
@@ -108,6 +111,8 @@ class KeyHints:
 
     def _plain_hint(self, key: str, scope: str, person: bool) -> Hint:
         kind = self._key_hint(key)
+        if scope == "name" and key.lower() in _PARTS_OF_NAMES and self._policy.action("name") != "keep":
+            return "name"
         if kind is not None:
             return ASK if kind == "secret" else kind
         # `name` and `id`: nobody's, and no means of payment, in an object that speaks of neither
@@ -163,8 +168,7 @@ class KeyHints:
             found = None if label is None else self._key_hint(node[label])
             return None if found == "secret" and label == "type" else found  # a token of a text
         elif key not in _CONTEXT_KEYS:
-            value = node.get(key)
-            found = "name" if isinstance(value, str) and looks_like_a_name(value) else None
+            found = "name" if _are_names(node.get(key)) else None
         elif scope == "person" or any(isinstance(node[k], str) and bare_key(k) in PERSON_KEYS for k in node):
             found = None if "role" in node else "name"
         elif any(bare_key(k) in PERSON_IDS for k in node):
@@ -216,6 +220,12 @@ class KeyHints:
 def _depends(key: str) -> bool:
     """Whether it depends on the object what the value under `key` is."""
     return key in _CONTEXT_KEYS or bare_key(key) in PERSON_ROLES
+
+
+def _are_names(value: object) -> bool:
+    """Whether a text, or each in a list of texts, looks like a name."""
+    texts = value if isinstance(value, list) and value else [value]
+    return all(isinstance(text, str) and looks_like_a_name(text) for text in texts)
 
 
 def _is_word(value: object) -> bool:

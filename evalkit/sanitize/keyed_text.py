@@ -15,6 +15,9 @@ __all__ = ["KEYED", "keyed_pieces"]
 _KEY = re.compile(r"(?:^|(?<=[?&;,\s({\[]))(?:[A-Za-z][A-Za-z0-9_.-]{1,40}|[\u3400-\u9fff]{2,8})\Z")
 _LONGEST_KEY = 41
 _VALUE = re.compile(r"\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s&;,\"'<>\\]{1,400})")
+_EXPRESSION = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)*[(\[]|(?:self|this|args|config|settings|os|process)\.[A-Za-z_]")
+"""What a program works out: ``password=ask(user)``, ``api_key=os.environ["KEY"]``; as is ``user=user``."""
+_CLOSING = {")": "(", "]": "[", "}": "{"}
 _QUOTED = re.compile(
     r"[\"']([A-Za-z\u3400-\u9fff][\w .-]{0,40})[\"'] ?: ?(?:\"([^\"\\\n]{1,400})\"|'([^'\\\n]{1,400})')"
 )
@@ -23,7 +26,7 @@ _LABELLED = re.compile(
     r"<[^<>]{0,200}?\b(?i:name|key|id)\s?=\s?[\"']([\w:.-]{1,60})[\"'][^<>]{0,200}?\bvalue\s?=\s?[\"']([^\"'<>]{1,400})[\"']"
 )
 _OPTION = re.compile(
-    r"(?:^|(?<=[\s\"'\[,(]))--?([A-Za-z\u3400-\u9fff][\w-]{1,40})(?:[\"'],?)?[ \t]+"
+    r"(?:^|(?<=[\s\"'\[,(]))--?([A-Za-z\u3400-\u9fff][\w-]{1,40})(?:[\"'],?(?=[ \t]+[\"']))?[ \t]+"
     r"(?:\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|([^\s\"'<>|;&$-][^\s\"'<>|;&]{0,399}))"
 )
 _WORDS = r"[\"']?[A-Za-z\u3400-\u9fff][\w .-]{0,40}[\"']?"
@@ -32,6 +35,8 @@ _CELL = re.compile(r'\s*"((?:[^"]|"")*)"\s*')
 _DATUM = re.compile(r"[\d@\"]")
 """What a row has that is no line of prose, where the headings might be one: ``name, email``."""
 _RULE = re.compile(r"[\s|:+-]+")
+_RULE_BELOW = re.compile(r"\n[ |:+-]*-[ |:+-]*$", re.MULTILINE)
+"""Below headings: the rows after it are none, whatever they look like."""
 _INSERT = re.compile(
     r"(?i:\binsert\s+into\s+[^\s(]{1,100}\s*)\(([^()]{1,2000})\)\s*(?i:values)\s*"
     r"((?:\((?:[^()']|'[^']*+')*+\)\s*+,?\s*+)++)"
@@ -41,7 +46,8 @@ _SQL_CELL = re.compile(r"\s*(?:'((?:[^']|'')*+)'|[^,]*+)")
 KEYED = (
     r"[\w.\-\x{3400}-\x{9fff}]=[^\s&;,<>\\]|[\"'] ?: ?[\"']|>[^<>]+</[A-Za-z_\x{3400}-\x{9fff}]|\bvalue\s?=\s?[\"']"
     r"|(?:^|[\s\"'\[,(])--?[A-Za-z\x{3400}-\x{9fff}][\w\x{3400}-\x{9fff}-]+[\"']?,?[ \t]|(?i:\binsert\s+into\s)"
-    r"|[\w\"'] ?[,;|\t] ?[\w\"'](?:[^\n]*[\w\"'|])?\s*\n[^\n]*[,;|\t+-]"
+    r"|[\w\"'\x{3400}-\x{9fff}] ?[,;|\t] ?[\w\"'\x{3400}-\x{9fff}](?:[^\n]*[\w\"'|\x{3400}-\x{9fff}])?"
+    r"\s*\n[^\n]*[,;|\t+-]"
 )
 """A pattern (RE2) for what all texts have in which there are such pieces."""
 
@@ -67,7 +73,8 @@ def keyed_pieces(text: str, tells: Callable[[str], bool]) -> Iterator[Piece]:
     if "-" in text:
         for match in _OPTION.finditer(text):
             group = match.lastindex or 2
-            yield Piece(*match.span(group), match[group], str, match[1])
+            if not _is_placeholder(match[1], match[group]):
+                yield Piece(*match.span(group), match[group], str, match[1])
     if "\n" in text:
         yield from _tables(text, tells)
     if "(" in text:
@@ -84,11 +91,28 @@ def _assigned(text: str) -> Iterator[Piece]:
         at = sign + 1 if match is None else match.end()
         if key is not None and match is not None:
             group = match.lastindex or 1
-            value = match[group]
+            start = match.start(group)
+            value = match[group] if group < 3 else _within_brackets(match[group])
+            end = start + len(value)
+            if group == 3 and (value == key[0] or _EXPRESSION.match(value)):
+                sign = text.find("=", at)
+                continue
             coded = group == 3 and "%" in value
             spell: Callable[[Any], str] = partial(percent_encoded, like=value) if coded else str
-            yield Piece(*match.span(group), unquote_plus(value) if coded else value, spell, key[0])
+            yield Piece(start, end, unquote_plus(value) if coded else value, spell, key[0])
         sign = text.find("=", at)
+
+
+def _within_brackets(value: str) -> str:
+    """`value` without the brackets at its end that were opened before it: ``User(name=mia)``."""
+    while value[-1:] in _CLOSING and value.count(value[-1]) > value.count(_CLOSING[value[-1]]):
+        value = value[:-1]
+    return value
+
+
+def _is_placeholder(option: str, value: str) -> bool:
+    """Whether a value stands for any, as in a program's help: ``--password PASS``."""
+    return value.isupper() and option.replace("-", "").upper().startswith(value)
 
 
 def _tables(text: str, tells: Callable[[str], bool]) -> Iterator[Piece]:
@@ -100,9 +124,10 @@ def _tables(text: str, tells: Callable[[str], bool]) -> Iterator[Piece]:
         sign = next(sign for sign in "|,;\t" if sign in heading[0])
         keys = [cell[2] for cell in _cells(heading[0], sign, 0)]
         telling = [at for at, key in enumerate(keys) if tells(key)]
-        if not telling or len(set(keys)) < len(keys):
+        ruled = sign == "|" and _RULE_BELOW.match(text, heading.end()) is not None
+        if not (telling or ruled) or len(set(keys)) < len(keys):
             continue
-        prose = sign in ",;" and f"{sign} " in heading[0]
+        prose = sign in ",;" and f"{sign} " in heading[0] and "_" not in heading[0]
         done = heading.end() + 1
         while done < len(text):
             end = text.find("\n", done)

@@ -185,6 +185,14 @@ BAIT: dict[str, Any] = {
     "counts": {"tokens": 512, "max_tokens": 100, "token": 50256, "user_id": 7},
     "options": "python x.py --name shop --verbose -n 4 --max-tokens 512",
     "a token of a text": {"type": "token", "value": "hello"},
+    "a parser of options": "p.add_argument('--password', help='the password', default=None, type=str)",
+    "an option's type": "p.add_argument('--token', type=str, required=True)",
+    "help": "  --username USER   the user\n  --password PASS   the password\n  --address ADDR    where to listen",
+    "calls": "User(password=hash_password(pw), username=username), Client(api_key=os.environ['KEY'], token=self.token)",
+    "fields of a form": "| Field | Type |\n|---|---|\n| password | string |\n| email | string |\n| token | string |",
+    "a repository": {"full_name": "facebook/react", "x": "react by facebook"},
+    "an image of a page": "/home/hero.png and /home/backend/app.py",
+    "the id of a row": {"user_id": 10001, "text": "10001 items"},
 }
 
 
@@ -258,3 +266,37 @@ def test_a_number_that_a_key_tells_goes_where_no_key_tells_it(told: dict[str, An
     assert str(number) not in json.dumps(made)
     assert made["owner"] == made["all"][0] == -made["chat"]
     assert made["all"][1] == 1
+
+
+SOMEBODYS: dict[str, tuple[str, Any]] = {
+    "a key that begins with a role": ("Qiwex", {"customer_first_name": "Qiwex", "billing_full_name": "Qiwex Barlo"}),
+    "a phone of somebody": ("83921772", {"customer_phone": "83921772"}),
+    "a name where an account is told": ("Qiwex", {"user_name": "Qiwex Barlo"}),
+    "a list of people": ("Zorim", {"customers": ["Qiwex Barlo", "Zorim Halde"]}),
+    "the parts of a name": ("Qiwex", {"name": {"first": "Qiwex", "last": "Barlo"}}),
+    "the parts of a name in lists": ("Qiwex", {"patient": {"name": {"given": ["Qiwex"], "family": "Barlo"}}}),
+    "a spreadsheet's headings": ("Qiwex", {"headers": ["Name", "Email"], "rows": [["Qiwex Barlo", "q@barlo.io"]]}),
+    "a spreadsheet's rows": ("Qiwex", [{"Name": "Qiwex", "Email": "q@barlo.io"}]),
+    "a long note in brackets": ("Qiwex", {"full_name": "Qiwex Barlo (the tall one in the back)"}),
+    "a table in Chinese": ("蒋泽思", "姓名,城市\n蒋泽思,北京\n"),
+    "Markdown in Chinese": ("蒋泽思", "| 姓名 | 城市 |\n|--|--|\n| 蒋泽思 | 北京 |"),
+    "headings with spaces": ("Zorim", "first_name, city\nZorim, Kiel\n"),
+    "a home as a URL": ("qiwex", "file:///home/qiwex/x"),
+    "a home on a Mac amid words": ("qiwex", "ls /Users/qiwex; cd .."),
+    "a home on Windows": ("qiwex", "C:/Users/qiwex/AppData or /c/Users/qiwex/AppData"),
+    "a password in SQL": ("s3cr3tpw1", "CREATE USER bob IDENTIFIED BY 's3cr3tpw1'"),
+    "a role's password": ("s3cr3tpw1", "ALTER ROLE bob WITH PASSWORD 's3cr3tpw1'"),
+    "a password's variable": ("s3cr3tpw1", "export DB_PASS=s3cr3tpw1"),
+    "in a call": ("qiwex_b", "User(username=qiwex_b)"),
+}
+
+
+@pytest.mark.parametrize(("value", "node"), SOMEBODYS.values(), ids=SOMEBODYS.keys())
+def test_what_is_somebodys_goes(value: str, node: Any) -> None:
+    """Nothing around it makes it nobody's."""
+    assert value not in clean(node)
+
+
+def test_a_bracket_behind_a_value_stays() -> None:
+    """Whoever runs the code later finds it whole."""
+    assert json.loads(clean("User(username=qiwex_b)")).endswith(")")

@@ -28,7 +28,7 @@ HINTS: dict[Kind, tuple[str, ...]] = {
         "password passwd pwd passphrase passcode secret clientsecret apikey xapikey apitoken accesstoken refreshtoken "
         "idtoken authtoken bearertoken sessiontoken token authorization proxyauthorization xauthtoken cookie cookies "
         "setcookie pin pinnumber securitycode verificationcode mfacode totp smscode recoverycode csc privatekey secretkey secretaccesskey awssecretaccesskey accesskey signingkey encryptionkey "
-        "connectionstring credential credentials csrftoken xcsrftoken otp onetimepassword cvv cvc cvv2 "
+        "dbpass userpass rootpass adminpass smtppass mailpass mysqlpass redispass pgpass connectionstring credential credentials csrftoken xcsrftoken otp onetimepassword cvv cvc cvv2 "
         "密码 口令 密钥 令牌 验证码 登录密码 支付密码".split()
     ),
     "national_id": tuple(
@@ -71,7 +71,7 @@ HINTS: dict[Kind, tuple[str, ...]] = {
     "name": tuple(
         "firstname lastname givenname familyname surname fullname middlename forename maidenname nickname displayname "
         "legalname personname customername clientname passengername guestname patientname contactname employeename "
-        "membername ownername buyername payername payeename recipient recipientname receiver receivername consignee "
+        "membername ownername buyername payername payeename recipient recipientname receiver receivername consignee billingname shippingname "
         "cardholder cardholdername nameoncard accountholder accountholdername beneficiaryname approver approvername "
         "approvedby "
         "开户人 户名 收款人 付款人 投保人 被保险人 受益人 就诊人 监护人 车主 机主 旅客姓名 病人姓名 学生姓名 员工姓名 "
@@ -86,6 +86,13 @@ SECRET_ENDINGS: tuple[str, ...] = (
     "password", "passwd", "secret", "apikey", "token", "privatekey", "secretkey", "accesskey", "密码",
 )  # fmt: skip
 """A key that ends like this holds a secret, but for the tokens that are cursors or counts."""
+
+_ENDINGS: dict[str, Kind] = {
+    **dict.fromkeys(("firstname", "lastname", "fullname", "givenname", "familyname", "surname"), "name"),
+    **dict.fromkeys(("phone", "phonenumber", "mobilenumber"), "phone"),
+    **dict.fromkeys(("dateofbirth", "birthdate"), "birth_date"),
+}
+"""A key that ends like this holds such a value of somebody's: ``customer_first_name``."""
 
 _NO_SECRET: tuple[str, ...] = (
     "pagetoken", "nexttoken", "continuationtoken", "synctoken", "maxtoken", "mintoken", "stoptoken", "eostoken",
@@ -109,7 +116,7 @@ PERSON_IDS: frozenset[str] = frozenset(f"{one}{ending}" for one in PERSON_PARENT
 """``name`` beside one of these keys is a person's where it looks like a Chinese name; it may be a thing's of theirs."""
 
 PERSON_ROLES: frozenset[str] = PERSON_PARENTS | frozenset(
-    "owner holder author assignee reporter requester requestor manager supervisor doctor nurse physician provider reviewer "
+    "owner holder author assignee assignedto reporter requester requestor manager supervisor doctor nurse physician provider reviewer "
     "signer signedby createdby updatedby submittedby requestedby approvedby bookedby cancelledby from to cc sentby caller "
     "callee host landlord student teacher instructor resident spouse parent child dependent "
     "开户人 机主 车主 医生 护士 申请人 经办人 负责人 寄件人 签收人 预订人 入住人 会员 员工 学生 司机".split()
@@ -145,6 +152,8 @@ def hint_of(key: str) -> Kind | None:
     known = _KIND_OF.get(bare) or (_KIND_OF.get(bare[:-1]) if bare.endswith("s") else None)
     if known == "secret" and bare not in _KIND_OF and bare.endswith("tokens"):
         return None  # how many, or which a model read
-    if known is None and bare.endswith(SECRET_ENDINGS) and not bare.endswith(_NO_SECRET):
+    if known is not None:
+        return known
+    if bare.endswith(SECRET_ENDINGS) and not bare.endswith(_NO_SECRET):
         return "secret"
-    return known
+    return next((kind for ending, kind in _ENDINGS.items() if bare.endswith(ending)), None)

@@ -42,7 +42,8 @@ NAME_RULES: tuple[Rule, ...] = (
     Rule(
         "name_home",
         "name", "any",
-        r"(?:^|[\s\"'`=:(,\[>])(?:/home/|/Users/|/mnt/c/Users/|[A-Za-z]:\\{1,2}Users\\{1,2})([A-Za-z][A-Za-z0-9._-]{2,31})",
+        r"(?:^|[\s\"'`=:(,\[>{]|file://|\s-[A-Za-z])(?:/home/|/Users/|/mnt/c/Users/|/c/Users/|/export/home/"
+        r"|[A-Za-z]:\\{1,2}Users\\{1,2}|[A-Za-z]:/Users/)([A-Za-z][A-Za-z0-9._-]{2,31})",
         whole=False, sure=False,
     ),
     Rule(

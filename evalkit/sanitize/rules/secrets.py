@@ -55,7 +55,8 @@ SECRET_RULES: tuple[Rule, ...] = (
     Rule(
         "login",
         "secret", "any",
-        r"(?i:\blogin\s+[^\s]+\s+password\s+|\bauth\s?=\s?(?:HTTPBasicAuth)?\(\s?[\"'][^\"'\n]{0,80}[\"'],\s?[\"'])"
+        r"(?i:\blogin\s+[^\s]+\s+password\s+|\bauth\s?=\s?(?:HTTPBasicAuth)?\(\s?[\"'][^\"'\n]{0,80}[\"'],\s?[\"']"
+        r"|\bidentified\s+by\s+'|\bwith\s+(?:encrypted\s+)?password\s+')"
         r"([^\s\"'<{$]{5,})",
         whole=False,
     ),
