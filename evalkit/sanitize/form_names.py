@@ -48,6 +48,8 @@ _MOST_WORDS_IN_ALL = 8
 _NAME_LIKE = re.compile(
     rf"[\"“”«(]?[^\W\d_](?:[\w\s.'’ʼ,·;&/()\"“”«»-]|[^\x00-\u1fff\ufb00-\uffef]|[{MARKS}]){{0,119}}"
 )
+_NO_ADDRESS = frozenset("not no is see has must can invalid missing required unknown".split())
+"""How a remark begins that stands where an address was to stand: ``not found``."""
 _REPOSITORY = re.compile(r"[a-z][\w.-]*/[\w.-]+|[A-Z][\w.-]*/[a-z][\w.-]*")
 """What GitHub has under ``full_name``; airlines write ``BARLO/QIWEX``."""
 _FULL_NAME = re.compile(r"[A-ZÀ-ӿ][^\W\d_'’.-]*[\w'’-]*(?: [A-ZÀ-ӿ]\.)?(?: [A-ZÀ-ӿ][\w'’-]+){1,2}")
@@ -190,5 +192,8 @@ def claim_of_address(value: str) -> Claim | None:
         return None
     if re.fullmatch(r"[0-9A-Fa-fx.:]+", value) and not value.isdigit():
         return None  # an IP address, or one in a computer's memory
-    wordy = len(re.findall(r"\w+", value)) >= 2 or has_cjk(value) or len(value) >= 4
+    words = re.findall(r"\w+", value)
+    if words and words[0] in _NO_ADDRESS and not any(map(str.isdigit, value)):
+        return None
+    wordy = len(words) >= 2 or has_cjk(value) or len(value) >= 4
     return Claim("address", re.sub(r"[\s,.]+", " ", value).strip().casefold(), value) if wordy else None

@@ -50,7 +50,8 @@ _NO_TOKEN = re.compile(r".*(?:\s|://|@)|/|v?\d{1,4}[.:/-]\d[\dT_+Z.:/-]*$|\d{1,2
 """What lies beside secrets and is none: a text, an address, a path, a version, a time."""
 _ABOUT_SECRETS = frozenset(
     "expires expiry expiresat expirationdate maxage path domain samesite version type kind provider region scope "
-    "scopes model url origin host hostname createdat updatedat lastused project projectid".split()
+    "scopes model url origin host hostname createdat updatedat lastused project projectid "
+    "namespace uid resourceversion arn mount mountpath".split()
 )
 """Keys of what is told of a secret beside it."""
 _NEUTRAL_KEYS = frozenset({"name", "Name", "NAME", "id", "名称"})

@@ -192,6 +192,8 @@ BAIT: dict[str, Any] = {
     "fields of a form": "| Field | Type |\n|---|---|\n| password | string |\n| email | string |\n| token | string |",
     "a repository": {"full_name": "facebook/react", "x": "react by facebook"},
     "an image of a page": "/home/hero.png and /home/backend/app.py",
+    "what lies beside secrets": {"secrets": [{"namespace": "prod2024x", "uid": "f81d4fae-7dec", "mount": "kv-v2-eu1"}]},
+    "an address that is lacking": {"errors": {"address": "not found", "street": "is required"}},
     "the id of a row": {"user_id": 10001, "text": "10001 items"},
 }
 
