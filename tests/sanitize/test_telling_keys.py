@@ -194,6 +194,7 @@ BAIT: dict[str, Any] = {
     "an image of a page": "/home/hero.png and /home/backend/app.py",
     "what lies beside secrets": {"secrets": [{"namespace": "prod2024x", "uid": "f81d4fae-7dec", "mount": "kv-v2-eu1"}]},
     "an address that is lacking": {"errors": {"address": "not found", "street": "is required"}},
+    "goods": {"Smartphone": "1801728040", "Headphone": "4896585277", "iPhone": "6945232052"},
     "the id of a row": {"user_id": 10001, "text": "10001 items"},
 }
 

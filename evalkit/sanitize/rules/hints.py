@@ -5,6 +5,7 @@ A key is compared without case and separators: ``firstName``, ``first_name`` and
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from evalkit.sanitize.policy import Kind
@@ -89,10 +90,12 @@ SECRET_ENDINGS: tuple[str, ...] = (
 
 _ENDINGS: dict[str, Kind] = {
     **dict.fromkeys(("firstname", "lastname", "fullname", "givenname", "familyname", "surname"), "name"),
-    **dict.fromkeys(("phone", "phonenumber", "mobilenumber"), "phone"),
+    **dict.fromkeys(("phonenumber", "mobilenumber"), "phone"),
     **dict.fromkeys(("dateofbirth", "birthdate"), "birth_date"),
 }
 """A key that ends like this holds such a value of somebody's: ``customer_first_name``."""
+_PHONE_OF = re.compile(r"[A-Za-z]{2}(?:[_ .-]+[Pp]hone|(?<=[a-z])Phone)")
+"""``customer_phone``, ``customerPhone``; a smartphone and an iPhone are goods."""
 
 _NO_SECRET: tuple[str, ...] = (
     "pagetoken", "nexttoken", "continuationtoken", "synctoken", "maxtoken", "mintoken", "stoptoken", "eostoken",
@@ -156,4 +159,6 @@ def hint_of(key: str) -> Kind | None:
         return known
     if bare.endswith(SECRET_ENDINGS) and not bare.endswith(_NO_SECRET):
         return "secret"
+    if _PHONE_OF.search(key) and bare.endswith("phone"):
+        return "phone"
     return next((kind for ending, kind in _ENDINGS.items() if bare.endswith(ending)), None)
