@@ -130,6 +130,33 @@ def test_a_replay_meets_a_further_surrogate(project: Project, monkeypatch: pytes
     assert not any(right.encode() in data for data in files(project.root / "reports").values())
 
 
+def test_a_number_of_somebody_that_is_handed_on_meets_the_recording(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user's id as a JSON number, given to the next tool under a name that tells nothing: ingested and replayed."""
+    trace = incident(7)
+    steps = [replace(trace.steps[0], output={"user_id": 3917264})]
+    steps += [replace(step, input={"owner": 3917264, "path": "/users/3917264"}) for step in trace.steps[1:]]
+    project.write("a.trace", replace(trace, steps=tuple(steps)))
+    done = project.run("ingest", "a.trace", "--id", "handed")
+    assert done.code == 0, done.err
+    project.write(
+        "agent_of_users.py",
+        "import evalkit\n"
+        '@evalkit.tool(effect="read")\n'
+        "def lookup(order): ...\n"
+        '@evalkit.tool(effect="write")\n'
+        "def refund(owner, path): ...\n"
+        "def run(given):\n"
+        '    user = lookup(order=given["order"])["user_id"]\n'
+        '    return [refund(owner=user, path=f"/users/{user}") for _ in range(2)]\n',
+    )
+    monkeypatch.syspath_prepend(str(project.root))
+    done = project.run("replay", "handed", "--target", "agent_of_users:run")
+    assert (done.code, "missed 0" in done.out) == (1, True), done.out
+    assert "3917264" not in done.out
+
+
 @FIELD
 def test_check_finds_what_a_merge_brought_together(project: Project, field: str) -> None:
     """Neither ingest could see the other; `check` names both cases and the cure, without a key, and exits with 2."""
