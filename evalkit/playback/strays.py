@@ -1,4 +1,4 @@
-"""What an agent does where its replay can't follow: in a process that it forked, or in a thread after its answer.
+"""What an agent does where its replay can't follow: in a process of its own, or in a thread after its answer.
 
 It gets no answers there, since nobody would see what it did with them; and the case's replay is told, which is missed.
 """
@@ -7,26 +7,22 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from time import time
 from typing import NoReturn
 
-from evalkit.capture.seam import Answer, Call, Session
-from evalkit.playback.collected import Collected
+from evalkit.capture.seam import Call, Session
+from evalkit.capture.unfollowed import REPLAYED, Refusing, Unfollowed, refuse_here
 from evalkit.playback.guard import Guard
+from evalkit.playback.spawned import told_by_spawned, told_in
 
-__all__ = ["Strays", "Unfollowed", "none_watched"]
+__all__ = ["Strays", "none_watched"]
 
 _ROOM_BYTES = 4096
 
 
-class Unfollowed(RuntimeError):
-    """Is raised in place of an answer; unlike a halt it ends no pool or loop that a later replay may need."""
-
-
 class Strays:
-    """Tells of what the forks and late threads of a case's replays did; one serves them all."""
+    """Tells of what the processes and late threads of a case's replays did; one serves them all."""
 
     def __init__(self) -> None:
         self._late = ""
@@ -35,8 +31,9 @@ class Strays:
     def told(self) -> str:
         """What was noted since this was asked last; empty for nothing."""
         late, self._late = self._late, ""
+        spawned = told_by_spawned()
         if self._room is None or not self._room[0]:
-            return late
+            return late or spawned
         text = self._room[:].partition(b"\0")[0].decode("utf-8", "replace")
         self._room[:] = bytes(_ROOM_BYTES)
         return late or text
@@ -76,11 +73,11 @@ class Watched:
 
     def __exit__(self, raised: object, *_: object) -> None:
         _WATCHED.remove(self)
-        self._session.answered_by(_Nobody(self._late if raised is None else self._late_in_vain))
+        self._session.answered_by(Refusing(self._late if raised is None else self._late_in_vain))
 
     def leave(self) -> None:
         """This process is a fork: it gets no answers, and reaches nothing."""
-        self._session.answered_by(_Nobody(lambda call: self._forked(f"{call.kind} {call.name} was called")))
+        self._session.answered_by(Refusing(lambda call: self._forked(f"{call.kind} {call.name} was called")))
         self._guard.refuse = self._forked
 
     def _forked(self, what: str) -> NoReturn:
@@ -102,30 +99,17 @@ class Watched:
 
 @contextmanager
 def none_watched() -> Iterator[None]:
-    """While an agent's module is loaded: a process that it forks for later is no replay's, and does nothing real."""
+    """While an agent's module is loaded: a process that it starts for later is no replay's, and does nothing real."""
     _LOADING.append(None)
+    before = os.environ.get(REPLAYED)
+    os.environ[REPLAYED] = told_in()
     try:
         yield
     finally:
         _LOADING.pop()
-
-
-def _unfollowed(call: Call) -> NoReturn:
-    raise Unfollowed(
-        f"{call.kind} {call.name} was called in a process that was forked when the agent's module was loaded, "
-        "where no replay can follow"
-    )
-
-
-class _Nobody:
-    """Has no answers."""
-
-    def __init__(self, refuse: Callable[[Call], NoReturn]) -> None:
-        self._refuse = refuse
-
-    def answer(self, call: Call) -> Answer:
-        """Refuses."""
-        self._refuse(call)
+        os.environ.pop(REPLAYED, None)
+        if before is not None:
+            os.environ[REPLAYED] = before
 
 
 _WATCHED: list[Watched] = []
@@ -141,7 +125,7 @@ def _in_fork() -> None:
     for replay in _WATCHED:
         replay.leave()
     if _LOADING:
-        Session(_Nobody(_unfollowed), Collected(), time).alone().__enter__()  # for good
+        refuse_here()
 
 
 if hasattr(os, "register_at_fork"):

@@ -91,6 +91,15 @@ def test_what_an_agent_may_do_costs_no_sample(root: Path, agent: str) -> None:
     assert outcomes(run(root, agent, executor="fork")) == {"passed": 9}
 
 
+@pytest.mark.parametrize("executor", ["serial", pytest.param("fork", marks=LINUX), "xdist"])
+def test_a_tool_in_a_process_that_an_agent_starts_costs_its_own_sample(root: Path, executor: str) -> None:
+    """Whichever process replays: each is told of its own agent's."""
+    samples = run(root, "starts_another", samples=2, executor=executor)
+    assert outcomes(samples) == {"passed": 4, "missed": 2}
+    for sample in samples["order-13"]:
+        assert "refund was called in a process that the agent started" in sample.reason
+
+
 @pytest.mark.parametrize("executor", ["serial", "fork"])
 def test_each_replay_starts_in_the_folder_of_the_run(root: Path, executor: str) -> None:
     """Wherever the one before went."""
