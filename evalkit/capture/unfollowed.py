@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import NoReturn
 
 from evalkit.capture.http import http_capture
@@ -22,6 +23,9 @@ REPLAYED = "EVALKIT_REPLAYED"
 """Is set where an agent is replayed or loaded for that, to the file that refused calls are told in."""
 
 _OPEN = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+
+_FOR_GOOD = ExitStack()
+"""What is entered and never left."""
 
 
 class Unfollowed(RuntimeError):
@@ -41,7 +45,7 @@ class Refusing:
 
 def refuse_from_environment() -> None:
     """What this process calls is refused, model calls over HTTP too, because a replayed agent started it."""
-    http_capture().__enter__()  # for good
+    _FOR_GOOD.enter_context(http_capture())
     refuse_here()
 
 
@@ -54,7 +58,7 @@ def refuse_here() -> None:
         _tell(sentence, told_in)
         raise Unfollowed(sentence)
 
-    Session(Refusing(refuse), _Unheard(), time.time).alone().__enter__()
+    _FOR_GOOD.enter_context(Session(Refusing(refuse), _Unheard(), time.time).alone())
 
 
 def _tell(sentence: str, told_in: str) -> None:

@@ -420,6 +420,10 @@ def in_a_pool(order):
 def in_a_program(order):
     subprocess.run([sys.executable, "-c", f"import spawning; spawning.refund({order})"], stderr=subprocess.DEVNULL)
 
+def asks_in_a_program(order):
+    code = "import spawning, httpx; httpx.post('http://127.0.0.1:9/v1/chat/completions', json={'messages': []})"
+    subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+
 def in_a_program_that_records(order):
     code = f"import spawning; spawning.recorded({order})"
     subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
@@ -467,6 +471,12 @@ def test_what_a_process_that_an_agent_starts_would_do_is_a_miss(spawning: Callab
     assert not Path("done for real").exists()
     assert (done.status, done.reason) == ("missed", STARTED)
     assert spawning("str").status == "passed"  # the next one is not concerned
+
+
+def test_a_model_is_not_asked_in_a_process_that_an_agent_starts(spawning: Callable[[str], Replay]) -> None:
+    """Nobody would count what it costs."""
+    done = spawning("asks_in_a_program")
+    assert (done.status, done.reason) == ("missed", STARTED.replace("tool refund", "model chat"))
 
 
 def test_a_process_that_an_agent_starts_may_compute(spawning: Callable[[str], Replay]) -> None:
