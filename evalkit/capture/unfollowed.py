@@ -17,7 +17,7 @@ from evalkit.capture.http import http_capture
 from evalkit.capture.seam import Answer, Call, Session
 from evalkit.trace.model import Step
 
-__all__ = ["REPLAYED", "Refusing", "Unfollowed", "refuse_from_environment", "refuse_here"]
+__all__ = ["REPLAYED", "Refusing", "Unfollowed", "refuse_from_environment", "refuse_here", "tell"]
 
 REPLAYED = "EVALKIT_REPLAYED"
 """Is set where an agent is replayed or loaded for that, to the file that refused calls are told in."""
@@ -55,13 +55,14 @@ def refuse_here() -> None:
 
     def refuse(call: Call) -> NoReturn:
         sentence = f"{call.kind} {call.name} was called in a process that the agent started, where no replay can follow"
-        _tell(sentence, told_in)
+        tell(sentence, told_in)
         raise Unfollowed(sentence)
 
     _FOR_GOOD.enter_context(Session(Refusing(refuse), _Unheard(), time.time).alone())
 
 
-def _tell(sentence: str, told_in: str) -> None:
+def tell(sentence: str, told_in: str) -> None:
+    """Tells a replay in another process what was refused here."""
     try:
         file = os.open(told_in, _OPEN, 0o600)
     except OSError:  # another user's process, say; it is refused all the same

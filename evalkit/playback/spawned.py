@@ -1,4 +1,4 @@
-"""Where processes that an agent starts tell of the calls that they were refused (see `capture.unfollowed`)."""
+"""Where processes that an agent forks or starts tell of the calls that they were refused (see `capture.unfollowed`)."""
 
 from __future__ import annotations
 

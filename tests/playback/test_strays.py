@@ -133,6 +133,14 @@ def test_what_a_fork_would_do_is_a_miss(again: Callable[[], None]) -> None:
 
 
 @LINUX
+def test_a_pool_that_outlives_its_case_tells_the_next_one() -> None:
+    """An executor of the agent's module begins its processes in the first replay, and serves all."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        for _ in range(2):
+            assert replayed(lambda: pool.submit(refund, ORDER).exception()).status == "missed"
+
+
+@LINUX
 def test_a_fork_that_calls_nothing_costs_nothing() -> None:
     """An agent may compute in processes of its own."""
 

@@ -91,6 +91,13 @@ def test_what_an_agent_may_do_costs_no_sample(root: Path, agent: str) -> None:
     assert outcomes(run(root, agent, executor="fork")) == {"passed": 9}
 
 
+@LINUX
+def test_a_pool_of_the_agents_module_is_each_workers_own(root: Path) -> None:
+    """Forks would have one queue together, take each other's work from it, and wait for ever."""
+    samples = run(root, "tests.suite.pooled_agent:computes", samples=20, executor="fork", timeout_s=5)
+    assert outcomes(samples) == {"passed": 60}
+
+
 @pytest.mark.parametrize("executor", ["serial", pytest.param("fork", marks=LINUX), "xdist"])
 def test_a_tool_in_a_process_that_an_agent_starts_costs_its_own_sample(root: Path, executor: str) -> None:
     """Whichever process replays: each is told of its own agent's."""
