@@ -37,7 +37,7 @@ def library(root: Path, orders: list[int]) -> Path:
 
 
 def run(root: Path, target: str, *, samples: int = 3, executor: str = "serial", **rest: object) -> RunSamples:
-    """Runs all cases under `root` on an agent, of `tests.suite.agents` or ``module:name``; continues a run that is there."""
+    """Runs all cases on an agent, one of `tests.suite.agents` or ``module:name``; continues a run that is there."""
     reference = target if ":" in target else f"tests.suite.agents:{target}"
     suite = Suite("test", reference, samples, **rest)  # type: ignore[arg-type]  # test options
     cases = select_cases(root / "cases", Selection())

@@ -32,7 +32,7 @@ __all__ = ["forked"]
 
 @contextlib.contextmanager
 def forked(job: Job) -> Iterator[Rounds]:
-    """Does the items on `job.workers` forks of this process; over xdist where loading the agent begins what a fork can't share."""
+    """Does the items on `job.workers` forks of this process; over xdist where the loaded agent can't be forked."""
     with contextlib.ExitStack() as stack:
         opened: Rounds | None = None
 
