@@ -74,7 +74,7 @@ def a_case(
         version=1,
         trace=sanitized(trace),
         kept=tuple(step.seq for step in trace.steps),
-        checks=tuple(checks) or (Check("repeated_effect", {"name": "refund"}),),
+        checks=tuple(checks) or (Check("repeated_effect", {"names": ["refund"]}),),
         life=(LifeEvent(state, "tester", "made for a test", "2026-11-29T00:00:00Z"),),
         **fields,
     )
