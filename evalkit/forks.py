@@ -28,12 +28,13 @@ def can_fork() -> bool:
 
 
 def shares_queues() -> bool:
-    """Whether this process has queues of `multiprocessing`, an idle pool's too: forks would take each other's work."""
+    """Whether this process has open queues of `multiprocessing`, as idle pools do: forks would take each other's work."""
     util = sys.modules.get("multiprocessing.util")
     queues = sys.modules.get("multiprocessing.queues")
     if util is None or queues is None:
         return False
-    return any(isinstance(one, queues.Queue) for one in list(vars(util).get("_afterfork_registry", {}).values()))
+    known = list(vars(util).get("_afterfork_registry", {}).values())
+    return any(isinstance(one, queues.Queue) and not vars(one).get("_closed") for one in known)
 
 
 @contextmanager
