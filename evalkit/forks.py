@@ -28,7 +28,7 @@ def can_fork() -> bool:
 
 
 def shares_queues() -> bool:
-    """Whether this process has open queues of `multiprocessing`, as idle pools do: forks would take each other's work."""
+    """Whether this process has open queues of `multiprocessing`, as idle pools do: forks would share the work."""
     util = sys.modules.get("multiprocessing.util")
     queues = sys.modules.get("multiprocessing.queues")
     if util is None or queues is None:
