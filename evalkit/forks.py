@@ -16,7 +16,7 @@ from os import getpid
 from types import FrameType
 from typing import Any, TypeAlias
 
-__all__ = ["can_fork", "die_with_parent", "end_if_forked", "forking", "signals_held"]
+__all__ = ["can_fork", "die_with_parent", "end_if_forked", "forking", "shares_queues", "signals_held"]
 
 _Handler: TypeAlias = "Callable[[int, FrameType | None], Any]"
 _PR_SET_PDEATHSIG = 1
@@ -25,6 +25,16 @@ _PR_SET_PDEATHSIG = 1
 def can_fork() -> bool:
     """Whether forking is safe here: on Linux, in a process with one Python thread."""
     return sys.platform == "linux" and threading.active_count() == 1
+
+
+def shares_queues() -> bool:
+    """Whether this process has open queues of `multiprocessing`, as idle pools do: forks would share the work."""
+    util = sys.modules.get("multiprocessing.util")
+    queues = sys.modules.get("multiprocessing.queues")
+    if util is None or queues is None:
+        return False
+    known = list(vars(util).get("_afterfork_registry", {}).values())
+    return any(isinstance(one, queues.Queue) and not vars(one).get("_closed") for one in known)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any, Self
 from evalkit.capture.environment import environment, run_environment
 from evalkit.capture.http import http_capture
 from evalkit.capture.plain import plain
-from evalkit.capture.seam import Session, error_of
+from evalkit.capture.seam import Session, current_session, error_of
 from evalkit.capture.threads import carry_context
 from evalkit.capture.working_tree import dirty_patch
 from evalkit.capture.writer import Sanitize, Sanitizes, TraceWriter
@@ -84,7 +84,7 @@ def default_sanitizer(policy: Policy | None = None, key_file: Path | None = None
 
 
 class Recording:
-    """One run being recorded; made by `record`.
+    """One run being recorded; made by `record`. Inside of a replay, which answers the agent, nothing is recorded.
 
     Attributes:
         output: the run's final answer, set by the agent's caller.
@@ -118,6 +118,10 @@ class Recording:
     def __enter__(self) -> Self:
         if self._writer is not None:
             raise UsageError("a recording is one run and was used before", cure="call record() again for the next run")
+        session = current_session()
+        if session is not None and not session.records:  # else tools would be called for real in there
+            self._session = session
+            return self
         header = Trace(
             id=uuid.uuid4().hex,
             name=self._name,

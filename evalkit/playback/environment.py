@@ -15,8 +15,10 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import Any
 
+from evalkit.capture.unfollowed import REPLAYED
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 from evalkit.playback.sandbox.environment import DUMMY_KEY, DUMMY_KEYS, HARMLESS
+from evalkit.playback.spawned import told_in
 
 __all__ = ["NO_MODEL_URL", "NO_TELEMETRY", "environment_of", "loading", "seen_by_agent"]
 
@@ -40,6 +42,7 @@ _CREDENTIAL = re.compile(
 )
 _ENVIRON: Any = os.environb if os.supports_bytes_environ else os.environ
 """The environment in the system's own form."""
+_FORM: Callable[[str], Any] = os.fsencode if os.supports_bytes_environ else os.fsdecode
 _IN_URL = re.compile(r"(?<=://)[^/@\s:]*:[^/@\s]+(?=@)")
 
 
@@ -48,13 +51,14 @@ def environment_of(base_url: str | None, options: WorldOptions = PLAIN_WORLD) ->
     """While inside, the process has the environment of a replay; afterwards its own again.
 
     The usual variables lead an OpenAI client to `base_url`; None leads it nowhere. Frameworks that would report the run
-    elsewhere are told not to. Keys are given where there are none, because clients refuse to start without.
+    elsewhere are told not to. Keys are given where there are none, because clients refuse to start without. Python
+    processes that are started inside refuse what they can't be followed in (see `capture.unfollowed`).
 
     Yields:
         what takes back the agent's changes to it.
     """
     before = _variables().copy()
-    seen = _seen(tuple(before.items()), base_url, options)
+    seen = {**_seen(tuple(before.items()), base_url, options), _FORM(REPLAYED): _FORM(told_in())}
     _become(seen)
     try:
         yield lambda: _become(seen)
@@ -122,8 +126,7 @@ def _variables() -> dict[Any, Any]:
 def _seen(variables: tuple[tuple[Any, Any], ...], base_url: str | None, options: WorldOptions) -> Mapping[Any, Any]:
     """`seen_by_agent` in the system's form; case after case asks for the same."""
     now = {os.fsdecode(name): os.fsdecode(value) for name, value in variables}
-    form = os.fsencode if os.supports_bytes_environ else os.fsdecode
-    return {form(name): form(value) for name, value in seen_by_agent(now, base_url, options).items()}
+    return {_FORM(name): _FORM(value) for name, value in seen_by_agent(now, base_url, options).items()}
 
 
 def _become(wanted: Mapping[Any, Any]) -> None:

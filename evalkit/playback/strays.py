@@ -1,60 +1,39 @@
-"""What an agent does where its replay can't follow: in a process that it forked, or in a thread after its answer.
+"""What an agent does where its replay can't follow: in a process of its own, or in a thread after its answer.
 
 It gets no answers there, since nobody would see what it did with them; and the case's replay is told, which is missed.
 """
 
 from __future__ import annotations
 
-import mmap
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from time import time
 from typing import NoReturn
 
-from evalkit.capture.seam import Answer, Call, Session
-from evalkit.playback.collected import Collected
+from evalkit.capture.seam import Call, Session
+from evalkit.capture.unfollowed import REPLAYED, Refusing, Unfollowed, refuse_here, tell
 from evalkit.playback.guard import Guard
+from evalkit.playback.spawned import told_by_spawned, told_in
 
-__all__ = ["Strays", "Unfollowed", "none_watched"]
-
-_ROOM_BYTES = 4096
-
-
-class Unfollowed(RuntimeError):
-    """Is raised in place of an answer; unlike a halt it ends no pool or loop that a later replay may need."""
+__all__ = ["Strays", "none_watched"]
 
 
 class Strays:
-    """Tells of what the forks and late threads of a case's replays did; one serves them all."""
+    """Tells of what the processes and late threads of a case's replays did; one serves them all."""
 
     def __init__(self) -> None:
         self._late = ""
-        self._room: mmap.mmap | None = None  # what forks tell; made when there is one, which shares it
+        self.told_in = told_in()
+        """The file in which processes tell; a pool's may live longer than this case."""
 
     def told(self) -> str:
         """What was noted since this was asked last; empty for nothing."""
         late, self._late = self._late, ""
-        if self._room is None or not self._room[0]:
-            return late
-        text = self._room[:].partition(b"\0")[0].decode("utf-8", "replace")
-        self._room[:] = bytes(_ROOM_BYTES)
-        return late or text
+        return told_by_spawned() or late
 
     def watched(self, session: Session, guard: Guard) -> Watched:
         """Inside, a fork of this process is none of the replay's; afterwards, neither is any thread."""
         return Watched(self, session, guard)
-
-    def make_room(self) -> None:
-        """Makes ready for a fork."""
-        if self._room is None:
-            self._room = mmap.mmap(-1, _ROOM_BYTES)
-
-    def tell_of_fork(self, sentence: str) -> None:
-        """Notes what was done in one, unless something is noted already."""
-        if self._room is not None and not self._room[0]:
-            text = sentence.encode("utf-8", "replace")[: _ROOM_BYTES - 1]
-            self._room[: len(text)] = text
 
     def tell_of_thread(self, sentence: str) -> None:
         """Notes what was done in a late one."""
@@ -64,10 +43,10 @@ class Strays:
 class Watched:
     """A replay while its forks are looked after; a class, since every replay enters it (see `seam.Taken`)."""
 
-    __slots__ = ("_guard", "_session", "strays")
+    __slots__ = ("_guard", "_session", "_strays")
 
     def __init__(self, strays: Strays, session: Session, guard: Guard) -> None:
-        self.strays = strays
+        self._strays = strays
         self._session = session
         self._guard = guard
 
@@ -76,16 +55,16 @@ class Watched:
 
     def __exit__(self, raised: object, *_: object) -> None:
         _WATCHED.remove(self)
-        self._session.answered_by(_Nobody(self._late if raised is None else self._late_in_vain))
+        self._session.answered_by(Refusing(self._late if raised is None else self._late_in_vain))
 
     def leave(self) -> None:
         """This process is a fork: it gets no answers, and reaches nothing."""
-        self._session.answered_by(_Nobody(lambda call: self._forked(f"{call.kind} {call.name} was called")))
+        self._session.answered_by(Refusing(lambda call: self._forked(f"{call.kind} {call.name} was called")))
         self._guard.refuse = self._forked
 
     def _forked(self, what: str) -> NoReturn:
         sentence = f"{what} in a process that the agent forked, where no replay can follow"
-        self.strays.tell_of_fork(sentence)
+        tell(sentence, self._strays.told_in)
         raise Unfollowed(sentence)
 
     def _late(self, call: Call) -> NoReturn:
@@ -93,7 +72,7 @@ class Watched:
             f"{call.kind} {call.name} was called after the agent's answer, in a thread that a replay left behind: "
             "wait for its work, or start a worker of many replays where the module is loaded"
         )
-        self.strays.tell_of_thread(sentence)
+        self._strays.tell_of_thread(sentence)
         raise Unfollowed(sentence)
 
     def _late_in_vain(self, call: Call) -> NoReturn:
@@ -102,47 +81,29 @@ class Watched:
 
 @contextmanager
 def none_watched() -> Iterator[None]:
-    """While an agent's module is loaded: a process that it forks for later is no replay's, and does nothing real."""
+    """While an agent's module is loaded: a process that it starts for later is no replay's, and does nothing real."""
     _LOADING.append(None)
+    before = os.environ.get(REPLAYED)
+    os.environ[REPLAYED] = told_in()
     try:
         yield
     finally:
         _LOADING.pop()
-
-
-def _unfollowed(call: Call) -> NoReturn:
-    raise Unfollowed(
-        f"{call.kind} {call.name} was called in a process that was forked when the agent's module was loaded, "
-        "where no replay can follow"
-    )
-
-
-class _Nobody:
-    """Has no answers."""
-
-    def __init__(self, refuse: Callable[[Call], NoReturn]) -> None:
-        self._refuse = refuse
-
-    def answer(self, call: Call) -> Answer:
-        """Refuses."""
-        self._refuse(call)
+        os.environ.pop(REPLAYED, None)
+        if before is not None:
+            os.environ[REPLAYED] = before
 
 
 _WATCHED: list[Watched] = []
 _LOADING: list[None] = []
 
 
-def _before_fork() -> None:
-    for replay in _WATCHED:
-        replay.strays.make_room()
-
-
 def _in_fork() -> None:
     for replay in _WATCHED:
         replay.leave()
     if _LOADING:
-        Session(_Nobody(_unfollowed), Collected(), time).alone().__enter__()  # for good
+        refuse_here()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_in_fork)
+    os.register_at_fork(after_in_child=_in_fork)

@@ -21,6 +21,7 @@ import pytest
 
 from evalkit.capture.seam import Begun, Call, Session, current_session
 from evalkit.capture.tools import tool
+from evalkit.capture.unfollowed import Unfollowed
 from evalkit.case.model import Case
 from evalkit.check.model import Check
 from evalkit.playback.afterwards import wait_for_work
@@ -28,12 +29,13 @@ from evalkit.playback.collected import Collected
 from evalkit.playback.deadline import Deadline
 from evalkit.playback.model import Replay
 from evalkit.playback.replay import prepare
-from evalkit.playback.strays import Unfollowed
 from evalkit.playback.targets.python import PythonTarget
 from tests.build import a_case, a_trace, tool_step
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="forks")
+REPOSITORY = Path(__file__).parents[2]
 ORDER = 7
+STARTED = "tool refund was called in a process that the agent started, where no replay can follow"
 
 
 @tool(effect="write")
@@ -128,6 +130,14 @@ def test_what_a_fork_would_do_is_a_miss(again: Callable[[], None]) -> None:
     done = replayed(again)
     assert done.status == "missed"
     assert "in a process that the agent forked" in done.reason
+
+
+@LINUX
+def test_a_pool_that_outlives_its_case_tells_the_next_one() -> None:
+    """An executor of the agent's module begins its processes in the first replay, and serves all."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        for _ in range(2):
+            assert replayed(lambda: pool.submit(refund, ORDER).exception()).status == "missed"
 
 
 @LINUX
@@ -377,8 +387,8 @@ def test_a_process_that_a_modules_loading_forks_does_nothing_real(
     monkeypatch.syspath_prepend(str(tmp_path))
     done = prepare(the_case()).replay(PythonTarget("pooled_agent:agent"))
     sys.modules.pop("pooled_agent").POOL.terminate()
-    assert done.status == "failed"
-    assert "in a process that was forked when the agent's module was loaded" in done.reason
+    assert done.status == "missed"
+    assert done.reason == STARTED
 
 
 POOLED = """
@@ -394,6 +404,102 @@ POOL = multiprocessing.get_context("fork").Pool(1)
 def agent():
     return POOL.apply(refund, (7,))
 """
+
+
+SPAWNED = """
+import contextlib, multiprocessing, os, pathlib, subprocess, sys
+from concurrent.futures import ProcessPoolExecutor
+from evalkit import record, tool
+
+@tool(effect="write")
+def refund(order):
+    with open("done for real", "a") as file:
+        file.write(str(order))
+
+def in_a_process(order):
+    process = multiprocessing.get_context("spawn").Process(target=refund, args=(order,))
+    process.start()
+    process.join()
+
+def in_a_pool(order):
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        pool.submit(refund, order).exception()
+
+def in_a_program(order):
+    subprocess.run([sys.executable, "-c", f"import spawning; spawning.refund({order})"], stderr=subprocess.DEVNULL)
+
+def asks_in_a_program(order):
+    code = "import spawning, httpx; httpx.post('http://127.0.0.1:9/v1/chat/completions', json={'messages': []})"
+    subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+
+def in_a_program_that_records(order):
+    code = f"import spawning; spawning.recorded({order})"
+    subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+
+def computes(order):
+    code = "import spawning; from evalkit import state; state('seen', 1); print(6 * 7)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"42\\n"
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(abs, [-1]) == [1]
+
+def recorded(order):
+    with record("own.trace") as run:
+        run.user("please")
+        refund(order)
+    return run.steps
+
+def agent(order):
+    refund(order)
+    with contextlib.suppress(Exception):
+        return globals()[pathlib.Path("how").read_text()](order)
+    return "swallowed"
+"""
+
+
+@pytest.fixture
+def spawning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Replay]]:
+    """Replays an agent that refunds, and then does something else."""
+    (tmp_path / "spawning.py").write_text(SPAWNED)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(REPOSITORY)]))
+
+    def replayed(how: str) -> Replay:
+        Path("how").write_text(how)
+        return prepare(the_case()).replay(PythonTarget("spawning:agent"))
+
+    yield replayed
+    sys.modules.pop("spawning", None)
+
+
+@pytest.mark.parametrize("how", ["in_a_process", "in_a_pool", "in_a_program", "in_a_program_that_records"])
+def test_what_a_process_that_an_agent_starts_would_do_is_a_miss(spawning: Callable[[str], Replay], how: str) -> None:
+    """It began anew, with nothing of the replay but its environment: and refunded for real, in a pass."""
+    done = spawning(how)
+    assert not Path("done for real").exists()
+    assert (done.status, done.reason) == ("missed", STARTED)
+    assert spawning("str").status == "passed"  # the next one is not concerned
+
+
+def test_a_model_is_not_asked_in_a_process_that_an_agent_starts(spawning: Callable[[str], Replay]) -> None:
+    """Nobody would count what it costs."""
+    done = spawning("asks_in_a_program")
+    assert (done.status, done.reason) == ("missed", STARTED.replace("tool refund", "model chat"))
+
+
+def test_a_process_that_an_agent_starts_may_compute(spawning: Callable[[str], Replay]) -> None:
+    """What calls no tool costs nothing."""
+    done = spawning("computes")
+    assert (done.status, done.reason) == ("passed", "")
+
+
+def test_an_agent_that_records_itself_is_answered_by_the_case(spawning: Callable[[str], Replay]) -> None:
+    """Its recording took the calls from the replay, and did them for real."""
+    done = spawning("recorded")
+    assert not Path("done for real").exists()
+    assert not Path("own.trace").exists()
+    assert done.status == "failed"  # the second refund
+    assert [step.kind for step in done.trace.steps] == ["tool", "other", "tool"]
 
 
 class Nothing:

@@ -256,6 +256,14 @@ def has_processes(order: int) -> dict[str, Any]:
     return once(order)
 
 
+def starts_another(order: int) -> dict[str, Any]:
+    """Refunds in a Python of its own, too, on order 13, and does not look at what came of it."""
+    if order == 13:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from tests.suite.agents import refund; refund({order})"
+        subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    return once(order)
+
+
 def walks_away(order: int) -> dict[str, Any]:
     """Goes to another folder, and removes it; where it starts, it leaves a mark."""
     _marked("here")

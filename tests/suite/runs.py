@@ -37,8 +37,9 @@ def library(root: Path, orders: list[int]) -> Path:
 
 
 def run(root: Path, target: str, *, samples: int = 3, executor: str = "serial", **rest: object) -> RunSamples:
-    """Runs all cases under `root` on an agent of `tests.suite.agents`; continues a run that is there."""
-    suite = Suite("test", f"tests.suite.agents:{target}", samples, **rest)  # type: ignore[arg-type]  # test options
+    """Runs all cases on an agent, one of `tests.suite.agents` or ``module:name``; continues a run that is there."""
+    reference = target if ":" in target else f"tests.suite.agents:{target}"
+    suite = Suite("test", reference, samples, **rest)  # type: ignore[arg-type]  # test options
     cases = select_cases(root / "cases", Selection())
     folder = root / "run"
     manifest = Manifest("r", suite_json(suite), tuple((c.id, c.version, c.digest, c.state) for c in cases), "now")

@@ -44,3 +44,14 @@ def test_a_signal_while_a_fork_is_made_is_not_lost(by: str, at: str) -> None:
     assert done.stdout.split() == ["interrupted"]
     done = subprocess.run([sys.executable, "-c", _FORKS, by, at, "nested"], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["7", "interrupted"]
+
+
+def test_open_queues_are_noticed() -> None:
+    """A pool that is shut down concerns nobody any more."""
+    code = (
+        "from evalkit.forks import shares_queues; import multiprocessing as m, concurrent.futures as f; "
+        "before = shares_queues(); pool = f.ProcessPoolExecutor(1, m.get_context('fork')); idle = shares_queues(); "
+        "pool.submit(int).result(); pool.shutdown(); print(before, idle, shares_queues())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "False"]

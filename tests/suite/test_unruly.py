@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from evalkit.errors import ConfigError
 from evalkit.playback import overdue
+from evalkit.suite.results import read_samples
 from tests.suite.runs import alive, library, run
 from tests.suite.test_run import outcomes
 
@@ -89,6 +91,23 @@ def test_what_an_agent_left_running_ends_with_the_run(root: Path) -> None:
 def test_what_an_agent_may_do_costs_no_sample(root: Path, agent: str) -> None:
     """Not its own, and not those after it in the same process."""
     assert outcomes(run(root, agent, executor="fork")) == {"passed": 9}
+
+
+@LINUX
+def test_a_pool_of_the_agents_module_is_each_workers_own(root: Path) -> None:
+    """Forks would have one queue together, take each other's work from it, and wait for ever."""
+    command = [sys.executable, "-m", "tests.suite.runs", str(root), "tests.suite.pooled_agent:computes", "20", "fork"]
+    subprocess.run(command, cwd=Path(__file__).parents[2], check=True, timeout=300)
+    assert outcomes(read_samples(root / "run")) == {"passed": 60}
+
+
+@pytest.mark.parametrize("executor", ["serial", pytest.param("fork", marks=LINUX), "xdist"])
+def test_a_tool_in_a_process_that_an_agent_starts_costs_its_own_sample(root: Path, executor: str) -> None:
+    """Whichever process replays: each is told of its own agent's."""
+    samples = run(root, "starts_another", samples=2, executor=executor)
+    assert outcomes(samples) == {"passed": 4, "missed": 2}
+    for sample in samples["order-13"]:
+        assert "refund was called in a process that the agent started" in sample.reason
 
 
 @pytest.mark.parametrize("executor", ["serial", "fork"])

@@ -5,8 +5,9 @@ have many under way at once, there are many processes: as many as wanted, howeve
 round to the next.
 
 A fork copies only the forking thread, and a lock that another thread holds stays locked in the child for good; so this
-executor wants a process with one Python thread (`can_fork`). The threads that NumPy's BLAS and Arrow's allocator keep
-are made anew in the child by these libraries' own fork handlers.
+executor wants a process with one Python thread (`can_fork`), and with no queue of `multiprocessing`'s, whose items the
+forks would take from one another (`shares_queues`). The threads that NumPy's BLAS and Arrow's allocator keep are made
+anew in the child by these libraries' own fork handlers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from selectors import EVENT_READ, DefaultSelector
 from time import monotonic
 
-from evalkit.forks import can_fork, signals_held
+from evalkit.forks import can_fork, shares_queues, signals_held
 from evalkit.playback.overdue import LOOK_S
 from evalkit.suite.executors.hand import DONE, RAISED, SOME, Hand
 from evalkit.suite.executors.protocol import EXECUTORS, Job, Round, Rounds
@@ -31,7 +32,7 @@ __all__ = ["forked"]
 
 @contextlib.contextmanager
 def forked(job: Job) -> Iterator[Rounds]:
-    """Does the items on `job.workers` forks of this process; over xdist where loading the agent starts threads."""
+    """Does the items on `job.workers` forks of this process; over xdist where the loaded agent can't be forked."""
     with contextlib.ExitStack() as stack:
         opened: Rounds | None = None
 
@@ -48,7 +49,7 @@ def forked(job: Job) -> Iterator[Rounds]:
 def _opened(job: Job, first: Item, stack: contextlib.ExitStack) -> Rounds:
     worker = Worker(job.suite)
     worker.warm(first)
-    if not can_fork():
+    if not can_fork() or shares_queues():
         return stack.enter_context(EXECUTORS.get("xdist")(job))
     hands = _Hands(worker)
     stack.callback(hands.end)
