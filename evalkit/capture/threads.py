@@ -108,8 +108,8 @@ def _telling_start(join: Callable[[Any, float], None], original: Callable[[Any],
 
 
 def _is_of_a_pool(code: Any) -> bool:
-    """Whether a pool or server of Python's own runs it, which ends it when the interpreter ends."""
-    return str(getattr(code, "__module__", "")).startswith(("concurrent.", "multiprocessing."))
+    """Whether a pool or server runs it, which ends it when the interpreter ends: of Python's own, or joblib's loky."""
+    return str(getattr(code, "__module__", "")).startswith(("concurrent.", "multiprocessing.", "joblib.", "loky."))
 
 
 def _tell_of_work(future: Future[Any], position: Position) -> None:

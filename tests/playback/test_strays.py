@@ -336,8 +336,9 @@ def an_own_kind_of_thread() -> None:
 def a_thread_that_can_not_start() -> None:
     """As where there are too many; the agent makes do without."""
     thread = threading.Thread(target=int)
+    start = "_start_joinable_thread" if sys.version_info >= (3, 13) else "_start_new_thread"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threading, "_start_new_thread", None)
+        patch.setattr(threading, start, None)
         with contextlib.suppress(TypeError):
             thread.start()
 
@@ -350,10 +351,27 @@ def a_process_that_is_closed() -> None:
     process.close()
 
 
+def a_thread_of_a_pool_that_is_kept() -> None:
+    """As loky's, which waits for more work until the interpreter ends."""
+    _KEPT.clear()
+    _LokysThread(target=_KEPT.wait).start()
+
+
+_KEPT = threading.Event()
+_LokysThread = type("_LokysThread", (threading.Thread,), {"__module__": "joblib.externals.loky.process_executor"})
+KINDS = [
+    an_own_kind_of_thread,
+    a_thread_that_can_not_start,
+    a_process_that_is_closed,
+    a_thread_of_a_pool_that_is_kept,
+]
+
+
 @LINUX
-@pytest.mark.parametrize("kind", [an_own_kind_of_thread, a_thread_that_can_not_start, a_process_that_is_closed])
-def test_waiting_for_work_is_no_fault_of_the_agents(kind: Callable[[], None]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_waiting_for_work_is_no_fault_of_the_agents(kind: Callable[[], None], request: pytest.FixtureRequest) -> None:
     """Of whatever kind it is."""
+    request.addfinalizer(_KEPT.set)
     done = replayed(kind)
     assert (done.status, done.reason) == ("passed", "")
 
