@@ -288,6 +288,11 @@ class Session:
         self.counts.tool_bodies += 1
         turn.end(answer)
 
+    def began(self, name: str, goes_on: Callable[[float], bool]) -> None:
+        """The agent began something beside itself (see `Begun`), which a replay waits for at its end."""
+        if self.begun is not None:
+            self.begun.append(Begun(name, goes_on))
+
     def answered_by(self, answerer: Answerer) -> None:
         """From now on this one is asked."""
         self._answerer = answerer

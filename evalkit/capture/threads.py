@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from evalkit.capture.patching import Patches
-from evalkit.capture.seam import NOWHERE, Begun, Position, current_position
+from evalkit.capture.seam import NOWHERE, Position, Session, current_position, current_session
 
 __all__ = ["carry_context"]
 
@@ -64,8 +64,8 @@ def _carrying_start(original: Callable[[threading.Thread], None]) -> Callable[[t
         except BaseException:
             vars(self).pop("run", None)
             raise
-        if position.session.begun is not None and not self.daemon and not _is_of_a_pool(type(self)):
-            position.session.begun.append(Begun(f"its thread {self.name}", functools.partial(_runs, self)))
+        if not self.daemon and not _is_of_a_pool(type(self)):
+            position.session.began(f"its thread {self.name}", functools.partial(_runs, self))
 
     return start
 
@@ -79,7 +79,7 @@ def _carrying_submit(original: Callable[..., Any]) -> Callable[..., Any]:
         work = functools.partial(_at, position, function)
         with NOWHERE.taken():  # the pool's own threads outlive the session and must not belong to it
             future = original(self, work, *args, **kwargs)
-        _tell_of_work(future, position)
+        _tell_of_work(future, position.session)
         return future
 
     return submit
@@ -89,7 +89,7 @@ def _telling_submit(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def submit(*args: Any, **kwargs: Any) -> Any:
         future = original(*args, **kwargs)
-        _tell_of_work(future, current_position())
+        _tell_of_work(future, current_session())
         return future
 
     return submit
@@ -100,9 +100,9 @@ def _telling_start(join: Callable[[Any, float], None], original: Callable[[Any],
     def start(self: Any) -> None:
         waited_for = not self.daemon and not _is_of_a_pool(getattr(self, "_target", None))
         original(self)
-        session = current_position().session
-        if session is not None and session.begun is not None and waited_for:
-            session.begun.append(Begun(f"its process {self.name}", functools.partial(_lives, self, join)))
+        session = current_session()
+        if session is not None and waited_for:
+            session.began(f"its process {self.name}", functools.partial(_lives, self, join))
 
     return start
 
@@ -112,9 +112,9 @@ def _is_of_a_pool(code: Any) -> bool:
     return str(getattr(code, "__module__", "")).startswith(("concurrent.", "multiprocessing.", "joblib.", "loky."))
 
 
-def _tell_of_work(future: Future[Any], position: Position) -> None:
-    if position.session is not None and position.session.begun is not None:
-        position.session.begun.append(Begun("work that it gave to a pool", functools.partial(_is_pending, future)))
+def _tell_of_work(future: Future[Any], session: Session | None) -> None:
+    if session is not None:
+        session.began("work that it gave to a pool", functools.partial(_is_pending, future))
 
 
 def _runs(thread: threading.Thread, seconds: float) -> bool:
