@@ -174,18 +174,19 @@ def _measure(setting: Setting, draws: random.Random) -> tuple[int, int]:
     return sum(draws.random() < setting.before for _ in range(setting.baseline)), setting.baseline
 
 
-def rows(suites: int, workers: int) -> list[dict[str, Any]]:
-    """The figures of every setting."""
+def rows(suites: int, workers: int, only: str = "") -> list[dict[str, Any]]:
+    """The figures of every setting whose name has `only` in it."""
     jobs = [
         (at, seed, min(_CASES_A_RUN // len(setting.rates), suites - start))
         for at, setting in enumerate(SETTINGS)
+        if only in setting.name
         for seed, start in enumerate(range(0, suites, _CASES_A_RUN // len(setting.rates)))
     ]
     totals = [Counted() for _ in SETTINGS]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         for job, found in zip(jobs, pool.map(simulate, jobs), strict=True):
             totals[job[0]] += found
-    return [_row(setting, total) for setting, total in zip(SETTINGS, totals, strict=True)]
+    return [_row(setting, total) for setting, total in zip(SETTINGS, totals, strict=True) if total.suites]
 
 
 def _row(setting: Setting, total: Counted) -> dict[str, Any]:
@@ -231,10 +232,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--suites", type=int, default=2000, help="Suites a setting.")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", default="", help="Settings with this in their name.")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     began = time.monotonic()
-    found = rows(given.suites, given.workers)
+    found = rows(given.suites, given.workers, given.only)
     seconds = round(time.monotonic() - began)
     print(json.dumps({"settings": found, "wall_s": seconds}, indent=2) if given.json else table(found))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -29,6 +29,12 @@ _MOST_FOR_A_BASELINE = 200
 _MOST_OF_A_BASELINE = 1000
 """Of which `stats.group_sequential` can go through all tables."""
 _USUAL_RATE = 0.95
+_KEPT_OF_ALPHA, _KEPT_OF_BETA = 0.8, 0.9
+"""What ``not_worse`` tests with of its levels where its number of samples hangs on what the baseline came to.
+
+A test holds its level for a number that is given. Counted out over the baseline's counts and the numbers that follow
+from them, the errors would be up to a quarter (alpha) and a ninth (beta, without looks) above it: docs/decisions/0041.
+"""
 
 
 class CasePlan(Protocol):
@@ -175,7 +181,9 @@ def _plan(policy: Policy, alpha: float, compared: Measure | None, taken: int | N
     if suite.sequential and policy.kind == "acceptance":
         return InBatches(policy, alpha, suite.samples)
     if suite.sequential and compared is not None:
-        return AgainstBaseline(policy, alpha, compared, suite.samples)
+        return AgainstBaseline(policy, alpha * _KEPT_OF_ALPHA, compared, suite.samples)
+    if compared is not None and suite.samples is None:
+        policy, alpha = replace(policy, beta=policy.beta * _KEPT_OF_BETA), alpha * _KEPT_OF_ALPHA
     most = suite.samples or _fixed(policy, alpha, compared)
     early = suite.sequential and policy.kind in ("zero_failures", "min_rate")
     return Whole(policy, alpha, most, compared, early)
