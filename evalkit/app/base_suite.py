@@ -1,4 +1,4 @@
-"""Whether a run's suite measures and decides as the base branch's of that name does: what is weaker weakens each gate.
+"""Whether a run's suite measures and decides as the base branch's of that name, or its own file: else it may be weaker.
 
 It is told and not held against a change: a suite may be changed on purpose, and differs until that is merged.
 """
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from evalkit.app.base_tree import BaseTree
 from evalkit.app.differences import differences, policy_changes
 from evalkit.app.run_plan import baseline_path, with_settings
+from evalkit.app.settings import Settings
 from evalkit.app.settings_file import settings_of
 from evalkit.errors import ConfigError
 from evalkit.playback.modes import LIVE_MODES
@@ -23,7 +24,7 @@ from evalkit.suite.model import Manifest, Suite
 from evalkit.verdict.baseline import read_baseline_info
 from evalkit.verdict.night import measured_part
 
-__all__ = ["changed_suite"]
+__all__ = ["changed_suite", "other_than_its_file"]
 
 _APART = frozenset(
     "name policy policies baseline budget concurrency history keep_traces pass_k prices retries sequential".split()
@@ -51,19 +52,43 @@ def changed_suite(manifest: Manifest, suites: Path, tree: BaseTree) -> Iterator[
     now = suite_from_json(manifest.suite, "the run's suite")
     try:
         own = settings_of(_added(tree.settings), base, Path(), {})
-        before = with_settings(suite_from_json({**body, "name": name, **_asked(body, own.model)}, base), own)
+        before = _suite(body, name, own, base)
     except ConfigError:
         yield f"suite {name} in {base} is none: target, samples and policy were compared with nothing"
         return
+    yield from _otherwise(now, before, base)
+    yield from _another_baseline(now, before, place, tree)
+
+
+def other_than_its_file(manifest: Manifest, settings: Settings) -> Iterator[str]:
+    """What a run measured or decides otherwise than its suite's file says: the command line did, or it was changed."""
+    if not manifest.file:
+        return
+    path, name = Path(manifest.file), str(manifest.suite["name"])
+    whole, root = path.resolve(), settings.root.resolve()
+    place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else manifest.file
+    try:
+        before = _suite(tomllib.loads(path.read_text("utf-8")), name, settings, place)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ConfigError):
+        yield f"{place} is no suite now: what the run measured was compared with nothing"
+        return
+    yield from _otherwise(suite_from_json(manifest.suite, "the run's suite"), before, place)
+
+
+def _suite(body: Mapping[str, Any], name: str, settings: Settings, where: str) -> Suite:
+    return with_settings(suite_from_json({**body, "name": name, **_asked(body, settings.model)}, where), settings)
+
+
+def _otherwise(now: Suite, before: Suite, there: str) -> Iterator[str]:
     if now.policy != before.policy:
-        yield f"suite {name} decides otherwise than in {base}: {', '.join(policy_changes(now.policy, before.policy))}"
+        changes = ", ".join(policy_changes(now.policy, before.policy))
+        yield f"suite {now.name} decides otherwise than in {there}: {changes}"
     if now.policies != before.policies:
-        yield f"suite {name} has other policies for some of its cases than in {base}"
+        yield f"suite {now.name} has other policies for some of its cases than in {there}"
     otherwise = [*differences(*map(_measured, (now, before)))]
     if otherwise:
-        yield f"suite {name} is another one than in {base}: {', '.join(otherwise)}"
-    yield from _asks_elsewhere(now, before, base)
-    yield from _another_baseline(now, before, place, tree)
+        yield f"suite {now.name} is another one than in {there}: {', '.join(otherwise)}"
+    yield from _asks_elsewhere(now, before, there)
 
 
 def _measured(suite: Suite) -> dict[str, Any]:

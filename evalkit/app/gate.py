@@ -11,7 +11,7 @@ from typing import Any
 from evalkit.app.affected import holding
 from evalkit.app.base_lock import Compared, compare_with_base
 from evalkit.app.base_settings import changed_settings
-from evalkit.app.base_suite import changed_suite
+from evalkit.app.base_suite import changed_suite, other_than_its_file
 from evalkit.app.base_tree import BaseTree, base_tree
 from evalkit.app.differences import policy_changes
 from evalkit.app.gate_policy import with_policy
@@ -90,7 +90,7 @@ def gate_run(
         notices=(
             *since.elsewhere(settings.cases),
             *compared.told,
-            *(_otherwise(manifest, settings, tree) if tree else ()),
+            *(_otherwise(manifest, settings, tree) if tree else other_than_its_file(manifest, settings)),
             *_another_commit(manifest, settings),
             *_another_try(manifest),
             *_of_an_arm(manifest),

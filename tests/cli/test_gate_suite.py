@@ -25,6 +25,51 @@ def on_branch(project: Project, suite: str, *more: str) -> None:
     assert done.code == 0, done.err
 
 
+def unlike_its_file(project: Project, folder: str) -> list[str]:
+    """What the gate says of the suite's file where it compares with no base."""
+    notices: list[str] = project.run("gate", folder, "--json").json()["notices"]
+    return [notice for notice in notices if "suites/release.toml" in notice]
+
+
+@pytest.mark.parametrize(
+    ("flags", "otherwise"),
+    [
+        ((), ""),
+        (("--samples", "2"), "samples 2 instead of 9"),
+        (("--target", "tests.suite.agents:slow"), "target tests.suite.agents:slow instead of tests.suite.agents:once"),
+        (
+            ("--mode", "simulation", "--fault", "tool=lookup,kind=error"),
+            "mode simulation instead of exact, another faults",
+        ),
+    ],
+)
+def test_what_the_command_line_says_otherwise_than_the_suites_file_is_told(
+    gated: Project, flags: tuple[str, ...], otherwise: str
+) -> None:
+    """Where nothing is compared with a base: what was tried is not what the project says that its gate tries."""
+    suite = gated.suite("once", samples=9)
+    gated.run("run", suite, *flags, "--out", "reports/a")
+    said = f"suite release is another one than in suites/release.toml: {otherwise}"
+    assert unlike_its_file(gated, "reports/a") == ([said] if otherwise else [])
+
+
+def test_a_suites_file_that_was_changed_since_the_run_is_told(gated: Project) -> None:
+    """Its policy; and one that is none any more, or gone."""
+    path = gated.root / gated.suite("once", samples=9)
+    gated.run("run", str(path), "--out", "reports/a")
+    path.write_text(path.read_text("utf-8") + '[policy]\nkind = "min_rate"\nmin_rate = 0.5\n')
+    assert [one.split(":")[0] for one in unlike_its_file(gated, "reports/a")] == [
+        "suite release decides otherwise than in suites/release.toml"
+    ]
+    for text in ("samples = 0\n", "= =", None):
+        if text is None:
+            path.unlink()
+        else:
+            path.write_text(text)
+        none = "suites/release.toml is no suite now: what the run measured was compared with nothing"
+        assert unlike_its_file(gated, "reports/a") == [none]
+
+
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_suite_of_the_same_name_in_a_folder_below_is_not_compared_with(gated: Project, moved: bool) -> None:
     """One that was put aside, and asks for less; also where the branch has the suite in another file."""
