@@ -30,6 +30,7 @@ from evalkit.vault.store import (
     iter_evidence,
     keep_evidence,
     read_evidence,
+    without_key,
     write_retention,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "hold_evidence",
     "keep_raw",
     "list_evidence",
+    "lost_evidence",
     "named_actor",
     "open_evidence",
     "raw_hashes",
@@ -140,6 +142,11 @@ def list_evidence(settings: Settings, *, actor: str = "") -> list[Listed]:
     if found:
         _audit(folder, "list", acting(actor, settings), "", [])
     return found
+
+
+def lost_evidence(settings: Settings) -> list[str]:
+    """The ids of what can't be read any more though nobody noted that it was destroyed."""
+    return without_key(evidence_folder(settings))
 
 
 def open_evidence(evidence: str, identity: Path, settings: Settings, *, actor: str = "", reason: str = "") -> bytes:

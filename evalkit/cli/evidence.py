@@ -30,10 +30,12 @@ def evidence() -> None:
 @as_json
 def list_(actor: str, as_json: bool) -> None:
     """What is kept, for how long, and which cases were made of it."""
-    from evalkit.app.evidence import list_evidence
+    from evalkit.app.evidence import list_evidence, lost_evidence
     from evalkit.app.show_evidence import listed_json
 
     found = list_evidence(project(), actor=actor)
+    for lost in lost_evidence(project()):
+        say(f"evidence {lost} can't be read: its wrapped key is gone, by a fault or an interruption", err=True)
     if as_json:
         echo_json([listed_json(one) for one in found])
         return

@@ -37,6 +37,7 @@ __all__ = [
     "keep_evidence",
     "read_evidence",
     "subject_terms",
+    "without_key",
     "write_retention",
 ]
 
@@ -106,20 +107,33 @@ def iter_destroyed(folder: Path) -> Iterator[Destroyed]:
             yield Destroyed(path.name, *(str(body.get(name, "")) for name in ("at", "actor", "reason")))
 
 
+def without_key(folder: Path) -> list[str]:
+    """The ids of what nobody can read any more though no note says that it was destroyed."""
+    return [path.name for path in _folders(folder) if not ((path / _DESTROYED).exists() or (path / _KEY).exists())]
+
+
 def find_evidence(folder: Path, evidence_id: str) -> Evidence:
     """One piece of evidence, by its id or the start of it.
 
     Raises:
         InputError: there is none, several start so, or it was destroyed.
+        IntegrityError: its key is gone, or a file is not of its form.
     """
     found = [path for path in _folders(folder) if path.name.startswith(evidence_id)] if evidence_id else []
     if len(found) != 1:
         many = "several pieces of evidence start with" if found else "no evidence"
         raise InputError(f"{many} {evidence_id!r}", str(folder), "evalkit evidence list")
-    if (found[0] / _DESTROYED).exists() or not (found[0] / _KEY).exists():
-        gone = next((one for one in iter_destroyed(folder) if one.id == found[0].name), None)
-        why = f" on {gone.at}: {gone.reason}" if gone else ""
+    gone = next((one for one in iter_destroyed(folder) if one.id == found[0].name), None)
+    if gone is not None:
+        why = f" on {gone.at}: {gone.reason}"
         raise InputError(f"evidence {found[0].name} was destroyed{why}", str(folder), "evalkit evidence list")
+    if not (found[0] / _KEY).exists():
+        raise IntegrityError(
+            "its wrapped key is gone, and no note says that it was destroyed: the file was lost, or destroying it was "
+            "interrupted",
+            str(found[0]),
+            "restore the evidence folder from a copy, or finish what destroyed it",
+        )
     return _evidence(found[0])
 
 

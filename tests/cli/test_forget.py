@@ -78,6 +78,10 @@ def test_raw_is_kept_only_by_choice(vaulted: Vaulted) -> None:
     assert sorted(len(one["cases"]) for one in listed) == [0, 1]
     assert read_case(project.root / "cases" / "second").trace.record.raw_hash[:16] in vaulted.ids()
     assert project.run("evidence", "list").out.count("standard") == 2
+    lost = vaulted.ids()[0]
+    (vaulted.folder / "traces" / lost / "key.age").unlink()
+    assert f"evidence {lost} can't be read" in project.run("evidence", "list").err
+    assert project.run("evidence", "hold", lost, "--reason", "x").code == 4
 
 
 def test_settings_may_choose_it_for_all(vaulted: Vaulted) -> None:

@@ -25,6 +25,7 @@ from evalkit.vault.store import (
     keep_evidence,
     read_evidence,
     subject_terms,
+    without_key,
     write_retention,
 )
 from tests.build import a_trace, tool_step
@@ -120,6 +121,18 @@ def test_a_half_destroyed_one_is_no_evidence_any_more(tmp_path: Path) -> None:
     (tmp_path / "traces" / ID / "key.age").unlink()
     assert [*iter_evidence(tmp_path)] == []
     assert [name for name, _ in subject_terms(tmp_path)] == [ID]
+
+
+def test_a_lost_key_is_not_taken_for_a_destruction(tmp_path: Path) -> None:
+    """Nobody noted one; what was destroyed does not count as lost."""
+    keep(tmp_path)
+    assert without_key(tmp_path) == []
+    (tmp_path / "traces" / ID / "key.age").unlink()
+    assert without_key(tmp_path) == [ID]
+    with pytest.raises(IntegrityError, match="wrapped key is gone"):
+        find_evidence(tmp_path, ID)
+    destroy_evidence(tmp_path, ID, actor="ann", reason="x", at="2026-11-30T00:00:00Z")
+    assert without_key(tmp_path) == []
 
 
 def test_an_exchanged_or_changed_file_is_an_integrity_error(tmp_path: Path) -> None:
