@@ -21,7 +21,7 @@ from evalkit.app.settings import Settings
 from evalkit.canonical import Json
 from evalkit.case.model import Case, LifeEvent
 from evalkit.case.store import find_case, read_case, read_with_digest
-from evalkit.distil.surroundings import Today, Touch, approval_of, fits_any_prompt, surroundings_of, touches
+from evalkit.distil.surroundings import AsKept, Today, Touch, approval_of, fits_any_prompt, surroundings_of, touches
 from evalkit.errors import ConfigError, InputError
 from evalkit.integrations.mcp_forms import effect_of_hints
 from evalkit.suite.case_ref import CaseRef
@@ -64,9 +64,10 @@ def _today_of(sources: Sources, settings: Settings) -> Today:
         tools |= schemas_of(definitions)
         hinted |= _hinted(definitions)
     return Today(
-        _with_surrogates(prompts, settings) if sources.prompt else None,
+        tuple(prompts) if sources.prompt else None,
         tools if sources.tools else None,
         lambda name: settings.effect_of(name) or hinted.get(name),
+        _as_kept(prompts, settings),
     )
 
 
@@ -183,22 +184,25 @@ def _seen(case: Case, today: Today, target: str, settings: Settings) -> tuple[To
     if asked is None:
         return today, f"a replay of {target} asks no model: {replay.reason or replay.status}"
     prompt, tools = system_prompt(asked), tool_schemas(asked)
-    prompts = today.prompts
+    prompts, kept = today.prompts, today.kept
     if prompts is None and prompt is not None:
-        prompts = _with_surrogates([prompt], settings)
+        prompts, kept = (prompt,), _as_kept([prompt], settings)
     declared = {step.name: step.effect for step in replay.trace.of_kind("tool") if step.effect_source == "declared"}
     seen = Today(
         prompts,
         tools if today.tools is None and tools else today.tools,
         lambda name: today.effect_of(name) or declared.get(name),
+        kept,
     )
     return seen, ""
 
 
-def _with_surrogates(prompts: Sequence[str], settings: Settings) -> tuple[str, ...]:
-    """The prompts as they are, and as a case would hold them: a case's texts were sanitized."""
+def _as_kept(prompts: Sequence[str], settings: Settings) -> AsKept:
+    if not prompts:
+        return AsKept()
     sanitizer = output_sanitizer(settings)
-    return tuple(dict.fromkeys([*prompts, *(sanitizer.text(prompt) for prompt in prompts)]))
+    kept = tuple(sanitizer.text(prompt) for prompt in prompts)
+    return AsKept(kept, sanitizer.surrogates, sanitizer.key_id)
 
 
 def _files(patterns: Sequence[str], root: Path) -> Iterator[Path]:

@@ -164,11 +164,15 @@ def _made(
         tuple(sorted(commits)),
     )
     cases = len(first.cases)
-    empty = sum(not any(_counts(run.samples.get(id, ()))[1] for run in runs) for id in ids_of(first.cases))
+    made = _measured(info, runs)
+    empty = sum(not n for _, n, _ in made.counts.values())
     if empty == cases:
         raise InputError("no sample came to a result: such a baseline measures nothing", str(folders[0]), _MEASURE)
     if empty:
         on_warning(f"{empty} of {cases} cases have no sample that came to a result, and so no baseline")
+    if failing := [case_id for case_id, (passed, n, _) in made.counts.items() if 2 * passed < n]:
+        others = f" and {len(failing) - 1} more" if len(failing) > 1 else ""
+        on_warning(f"{failing[0]}{others} failed more often than not: policy not_worse lets a case go on as it was")
     for run in runs:
         for what in _of_something_else(run, settings):
             on_warning(f"run {run.run_id} {what}")
@@ -178,7 +182,7 @@ def _made(
                 f"little too extreme, and rest on few samples; a run with --fixed measures better"
             )
     known = first.manifest.baseline or baseline_path(settings.suites / f"{first.suite.name}.toml")
-    return _measured(info, runs), out or Path(known)
+    return made, out or Path(known)
 
 
 def _of_something_else(run: Taken, settings: Settings) -> Iterator[str]:

@@ -82,7 +82,7 @@ def find_drift(
     Args:
         reference: a case, or a suite's file: all its cases.
         tools: names; ``name=module:function`` where the target does not mark it with `evalkit.tool`.
-        target: whose tools they are; the project's, or each case's own.
+        target: whose tools they are; without it the suite's, the project's, or each case's own.
         limit: different calls at most; those beyond are skipped, and said to be.
         timeout_s: of one call.
 
@@ -93,10 +93,10 @@ def find_drift(
     who = acting(actor, settings)
     if not reason.strip() or not who:
         raise InputError("the reason or the actor is empty", reference, "pass --reason and --actor")
-    cases = _cases(reference, settings)
+    cases, own = _cases(reference, settings)
     wanted = dict(named_tool(tool) for tool in tools)
     calls = list(_calls(cases, wanted))
-    chosen = target or settings.target
+    chosen = target or own or settings.target
     with ExitStack() as stack:
         targets = [chosen] if chosen else [case.target for case in cases]
         live = live_tools(wanted, targets, settings, stack, timeout_s)
@@ -139,13 +139,13 @@ def _found(
     return found
 
 
-def _cases(reference: str, settings: Settings) -> list[Case]:
-    """Of a case, or of a suite, by its file or its name; a case of that name goes first."""
+def _cases(reference: str, settings: Settings) -> tuple[list[Case], str]:
+    """Of a case, or of a suite, by its file or its name, with its target; a case of that name goes first."""
     path = suite_file(reference, settings)
     if reference.endswith(".toml") or (path.exists() and not (settings.cases / reference).exists()):
         suite = load_suite(path, model=settings.model)
-        return [read_case(case.path) for case in select_cases(settings.cases, suite.select)]
-    return [read_case(find_case(reference, settings.cases))]
+        return [read_case(case.path) for case in select_cases(settings.cases, suite.select)], suite.target
+    return [read_case(find_case(reference, settings.cases))], ""
 
 
 def _calls(cases: Sequence[Case], wanted: Container[str]) -> Iterator[_Call]:

@@ -112,22 +112,35 @@ def live_tools(
     loaded = sorted({target for target in targets if target and not is_outside(target)})
     for target in loaded:
         load_function(target)
-    marked = marked_tools()
     found: dict[str, LiveTool] = {}
     servers: dict[str, McpServer] = {}
     for name, place in wanted.items():
         url = next((one for one in settings.urls if fnmatchcase(name, one.tools)), None)
-        function, effect = marked.get(name, (None, None))
+        marked = dict(mark for target in loaded for mark in marked_tools(name, target.partition(":")[0]))
+        effects = tuple(marked.values())
         if place:
             function = load_function(place)
-            found[name] = LiveTool(name, _calling(function), (effect, declared_effect(function)))
+            found[name] = LiveTool(name, _calling(function), (*effects, declared_effect(function)))
         elif url is not None:
-            found[name] = LiveTool(name, http_call(url, timeout_s), (effect,))
-        elif function is not None:
-            found[name] = LiveTool(name, _calling(function), (effect,))
+            found[name] = LiveTool(name, http_call(url, timeout_s), effects)
+        elif marked:
+            found[name] = LiveTool(name, _calling(_only(name, [*marked])), effects)
         else:
             found[name] = _of_servers(name, settings, servers, stack, timeout_s) or _nowhere(name, loaded, servers)
     return found
+
+
+def _only(name: str, functions: Sequence[Callable[..., Any]]) -> Callable[..., Any]:
+    """The one function that is marked as a tool: of several, each agent means its own.
+
+    Raises:
+        ConfigError: there are several.
+    """
+    if len(functions) == 1:
+        return functions[0]
+    where = [f"{function.__module__}:{function.__qualname__}" for function in functions]
+    cure = f"pass --target for the cases of one agent, or --tool {name}={where[0]}"
+    raise ConfigError(f"{len(where)} functions are marked as tool {name!r}: {', '.join(where)}", f"--tool {name}", cure)
 
 
 def _calling(function: Callable[..., Any]) -> Callable[[Mapping[str, Any]], Json]:

@@ -52,4 +52,4 @@ def _failing(run: Path) -> set[str]:
         raise InputError("the run is not finished", str(run), f"evalkit run --resume {run}")
     text = path.read_bytes()
     verdicts, _ = verdicts_from_json(text, str(path))
-    return {verdict.case_id for verdict in verdicts if verdict.effect != "passes"}
+    return {verdict.case_id for verdict in verdicts if verdict.effect != "passes" and not verdict.screened}

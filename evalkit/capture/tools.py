@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -71,12 +71,22 @@ def declared_effect(function: Callable[..., Any]) -> Effect | None:
     return None if mark is None else mark[1]
 
 
-def marked_tools() -> dict[str, tuple[Callable[..., Any], Effect | None]]:
-    """The marked functions of all modules that are loaded, by the tools' names, with the effects that they declare."""
-    found: dict[str, tuple[Callable[..., Any], Effect | None]] = {}
-    for module in list(sys.modules.values()):
+def marked_tools(name: str, module: str) -> list[tuple[Callable[..., Any], Effect | None]]:
+    """The different functions that are marked as this tool, with the effects that they declare.
+
+    Args:
+        module: the agent's. What it holds, or imported by name, goes before what any other loaded module holds: another
+            agent of the same process may have a tool of that name.
+    """
+    own = sys.modules.get(module)
+    return _marked(name, [own]) or _marked(name, list(sys.modules.values()))
+
+
+def _marked(name: str, modules: Iterable[Any]) -> list[tuple[Callable[..., Any], Effect | None]]:
+    found: dict[int, tuple[Callable[..., Any], Effect | None]] = {}
+    for module in modules:
         for value in list(vars(module).values()) if isinstance(module, ModuleType) else ():
             mark = vars(value).get(_MARK) if isinstance(value, FunctionType) else None
-            if mark is not None:
-                found.setdefault(mark[0], (value, mark[1]))
-    return found
+            if mark is not None and mark[0] == name:
+                found[id(value)] = value, mark[1]
+    return [*found.values()]

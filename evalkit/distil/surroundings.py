@@ -14,10 +14,12 @@ from typing import Literal, TypeAlias
 from evalkit.canonical import Json, canonical
 from evalkit.capture.definition import DEFINITION
 from evalkit.case.model import Case
+from evalkit.sanitize.register import NO_SURROGATES, Surrogates
 from evalkit.trace.asked import prompt_fingerprint, schemas_of, system_prompt, tool_schemas, tools_fingerprint
 from evalkit.trace.model import Effect
 
 __all__ = [
+    "AsKept",
     "Surroundings",
     "Today",
     "Touch",
@@ -30,6 +32,7 @@ __all__ = [
 
 TouchKind: TypeAlias = Literal["prompt", "tool", "effect"]
 _PLACEHOLDER = re.compile(r"\{\{\s*[\w.]+\s*\}\}|\$\{[\w.]+\}|\{[\w.]*\}")
+_BETWEEN = re.compile(r"[\W_]")
 _NAMED = 3
 
 
@@ -49,11 +52,26 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
+class AsKept:
+    """Today's prompts as a case would hold them: a case's texts were sanitized.
+
+    Attributes:
+        surrogates: those that stand in them.
+        key_id: of the key that made them; a case of another key has others for the same values.
+    """
+
+    prompts: tuple[str, ...] = ()
+    surrogates: Surrogates = field(default_factory=lambda: NO_SURROGATES)
+    key_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Today:
     """What the agent is told and can do now; None where that is not known.
 
     Attributes:
         prompts: system prompts, which may hold placeholders such as ``{name}``.
+        kept: the same, sanitized.
         tools: schemas of all tools, by name.
         effect_of: the effect of a tool, None where nobody says.
     """
@@ -61,6 +79,7 @@ class Today:
     prompts: tuple[str, ...] | None = None
     tools: Mapping[str, Json] | None = None
     effect_of: Callable[[str], Effect | None] = field(default=lambda name: None)
+    kept: AsKept = AsKept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +172,32 @@ def _prompt_touches(recorded: Surroundings, case: Case, today: Today) -> Iterato
     if today.prompts is None or not recorded.prompts:
         return
     approved = case.approved.get("prompts")
-    known = set(map(prompt_fingerprint, today.prompts))
+    known = set(map(prompt_fingerprint, (*today.prompts, *today.kept.prompts)))
     if isinstance(approved, list) and approved and set(map(str, approved)) <= known:
         return
-    gone = [prompt for prompt in recorded.prompts if not any(fits_prompt(prompt, now) for now in today.prompts)]
+    gone = [prompt for prompt in recorded.prompts if not _is_todays(prompt, case, today)]
     if gone:
         which = "its system prompt" if len(recorded.prompts) == 1 else f"{len(gone)} of its system prompts"
         yield Touch("prompt", "", f"{which} (“{_short(gone[0])}”) is not today's any more")
+
+
+def _is_todays(prompt: str, case: Case, today: Today) -> bool:
+    """Whether a recorded prompt is one of today's; by another key than its own, whatever its surrogates stand for."""
+    kept, record = today.kept, case.trace.record
+    if any(fits_prompt(prompt, now) for now in (*(today.prompts or ()), *kept.prompts)):
+        return True
+    if kept.key_id == record.key_id:
+        return False
+    without = _without(record.surrogates, prompt)
+    return any(fits_prompt(without, _without(kept.surrogates, now)) for now in kept.prompts)
+
+
+def _without(surrogates: Surrogates, text: str) -> str:
+    """A text with one mark for each of some surrogates, in whatever spelling (``+49 30``, ``4930``)."""
+    bare = _BETWEEN.sub("", text).lower()
+    each = {_BETWEEN.sub("", one).lower() for of_kind in surrogates.values() for one in of_kind}
+    found = sorted((one for one in each if one and one in bare), key=len, reverse=True)
+    return re.sub("|".join(map(r"[\W_]*".join, found)), "\0", text, flags=re.IGNORECASE) if found else text
 
 
 def _tool_touches(recorded: Surroundings, case: Case, today: Today) -> Iterator[Touch]:

@@ -1,9 +1,9 @@
 """JUnit XML, as Jenkins, GitLab and GitHub's viewers read it: one testcase a case.
 
 The form is the common subset of Jenkins' ``junit-10.xsd`` and xmlrunner: ``testsuites > testsuite > properties,
-testcase > failure | error, system-out``. A failing verdict is a failure, an inconclusive one an error: it says that
-nothing was measured, not that the agent is wrong. What else holds the release, such as the gate lock, is a testcase of
-its own: no file is green where the gate is not.
+testcase > failure | error | skipped, system-out``. A failing verdict is a failure, an inconclusive one an error: it
+says that nothing was measured, not that the agent is wrong. A case that screening left alone is skipped. What else
+holds the release, such as the gate lock, is a testcase of its own: no file is green where the gate is not.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ def render_junit(model: ReportModel) -> Iterator[str]:
     counts = {
         "tests": str(len(rows) + len(holds)),
         "failures": str(tallies["fail"] + sum(tag == "failure" for _, tag, _ in holds)),
-        "errors": str(tallies["inconclusive"] + sum(tag == "error" for _, tag, _ in holds)),
+        "errors": str(tallies["inconclusive"] - model.screened + sum(tag == "error" for _, tag, _ in holds)),
         "time": _seconds(model.duration_s),
     }
     root = ElementTree.Element("testsuites", {"name": "evalkit", **counts})
-    suite = ElementTree.SubElement(root, "testsuite", {"name": _text(model.suite or "suite"), **counts, "skipped": "0"})
+    suite = ElementTree.SubElement(root, "testsuite", {"name": _text(model.suite or "suite"), **counts})
+    suite.set("skipped", str(model.screened))
     if model.started_at:
         suite.set("timestamp", _text(model.started_at.removesuffix("Z")))
     _properties(suite, model)
@@ -89,6 +90,8 @@ def _testcase(row: Row, model: ReportModel) -> ElementTree.Element:
     )
     if "fail" in row.keys:
         _problem(test, "failure", "regression" if "regressed" in row.keys else "check", row)
+    elif verdict.screened:
+        _problem(test, "skipped", "screened", row)
     elif "inconclusive" in row.keys:
         _problem(test, "error", "inconclusive", row)
     if row.samples:

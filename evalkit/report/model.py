@@ -115,6 +115,7 @@ class ReportModel:
         conditions: the manifest as (label, value).
         loud: the rows that ask for attention; `quiet_gates`: the permanent gates that don't.
         failing: the ids of the cases that fail, or are inconclusive.
+        screened: how many of these raised no suspicion, and were left alone.
         duration_s: seconds of all samples.
     """
 
@@ -139,6 +140,7 @@ class ReportModel:
     loud: Rows
     quiet_gates: Rows
     failing: frozenset[str]
+    screened: int
     duration_s: float
 
     @property
@@ -205,6 +207,7 @@ def build_report(
         loud=Rows(parts, (at for at in seen.order if not seen.quiet[at])),
         quiet_gates=Rows(parts, (at for at in seen.order if seen.quiet[at] and seen.gates[at])),
         failing=frozenset(seen.failing),
+        screened=seen.screened,
         duration_s=seen.duration_s,
     )
 

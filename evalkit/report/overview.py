@@ -41,6 +41,7 @@ class Overview:
         order: where the verdicts stand, the most urgent first.
         sections: how many cases each section has.
         keys: how many rows have a key.
+        screened: how many cases were left alone after few samples.
         chosen: what rows can be chosen by: values of ``tag``, ``signature``, ``owner``, and how many cases have each.
         compared: whether a case has a baseline.
     """
@@ -53,6 +54,7 @@ class Overview:
         self.keys: Counter[Key] = Counter()
         self.chosen: dict[str, Counter[str]] = {"tag": Counter(), "signature": Counter(), "owner": Counter()}
         self.compared = False
+        self.screened = 0
         self.samples = 0
         self.cost_usd = self.duration_s = 0.0
         urgency: dict[_Urgency, array[int]] = {}
@@ -70,6 +72,7 @@ class Overview:
             self.chosen["signature"][verdict.signature] += 1
             self.chosen["owner"][verdict.owner] += 1
             self.compared = self.compared or verdict.baseline is not None
+            self.screened += verdict.screened
             self.samples += len(row.samples)
             self.duration_s += row.duration_s
             self.cost_usd += verdict.cost_usd

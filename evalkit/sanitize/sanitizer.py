@@ -173,6 +173,11 @@ class Sanitizer:
         return str(self.value(text))
 
     @property
+    def key_id(self) -> str:
+        """Names the key without giving it away."""
+        return key_id(self._key)
+
+    @property
     def surrogates(self) -> Surrogates:
         """Every surrogate that was given so far, with the tag of its value: for the record of what is written."""
         return merged(self.surrogates_after(0))
@@ -266,7 +271,7 @@ class Sanitizer:
         return SanitizationRecord(
             policy_version=self.policy.version,
             rules_digest=self._rules.digest,
-            key_id=key_id(self._key),
+            key_id=self.key_id,
             raw_hash=raw_hash,
             sanitized_hash=sanitized_hash,
             counts=dict(sorted(Counter(entity.kind for entity in found).items())),

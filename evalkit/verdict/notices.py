@@ -56,6 +56,7 @@ def run_notices(
     live = sorted(chain.from_iterable(map(live_samples, samples.values())), key=lambda sample: sample.order)
     served = [(sample, sample.served) for sample in live if sample.served is not None]
     found = chain(
+        _passes_failing(verdicts),
         _stale(verdicts),
         _raised(raised, verdicts),
         went_on(began or {}, continued),
@@ -68,6 +69,19 @@ def run_notices(
         _cached(served),
     )
     return tuple(found)
+
+
+def _passes_failing(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
+    """Permanent cases that mostly failed, and that their policy lets pass, such as where the baseline failed, too."""
+    found = [
+        (verdict, count)
+        for verdict, count in distinct(verdicts)
+        if verdict.permanent and verdict.effect == "passes" and verdict.failed > verdict.passed
+    ]
+    if found:
+        first, others = found[0][0], sum(count for _, count in found) - 1
+        pass_on = f"and {others} more permanent cases fail" if others else "fails"
+        yield f"{first.case_id} {pass_on} more often than not, which the policy lets pass: {first.reason}"
 
 
 def _stale(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from evalkit.app.demo import agent
 from evalkit.app.demo.server import ScriptedModel, serving
 from evalkit.case.store import find_case, read_case
+from tests.build import model_step
 from tests.cli.test_gate import committed
-from tests.project import Project
+from tests.project import Project, incident
 
 FIXED = "evalkit.app.demo.agent:run_fixed"
 BUGGY = "evalkit.app.demo.agent:run_buggy"
@@ -163,3 +167,37 @@ def test_what_no_file_or_no_recording_says_is_not_called_untouched(project: Proj
     project.run("run", project.suite("once", samples=2), "--out", "reports/a")
     told = project.run("gate", "reports/a", "--json").json()["notices"]
     assert any(note.startswith("unsaid: recorded without a system prompt") for note in told)
+
+
+HOTLINE = "You refund orders. Ask Lena Vogt, lena.vogt@posteo-mail.de or +49 30 9018 2255, where you may not{0}."
+
+
+def test_a_prompt_with_an_address_is_told_without_the_key_that_hid_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job may have no key: a prompt that is the same is the same there, and so is one that was agreed to."""
+    asked: Any = {
+        "messages": [{"role": "system", "content": HOTLINE.format("")}, {"role": "user", "content": "refund 7"}]
+    }
+    steps = [replace(model_step(0, "ok"), input=asked), *(replace(step, seq=step.seq + 1) for step in incident().steps)]
+    project.write("i.trace", replace(incident(), steps=tuple(steps)))
+    assert project.run("ingest", "i.trace", "--id", "told").code == 0
+    assert "posteo-mail" not in (project.root / "cases" / "told" / "case.md").read_text("utf-8")
+    project.write("evalkit.toml", '[affected]\nprompt = "prompt.txt"\n')
+    keys = ["11" * 32, "22" * 32, ""]
+
+    def codes(prompt: str) -> list[int]:
+        project.write("prompt.txt", prompt)
+        found = []
+        for key in keys:
+            monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", key)
+            found.append(project.run("affected").code)
+        monkeypatch.setenv("EVALKIT_PSEUDONYM_KEY", keys[0])
+        return found
+
+    assert codes(HOTLINE.format("")) == [0, 0, 0]
+    assert codes("{greeting} " + HOTLINE.format("")[4:]) == [0, 0, 0]
+    assert codes(HOTLINE.format(" refund")) == [1, 1, 1]
+    assert project.run("reapprove", "told", "--reason", "it still refunds").code == 0
+    assert codes(HOTLINE.format(" refund")) == [0, 0, 0]
+    assert codes(HOTLINE.format(" do so")) == [1, 1, 1]

@@ -275,3 +275,17 @@ def test_a_suite_that_is_not_there_is_not_told_to_lack_a_baseline(project: Proje
     project.write("suites/nightly.toml", 'target = "a:b"\n')
     done = project.run("baseline", "show", "nightly")
     assert (done.code, "there is no baseline" in done.err) == (2, True), done.err
+
+
+def test_a_permanent_case_that_fails_as_its_baseline_did_passes_aloud(ready: Project) -> None:
+    """Not worse is all that the policy asks: who makes such a run the measure, and who releases after it, are told."""
+    failing = ran(ready, "a", target="twice")
+    done = ready.run("baseline", "set", failing, "--reason", "as it is")
+    told = "refund-twice failed more often than not: policy not_worse lets a case go on as it was"
+    assert (done.code, told in done.err) == (0, True), done.err
+    suite = ready.suite("twice", policy='{ kind = "not_worse" }')
+    assert ready.run("run", suite, "--out", "reports/later").code == 0
+    gate = ready.run("gate", "reports/later")
+    told = "note: refund-twice fails more often than not, which the policy lets pass: 2 of 2 samples failed"
+    assert (gate.code, told in gate.out) == (0, True), gate.out
+    assert "more often than not" not in ready.run("baseline", "bless", ran(ready, "b"), "--reason", "mended").err

@@ -143,6 +143,39 @@ def test_a_suites_cases_share_their_calls(project: Project) -> None:
     assert len(drifting.CALLS) == 2
 
 
+AGENT = """
+import evalkit
+
+
+@evalkit.tool(effect="read")
+def lookup(order: int) -> dict:
+    return {answer!r}
+
+
+def run(order: int) -> dict:
+    return lookup(order)
+"""
+
+
+def test_each_agent_has_tools_of_its_own(project: Project) -> None:
+    """The one of the target that is asked about, whatever else is loaded; of two agents at once neither is guessed."""
+    for name, order, amount in (("first", 7, 5.0), ("second", 8, 6.0)):
+        project.write(f"drift_{name}.py", AGENT.format(answer={**RECORDED, "amount": amount}))
+        project.write(f"suites/{name}.toml", f'target = "drift_{name}:run"\n')
+        project.ingested(name, "--new", "--no-verify", "--target", f"drift_{name}:run", order=order)
+    asked = ["--tool", "lookup", "--reason", "nightly", "--json"]
+    for name, status in (("first", "same"), ("second", "values"), ("first", "same")):
+        for done in (
+            project.run("drift", "first", "--target", f"drift_{name}:run", *asked),
+            project.run("drift", f"suites/{name}.toml", *asked),
+        ):
+            assert {one["status"] for one in done.json()} == {status}, done.out
+    project.write("suites/both.toml", "")
+    done = project.run("drift", "suites/both.toml", *asked)
+    told = "2 functions are marked as tool 'lookup': drift_first:lookup, drift_second:lookup"
+    assert (done.code, told in done.err) == (2, True), done.err
+
+
 def test_a_suite_with_the_projects_model_is_read(project: Project) -> None:
     """A live suite that leaves the model to the settings is one, as for every other command."""
     project.promoted()

@@ -206,6 +206,10 @@ def test_a_large_suite_is_screened(project: Project) -> None:
     done, case = ran(project, "never_alike", f"screening = true\n{everything}")
     assert (done.code, case["verdict"], case["samples"], case["screened"]) == (0, "INCONCLUSIVE", 5, True)
     assert "0 inconclusive, 1 screened without suspicion" in done.err
+    junit = (project.root / done.json()["run"] / "junit.xml").read_text("utf-8")
+    assert ('skipped="1"' in junit, '<skipped type="screened"' in junit, junit.count("<error")) == (True, True, 1)
+    again = project.run("run", "suites/release.toml", "--only-failing", done.json()["run"])
+    assert (again.code, "none of the cases failed there" in again.err) == (2, True), again.err
     done, case = ran(project, "unsteady", f"screening = true\nseed = 6\n{everything}")
     assert (done.code, case["verdict"], case["samples"], case["screened"]) == (1, "FAIL", 35, False)
     assert case["reason"].startswith("suspected, then ")

@@ -38,6 +38,7 @@ ALLOWED: dict[str, tuple[set[str], set[str]]] = {
     ),
     "failure": ({"type", "message"}, set()),
     "error": ({"type", "message"}, set()),
+    "skipped": ({"type", "message"}, set()),
     "system-out": (set(), set()),
 }
 
