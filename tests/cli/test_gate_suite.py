@@ -161,8 +161,9 @@ def test_a_measure_of_another_suite_of_the_base_is_told(gated: Project) -> None:
     text = (gated.root / "suites/release.toml").read_text("utf-8").replace(":once", ":twice")
     gated.write("suites/release.toml", f'baseline = "suites/weak.baseline.parquet"\n{text}')
     on_branch(gated, "suites/release.toml")
-    (first, second) = told(gated, "reports/a")
+    (first, second, third) = told(gated, "reports/a")
     assert "must not be worse than another baseline than in main (run 2" in second, (first, second)
+    assert "fails more often than not, which the policy lets pass" in third
 
 
 def test_a_measure_that_the_bases_suite_lacks_is_told(gated: Project) -> None:
