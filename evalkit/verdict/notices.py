@@ -80,7 +80,7 @@ def _passes_failing(verdicts: Sequence[CaseVerdict]) -> Iterator[str]:
     ]
     if found:
         first, others = found[0][0], sum(count for _, count in found) - 1
-        pass_on = f"and {others} more permanent cases fail" if others else "fails"
+        pass_on = f"and {others} more fail" if others else "fails"
         yield f"{first.case_id} {pass_on} more often than not, which the policy lets pass: {first.reason}"
 
 
