@@ -23,6 +23,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -226,7 +227,9 @@ def main() -> None:
     parser.add_argument("--peer-python", default=sys.executable, help="of the environment with the peers' packages")
     parser.add_argument("--promptfoo", default="promptfoo", help="its command")
     given = parser.parse_args()
+    python = f"{platform.python_version()} in {sys.base_prefix}"  # a build without profiles takes a third longer
     found: dict[str, Any] = {"cases": given.cases, "samples_a_case": given.samples, "cores": os.cpu_count()}
+    found["python"] = python
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         bench = Bench(

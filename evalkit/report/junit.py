@@ -34,12 +34,12 @@ def render_junit(model: ReportModel) -> Iterator[str]:
     counts = {
         "tests": str(len(rows) + len(holds)),
         "failures": str(tallies["fail"] + sum(tag == "failure" for _, tag, _ in holds)),
-        "errors": str(tallies["inconclusive"] - model.screened + sum(tag == "error" for _, tag, _ in holds)),
+        "errors": str(tallies["inconclusive"] + sum(tag == "error" for _, tag, _ in holds)),
         "time": _seconds(model.duration_s),
     }
     root = ElementTree.Element("testsuites", {"name": "evalkit", **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": _text(model.suite or "suite"), **counts})
-    suite.set("skipped", str(model.screened))
+    suite.set("skipped", str(tallies["screened"]))
     if model.started_at:
         suite.set("timestamp", _text(model.started_at.removesuffix("Z")))
     _properties(suite, model)
@@ -90,10 +90,10 @@ def _testcase(row: Row, model: ReportModel) -> ElementTree.Element:
     )
     if "fail" in row.keys:
         _problem(test, "failure", "regression" if "regressed" in row.keys else "check", row)
-    elif verdict.screened:
-        _problem(test, "skipped", "screened", row)
     elif "inconclusive" in row.keys:
         _problem(test, "error", "inconclusive", row)
+    elif "screened" in row.keys:
+        _problem(test, "skipped", "screened", row)
     if row.samples:
         ElementTree.SubElement(test, "system-out").text = "\n".join(_sample_lines(row))
     return test

@@ -115,7 +115,6 @@ class ReportModel:
         conditions: the manifest as (label, value).
         loud: the rows that ask for attention; `quiet_gates`: the permanent gates that don't.
         failing: the ids of the cases that fail, or are inconclusive.
-        screened: how many of these raised no suspicion, and were left alone.
         duration_s: seconds of all samples.
     """
 
@@ -140,7 +139,6 @@ class ReportModel:
     loud: Rows
     quiet_gates: Rows
     failing: frozenset[str]
-    screened: int
     duration_s: float
 
     @property
@@ -207,7 +205,6 @@ def build_report(
         loud=Rows(parts, (at for at in seen.order if not seen.quiet[at])),
         quiet_gates=Rows(parts, (at for at in seen.order if seen.quiet[at] and seen.gates[at])),
         failing=frozenset(seen.failing),
-        screened=seen.screened,
         duration_s=seen.duration_s,
     )
 
@@ -256,7 +253,7 @@ def _sections(seen: Overview, told: Told) -> Iterator[Section]:
         own = seen.order[start : start + seen.sections[key]]
         start += len(own)
         quiet = sum(seen.quiet[at] for at in own)
-        room = _QUIET_SHOWN if key != "rest" or len(seen.sections) == 1 else 0
+        room = _QUIET_SHOWN if key not in ("rest", "screened") or len(seen.sections) == 1 else 0
         if own and quiet > room:
             rows = Rows(told, (at for at in own if not seen.quiet[at]))
             yield Section(key, title, note, rows, Rows(told, (at for at in own if seen.quiet[at])))

@@ -26,6 +26,7 @@ SECTIONS: tuple[tuple[str, str, str], ...] = (
     ("degraded", "Degraded within margin", "worse than the baseline by less than the suite allows"),
     ("flaky", "Flaky", "pass, though some samples fail"),
     ("fixed", "Fixed", "shown to be better than the baseline"),
+    ("screened", "Screened", "a few samples raised no suspicion; no more were taken"),
     ("rest", "Passing", ""),
 )
 _ORDER = {key: at for at, (key, _, _) in enumerate(SECTIONS)}
@@ -41,7 +42,6 @@ class Overview:
         order: where the verdicts stand, the most urgent first.
         sections: how many cases each section has.
         keys: how many rows have a key.
-        screened: how many cases were left alone after few samples.
         chosen: what rows can be chosen by: values of ``tag``, ``signature``, ``owner``, and how many cases have each.
         compared: whether a case has a baseline.
     """
@@ -54,7 +54,6 @@ class Overview:
         self.keys: Counter[Key] = Counter()
         self.chosen: dict[str, Counter[str]] = {"tag": Counter(), "signature": Counter(), "owner": Counter()}
         self.compared = False
-        self.screened = 0
         self.samples = 0
         self.cost_usd = self.duration_s = 0.0
         urgency: dict[_Urgency, array[int]] = {}
@@ -72,7 +71,6 @@ class Overview:
             self.chosen["signature"][verdict.signature] += 1
             self.chosen["owner"][verdict.owner] += 1
             self.compared = self.compared or verdict.baseline is not None
-            self.screened += verdict.screened
             self.samples += len(row.samples)
             self.duration_s += row.duration_s
             self.cost_usd += verdict.cost_usd
@@ -91,6 +89,8 @@ def _section_of(verdict: CaseVerdict) -> str:
         return "gates"
     if verdict.change == "regressed":
         return "regressed"
+    if verdict.screened:
+        return "screened"
     if verdict.verdict != "PASS":
         return _BY_WORD[verdict.verdict]
     return "flaky" if verdict.failed else "fixed" if verdict.change == "improved" else "rest"

@@ -22,7 +22,9 @@ from evalkit.verdict.verdicts import came_to
 
 __all__ = ["KEY_LABELS", "Key", "Row", "is_loud"]
 
-Key: TypeAlias = Literal["fail", "regressed", "inconclusive", "degraded", "flaky", "improved", "pass", "gate"]
+Key: TypeAlias = Literal[
+    "fail", "regressed", "inconclusive", "degraded", "flaky", "improved", "screened", "pass", "gate"
+]
 """What a row can be filtered by."""
 
 KEY_LABELS: tuple[tuple[Key, str], ...] = (
@@ -33,6 +35,7 @@ KEY_LABELS: tuple[tuple[Key, str], ...] = (
     ("degraded", "degraded within margin"),
     ("flaky", "flaky"),
     ("improved", "fixed"),
+    ("screened", "screened"),
     ("pass", "pass"),
 )
 SENTENCE = 600
@@ -43,6 +46,7 @@ _WORDS: dict[str, tuple[Key, str]] = {
     "DEGRADED_WITHIN_MARGIN": ("degraded", "Degraded within margin"),
     "PASS": ("pass", "Passes"),
 }
+_SCREENED: tuple[Key, str] = "screened", "Screened"
 _CHANGES: dict[str, Key] = {"regressed": "regressed", "improved": "improved"}
 
 
@@ -101,7 +105,7 @@ class Row:
     @property
     def word(self) -> str:
         """The verdict in words."""
-        return _WORDS[self.verdict.verdict][1]
+        return _word(self.verdict)[1]
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -184,7 +188,7 @@ class Row:
     @property
     def quiet(self) -> bool:
         """Whether nothing about the case asks for attention."""
-        return "pass" in self.keys and not {"flaky", "regressed"} & set(self.keys)
+        return self.keys[0] in ("pass", "screened") and not {"flaky", "regressed"} & set(self.keys)
 
     @property
     def duration_s(self) -> float:
@@ -206,11 +210,12 @@ class Row:
 
 def is_loud(verdict: CaseVerdict) -> bool:
     """Whether a case is worth being told in full."""
-    return verdict.verdict != "PASS" or verdict.change == "regressed" or verdict.passed < verdict.samples
+    passes = verdict.verdict == "PASS" or verdict.screened
+    return not passes or verdict.change == "regressed" or verdict.passed < verdict.samples
 
 
 def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:
-    keys = [_WORDS[verdict.verdict][0]]
+    keys = [_word(verdict)[0]]
     if verdict.change in _CHANGES:
         keys.append(_CHANGES[verdict.change])
     if verdict.passed and verdict.failed:
@@ -218,6 +223,11 @@ def _keys(verdict: CaseVerdict) -> tuple[Key, ...]:
     if verdict.permanent:
         keys.append("gate")
     return tuple(keys)
+
+
+def _word(verdict: CaseVerdict) -> tuple[Key, str]:
+    """The verdict's key and word; what screening left alone has its own, since nobody wants more of it."""
+    return _SCREENED if verdict.screened else _WORDS[verdict.verdict]
 
 
 def _remarks(verdict: CaseVerdict) -> Iterator[str]:

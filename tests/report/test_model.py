@@ -10,6 +10,7 @@ import pytest
 from evalkit.canonical import Json
 from evalkit.case.model import Case
 from evalkit.report.detail import build_detail
+from evalkit.report.markdown import render_markdown
 from evalkit.report.model import ReportModel, build_report
 from evalkit.report.row import Row
 from evalkit.trace.model import Trace
@@ -62,6 +63,24 @@ def test_many_passing_rows_are_folded_and_none_is_lost() -> None:
     assert len(folded) > 50
     assert all(row.quiet for row in folded)
     assert len(list(model.rows)) == 100
+
+
+def test_what_screening_left_alone_hides_no_open_question() -> None:
+    """Cases without suspicion are none of the inconclusive ones, ask for no attention, and are folded."""
+    parts = RunParts().add("a-open", "pppmm", word="INCONCLUSIVE")
+    for number in range(40):
+        parts.add(f"case-{number:02d}", "ppppf" if number == 7 else "ppppp", word="INCONCLUSIVE")
+        parts.verdicts[-1] = replace(parts.verdicts[-1], screened=True)
+    model = parts.model()
+    tallies = {tally.key: tally.count for tally in model.tallies}
+    assert (tallies["inconclusive"], tallies["screened"], tallies["pass"]) == (1, 40, 0)
+    assert [(section.key, len(section.rows), len(section.folded)) for section in model.sections] == [
+        ("inconclusive", 1, 0),
+        ("screened", 1, 39),
+    ]
+    assert [row.verdict.case_id for row in model.loud] == ["a-open", "case-07"]
+    assert row_of(model, "case-03").word == "Screened"
+    assert render_markdown(model).count("| <code>") == 2
 
 
 def test_failing_checks_come_first_with_their_reasons() -> None:
