@@ -181,7 +181,10 @@ def ab_of_runs(
             left_out[case_id] = f"only run {'B' if case_id in of_b else 'A'} has it"
         elif _guards(of_a[case_id]) != _guards(case):
             left_out[case_id] = "its recording or its checks are others in run B"
-    remarks = ["the runs did not take turns: whatever changed between them is part of the difference"]
+    remarks: list[str] = []
+    interleaved = _took_turns(folder_a, folder_b)
+    if not interleaved:
+        remarks.append("the runs did not take turns: whatever changed between them is part of the difference")
     arms = []
     for name, run in (("A", a), ("B", b)):
         if stopped := run.account.stopped:
@@ -195,7 +198,13 @@ def ab_of_runs(
             )
     every = [*a.cases, *(case for case in b.cases if case.id not in of_a)]
     verdict = compare_arms(every, *arms, primary=primary, alpha=alpha, left_out=left_out, remarks=remarks)
-    return ABRun(None, (folder_a, folder_b), False, verdict)
+    return ABRun(None, (folder_a, folder_b), interleaved, verdict)
+
+
+def _took_turns(folder_a: Path, folder_b: Path) -> bool:
+    """Whether they are the arms of one A/B run."""
+    a, b = folder_a.absolute().parent, folder_b.absolute().parent
+    return a == b and (a / ARMS_NAME).exists()
 
 
 def ab_exit_code(run: ABRun, *, fail_if_worse: bool = False) -> ExitCode:

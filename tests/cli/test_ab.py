@@ -252,6 +252,14 @@ def test_two_runs_that_there_were_are_compared_without_a_call(project: Project) 
     assert not any((project.root / "compared" / arm).exists() for arm in "ab")
 
 
+def test_the_arms_of_one_comparison_took_turns(project: Project) -> None:
+    """Compared anew, by another metric say, that is still true of them."""
+    command = ("ab", suite(project), "--b", f"target={AGENTS}:twice", "--out", "r", *SERIAL)
+    assert project.run(*command).code == 0
+    body = project.run("ab", "--from", "r/a", "r/b", "--primary", "steps", "--json").json()
+    assert (body["interleaved"], [note for note in body["notes"] if "turns" in note]) == (True, [])
+
+
 def test_runs_that_stopped_early_are_compared_by_what_nothing_could_change(project: Project) -> None:
     """By each case's first look, and said to be; runs that took all their samples are compared whole."""
     path = suite(project)

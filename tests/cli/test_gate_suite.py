@@ -39,7 +39,7 @@ def unlike_its_file(project: Project, folder: str) -> list[str]:
         (("--target", "tests.suite.agents:slow"), "target tests.suite.agents:slow instead of tests.suite.agents:once"),
         (
             ("--mode", "simulation", "--fault", "tool=lookup,kind=error"),
-            "mode simulation instead of exact, another faults",
+            "mode simulation instead of exact, other faults",
         ),
     ],
 )
@@ -205,7 +205,7 @@ def test_time_limits_in_another_order_are_told(gated: Project) -> None:
     committed(gated)
     gated.write(suite, f'{text}[timeouts]\n"*" = 600.0\n"anoth*" = 1.0\n')
     on_branch(gated, suite)
-    assert told(gated, "reports/a") == ["suite release is another one than in main: another timeouts"]
+    assert told(gated, "reports/a") == ["suite release is another one than in main: other timeouts"]
 
 
 # Whose run it is
