@@ -26,6 +26,7 @@ from evalkit.vault.retention import expired
 from evalkit.vault.sealing import check_recipients, parse_identities
 from evalkit.vault.store import (
     destroy_evidence,
+    ever_kept,
     find_evidence,
     iter_evidence,
     keep_evidence,
@@ -36,6 +37,7 @@ from evalkit.vault.store import (
 
 __all__ = [
     "Kept",
+    "LetGo",
     "Listed",
     "apply_retention",
     "evidence_folder",
@@ -45,12 +47,18 @@ __all__ = [
     "list_evidence",
     "lost_evidence",
     "named_actor",
+    "nothing_kept",
     "open_evidence",
     "raw_hashes",
     "read_identities",
     "refuse_keeping",
     "release_evidence",
+    "unfinished_evidence",
 ]
+
+_DESTROYING = ("retention", "forget")
+"""Acts of the audit log that destroy."""
+_PAST = "past its retention class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,19 @@ class Kept:
 
     id: str
     fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LetGo:
+    """What is destroyed, or would be.
+
+    Attributes:
+        past: what is past its class.
+        unfinished: ids of what was to be destroyed before, and is half.
+    """
+
+    past: tuple[Evidence, ...]
+    unfinished: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +166,33 @@ def list_evidence(settings: Settings, *, actor: str = "") -> list[Listed]:
 
 
 def lost_evidence(settings: Settings) -> list[str]:
-    """The ids of what can't be read any more though nobody noted that it was destroyed."""
-    return without_key(evidence_folder(settings))
+    """The ids of what can't be read any more though nobody meant to destroy it."""
+    folder = evidence_folder(settings)
+    meant = unfinished_evidence(folder)
+    return [one for one in without_key(folder) if one not in meant]
+
+
+def unfinished_evidence(folder: Path) -> dict[str, str]:
+    """What was begun to be destroyed, and not ended: ids, and why, as the audit log says.
+
+    Raises:
+        IntegrityError: the audit log is broken.
+    """
+    half = without_key(folder)
+    if not half:
+        return {}
+    acts = [line for line in read_audit(folder) if line["action"] in _DESTROYING]
+    meant = {one: str(line["reason"]) for line in acts for one in line.get("evidence", ())}
+    return {one: meant[one] for one in half if one in meant}
+
+
+def nothing_kept(settings: Settings) -> str:
+    """That nothing was ever kept in the named folder, as where its disk is not there; empty where something was."""
+    folder = evidence_folder(settings)
+    if ever_kept(folder):
+        return ""
+    what = "nothing was ever kept there" if folder.is_dir() else "there is no such folder"
+    return f"no evidence in {folder}: {what}; if there should be some, is its disk mounted?"
 
 
 def open_evidence(evidence: str, identity: Path, settings: Settings, *, actor: str = "", reason: str = "") -> bytes:
@@ -197,21 +243,24 @@ def release_evidence(evidence: str, settings: Settings, *, actor: str, reason: s
     return find_evidence(folder, found.id)
 
 
-def apply_retention(settings: Settings, *, actor: str = "", dry_run: bool = False, now: str = "") -> list[Evidence]:
-    """Destroys what is past its class, and gives it; in a dry run, what would be.
+def apply_retention(settings: Settings, *, actor: str = "", dry_run: bool = False, now: str = "") -> LetGo:
+    """Destroys what is past its class, ends what was interrupted at that, and gives both; in a dry run, what would be.
 
     Args:
         now: the time that counts, UTC; empty for the clock's.
     """
     folder, at = evidence_folder(settings), now or now_utc()
-    found = expired(iter_evidence(folder), dict(settings.evidence.days), at)
-    if dry_run or not found:
-        return found
+    found, half = expired(iter_evidence(folder), dict(settings.evidence.days), at), unfinished_evidence(folder)
+    let_go = LetGo(tuple(found), tuple(half))
+    if dry_run or not (found or half):
+        return let_go
     who = acting(actor, settings)
-    _audit(folder, "retention", who, "past its retention class", [one.id for one in found])
+    _audit(folder, "retention", who, _PAST, [*half, *(one.id for one in found)])
+    for one_id, reason in half.items():
+        destroy_evidence(folder, one_id, actor=who, reason=reason, at=at)
     for one in found:
-        destroy_evidence(folder, one.id, actor=who, reason=f"past its retention class ({one.effective})", at=at)
-    return found
+        destroy_evidence(folder, one.id, actor=who, reason=f"{_PAST} ({one.effective})", at=at)
+    return let_go
 
 
 def read_identities(path: Path) -> list[object]:

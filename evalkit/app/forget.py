@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalkit.app.environment import now_utc
-from evalkit.app.evidence import evidence_folder, evidence_id, named_actor, raw_hashes
+from evalkit.app.evidence import evidence_folder, evidence_id, named_actor, nothing_kept, raw_hashes
 from evalkit.app.forget_runs import RunFound, find_runs, name_files, remove_run
 from evalkit.app.keys import library_register, policy_of, project_key
 from evalkit.app.locks import update_lock
@@ -68,6 +68,7 @@ class Forgetting:
         maybe: what holds only a part of the subject's name, and is left: ``case refund-twice``.
         strange: what was made with another project key, and can't be searched by this one.
         left: files that name the subject and are a person's to change.
+        absent: that no evidence was searched, though a folder is named; empty where there was some.
         audit: hash of the audit line; empty in a dry run, or without an evidence folder.
     """
 
@@ -77,6 +78,7 @@ class Forgetting:
     maybe: tuple[str, ...] = ()
     strange: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    absent: str = ""
     audit: str = ""
     done: bool = False
 
@@ -158,6 +160,7 @@ def _find(
         (*maybe, *maybe_evidence),
         (*strange, *strange_evidence),
         tuple(name_files(settings, subject, names)),
+        "" if settings.evidence.folder is None else nothing_kept(settings),
     )
 
 

@@ -63,7 +63,7 @@ def forgetting_json(found: Forgetting) -> dict[str, Any]:
         "maybe": list(found.maybe),
         "other_key": list(found.strange),
         "left": list(found.left),
-        "not_reached": list(_NOT_REACHED),
+        "not_reached": [*_not_reached(found)],
         "audit": found.audit,
     }  # fmt: skip
 
@@ -83,9 +83,15 @@ def forgetting_lines(found: Forgetting) -> Iterator[str]:
     yield from (f"not searched, made with another project key: {one}" for one in found.strange)
     yield from (f"left, names the subject; change it yourself: {visible(one)}" for one in found.left)
     yield "not reached:"
-    yield from (f"  {one}" for one in _NOT_REACHED)
+    yield from (f"  {one}" for one in _not_reached(found))
     if found.audit:
         yield f"audit line: {found.audit}"
+
+
+def _not_reached(found: Forgetting) -> Iterator[str]:
+    if found.absent:
+        yield visible(found.absent)
+    yield from _NOT_REACHED
 
 
 def _case_lines(case: CaseFound, rewritten: str, removed: str) -> Iterator[str]:

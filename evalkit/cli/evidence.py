@@ -30,12 +30,16 @@ def evidence() -> None:
 @as_json
 def list_(actor: str, as_json: bool) -> None:
     """What is kept, for how long, and which cases were made of it."""
-    from evalkit.app.evidence import list_evidence, lost_evidence
+    from evalkit.app.evidence import evidence_folder, list_evidence, lost_evidence, nothing_kept, unfinished_evidence
     from evalkit.app.show_evidence import listed_json
 
     found = list_evidence(project(), actor=actor)
     for lost in lost_evidence(project()):
-        say(f"evidence {lost} can't be read: its wrapped key is gone, by a fault or an interruption", err=True)
+        say(f"evidence {lost} can't be read: its wrapped key is gone, and nobody meant to destroy it", err=True)
+    for half in unfinished_evidence(evidence_folder(project())):
+        say(f"evidence {half} is half destroyed: evalkit retention apply ends it", err=True)
+    if nothing := nothing_kept(project()):
+        say(nothing, err=True)
     if as_json:
         echo_json([listed_json(one) for one in found])
         return
@@ -106,17 +110,22 @@ def retention() -> None:
 @_actor
 @as_json
 def apply_(dry_run: bool, actor: str, as_json: bool) -> None:
-    """Destroy the evidence that is past its retention class; legal holds stay."""
-    from evalkit.app.evidence import apply_retention
+    """Destroy the evidence that is past its retention class; legal holds stay. What was half destroyed goes as well."""
+    from evalkit.app.evidence import apply_retention, nothing_kept
     from evalkit.app.show_evidence import evidence_json
 
     found = apply_retention(project(), actor=actor, dry_run=dry_run)
     if as_json:
-        echo_json({"done": not dry_run, "evidence": [evidence_json(one) for one in found]})
+        past = [evidence_json(one) for one in found.past]
+        echo_json({"done": not dry_run, "evidence": past, "unfinished": [*found.unfinished]})
     word = "to destroy" if dry_run else "destroyed"
-    for one in found:
+    for one in found.past:
         say(f"{word}: evidence {one.id} ({one.effective}, kept {one.kept_at})", err=as_json)
-    say(f"{len(found)} past their time", err=as_json)
+    for half in found.unfinished:
+        say(f"{word}: evidence {half}, which was half destroyed", err=as_json)
+    say(f"{len(found.past)} past their time", err=as_json)
+    if nothing := nothing_kept(project()):
+        say(nothing, err=True)
 
 
 @click.command()

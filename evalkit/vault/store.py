@@ -31,6 +31,7 @@ from evalkit.vault.shred import shred
 
 __all__ = [
     "destroy_evidence",
+    "ever_kept",
     "find_evidence",
     "iter_destroyed",
     "iter_evidence",
@@ -45,6 +46,7 @@ FORMAT = 1
 _ABOUT, _DATA, _KEY, _SUBJECTS, _RETENTION, _DESTROYED = (
     "about.json", "data.bin", "key.age", "subjects.json", "retention.json", "destroyed.json",
 )  # fmt: skip
+_TRACES = "traces"
 _SHREDDED = (_KEY, _DATA, _SUBJECTS, _RETENTION, _ABOUT)
 """In this order: without the key the rest is noise, and the terms go before what says whose they are."""
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -86,6 +88,11 @@ def keep_evidence(
                 path.unlink()
             fresh.rmdir()
     return True
+
+
+def ever_kept(folder: Path) -> bool:
+    """Whether anything was kept in there, be it destroyed by now."""
+    return (folder / _TRACES).is_dir()
 
 
 def iter_evidence(folder: Path) -> Iterator[Evidence]:
@@ -180,11 +187,11 @@ def destroy_evidence(folder: Path, evidence_id: str, *, actor: str, reason: str,
 def _place(folder: Path, evidence_id: str) -> Path:
     if not _ID.fullmatch(evidence_id):
         raise InputError(f"{evidence_id[:40]!r} is no id of evidence", cure="evalkit evidence list")
-    return folder / "traces" / evidence_id
+    return folder / _TRACES / evidence_id
 
 
 def _folders(folder: Path) -> list[Path]:
-    root = folder / "traces"
+    root = folder / _TRACES
     return sorted(path for path in root.iterdir() if _ID.fullmatch(path.name)) if root.is_dir() else []
 
 

@@ -389,11 +389,54 @@ def test_retention_destroys_what_is_past_its_class(vaulted: Vaulted) -> None:
     project.ingested("third", "--keep-raw", "--new", order=11)
     by_case = {one["cases"][0]: one["id"] for one in project.run("evidence", "list", "--json").json()}
     project.run("evidence", "hold", by_case["third"], "--reason", "x")
-    assert project.run("retention", "apply", "--json").json() == {"done": True, "evidence": []}
+    assert project.run("retention", "apply", "--json").json() == {"done": True, "evidence": [], "unfinished": []}
     settings = load_settings(Path(), {})
-    soon = [one.id for one in apply_retention(settings, now="2027-01-15T00:00:00Z", dry_run=True)]
+    soon = [one.id for one in apply_retention(settings, now="2027-01-15T00:00:00Z", dry_run=True).past]
     assert soon == [by_case["first"]]
-    late = {one.id for one in apply_retention(settings, now="2030-01-01T00:00:00Z")}
+    late = {one.id for one in apply_retention(settings, now="2030-01-01T00:00:00Z").past}
     assert late == {by_case["first"], by_case["second"]}
     assert vaulted.ids() == [by_case["third"]]
     assert read_audit(vaulted.folder)[-2]["action"] == "retention"
+
+
+def test_an_interrupted_retention_is_finished(vaulted: Vaulted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next one ends it, as the audit log says what was meant; a key that is lost by a fault is no such thing."""
+    from evalkit.app.evidence import apply_retention
+    from evalkit.app.settings_read import load_settings
+
+    project = vaulted.project
+    project.ingested("first", "--keep-raw", "--retention", "short")
+    project.ingested("second", "--keep-raw", "--new", order=9)
+    by_case = {one["cases"][0]: one["id"] for one in project.run("evidence", "list", "--json").json()}
+    first, second = (vaulted.folder / "traces" / by_case[name] for name in ("first", "second"))
+    with monkeypatch.context() as patched:
+        patched.setattr("evalkit.vault.store.shred", lambda path: path.unlink() if path.name == "key.age" else 1 / 0)
+        with pytest.raises(ZeroDivisionError):  # stands in for a machine that stops
+            apply_retention(load_settings(Path(), {}), now="2027-01-15T00:00:00Z")
+    (second / "key.age").unlink()
+    told = project.run("evidence", "list").err
+    assert f"evidence {first.name} is half destroyed: evalkit retention apply ends it" in told
+    assert f"evidence {second.name} can't be read: its wrapped key is gone, and nobody meant to destroy it" in told
+    assert project.run("retention", "apply", "--dry-run", "--json").json()["unfinished"] == [first.name]
+    assert (first / "data.bin").exists()
+    assert f"destroyed: evidence {first.name}, which was half destroyed" in project.run("retention", "apply").out
+    assert [path.name for path in first.iterdir()] == ["destroyed.json"]
+    assert json.loads((first / "destroyed.json").read_bytes())["reason"] == "past its retention class"
+    assert (second / "data.bin").exists()
+    assert "half destroyed" not in project.run("evidence", "list").err
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_evidence_folder_that_holds_nothing_is_told(vaulted: Vaulted, there: bool) -> None:
+    """Its disk may not be mounted: what was to be destroyed in there was not, whatever else was done."""
+    vaulted.project.ingested("first")
+    if there:
+        vaulted.folder.mkdir()
+    said = "nothing was ever kept there" if there else "there is no such folder"
+    for command in (("evidence", "list"), ("retention", "apply")):
+        done = vaulted.project.run(*command)
+        assert (done.code, f"no evidence in {vaulted.folder}: {said}; if there should be" in done.err) == (0, True)
+    for _ in range(2):  # what forgetting writes down in there is no evidence
+        assert any("is its disk mounted?" in one for one in vaulted.forget()["not_reached"])  # type: ignore[index]
+    vaulted.project.ingested("second", "--keep-raw", "--new", order=9)
+    assert "no evidence in" not in vaulted.project.run("evidence", "list").err
