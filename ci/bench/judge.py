@@ -23,6 +23,7 @@ from evalkit.canonical import canonical
 from evalkit.check.judge import compile_checks, judge_checks
 from evalkit.check.writes import did_write
 from evalkit.distil.invariant import broken_invariants
+from evalkit.distil.other_records import other_records
 from evalkit.distil.propose import propose
 from evalkit.trace.effect import is_handover
 from evalkit.trace.model import Trace
@@ -35,6 +36,9 @@ CORPORA = {
     "tau2-bench retail": ("tau2-bench/*retail*.json", 0.999),
     "tau2-bench telecom": ("tau2-bench/*telecom*.json", 0.999),
 }
+
+_COMPARED = 40
+"""Runs that those of other tasks are compared with."""
 
 Judge: TypeAlias = Callable[[Trace], bool]
 
@@ -63,8 +67,21 @@ def main() -> None:
             "plain equality": score(runs, by_equality),
             "plain equality, refusing none": score(runs, by_equality_always),
             "broken from the run alone": broken(runs),
+            "taken for other records": others(runs),
         }
     print(json.dumps(scores, indent=2))
+
+
+def others(runs: Sequence[Run]) -> dict[str, Any]:
+    """How many pairs of runs are taken to be about different records: of the same task none is; tasks share some."""
+    compared = runs[:_COMPARED]
+    pairs = [(one, run) for one in runs for run in runs if one.task == run.task and one is not run]
+    pairs += [(one, run) for one in runs for run in compared if one.task != run.task]
+    of: dict[str, Counter[bool]] = {"same task": Counter(), "different tasks": Counter()}
+    for one, run in pairs:
+        told = "same task" if one.task == run.task else "different tasks"
+        of[told][bool(other_records(one.trace, run.trace))] += 1
+    return {told: {"pairs": found.total(), "taken": found[True]} for told, found in of.items()}
 
 
 def load_runs(files: Sequence[Path], threshold: float) -> Iterator[Run]:

@@ -13,6 +13,7 @@ from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
 from evalkit.distil.fingerprint import fingerprint
+from evalkit.distil.other_records import other_records
 from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, prune, slice_trace
@@ -62,20 +63,24 @@ def make_case(
     learnt = volatile_paths([trace, *healthy]) if learn else []
     paths = functools.reduce(united, ({one.name: (one.path,)} for one in learnt), united(volatile or {}, {}))
     bare, *bare_healthy = [trace_without(run, paths) for run in (trace, *healthy)]
+    others: dict[str, Json] = {run.id: words for run in healthy if (words := other_records(trace, run))}
     checks = ignoring(propose(bare, expect=expect, passing=bare_healthy), paths)
     results = judge_checks(checks, trace)
     failing = tuple(result for result in results if result.gating and not result.passed)
     if not failing:
         same = next((run.id for run in healthy if print_of and fingerprint(run) == print_of), "")
         why = f"the healthy run {same} did the very same" if same else _why_refused(checks, expect, healthy)
+        if healthy and len(others) == len(healthy):
+            why = f"{why}, which is about other records ({others[healthy[0].id]})"
         raise CaseRefused(why, f"trace {trace.id}", _cure_refused(expect, healthy))
     whole = _whole(incident, checks, bare_healthy, signature(trace, failing))
     told: list[Json] = [one.sentence() for one in learnt]
-    source = {**whole.source, "volatile": told} if told else whole.source
+    found: dict[str, Json] = {"volatile": told, "other_records": others}
+    source = {**whole.source, **{name: value for name, value in found.items() if value}}
     whole = replace(whole, fingerprint=print_of, volatile=paths, source=source)
     whole = replace(whole, title=title or _title(whole.signature, trace), target=target)
     whole = replace(whole, id=check_case_id(case_id) if case_id else _slug(whole.signature, trace))
-    further = _strangers(trace, healthy, paths)
+    further = _strangers(trace, [run for run in healthy if run.id not in others], paths)
 
     def still_fails(sliced: Slice) -> str:
         left = judge_checks(checks, prune(trace, sliced))
@@ -147,7 +152,11 @@ def _failure_points(failing: Iterable[CheckResult], trace: Trace, at: int | None
 
 
 def _strangers(trace: Trace, healthy: Sequence[Trace], volatile: Mapping[str, Sequence[str]]) -> list[Step]:
-    """Answers that only a healthy run was given, as further fixtures: a mended agent may ask what this one did not."""
+    """Answers that only a healthy run was given, as further fixtures: a mended agent may ask what this one did not.
+
+    Args:
+        healthy: those about the incident's records; another order's answers would be wrong here.
+    """
     known = {_asked(step, volatile) for step in trace.steps if step.is_dependency} if healthy else set()
     number = max((step.seq for step in trace.steps), default=-1)
     found: list[Step] = []
@@ -179,7 +188,10 @@ def _why_refused(checks: Sequence[Check], expect: Json, healthy: Sequence[Trace]
 def _cure_refused(expect: Json, healthy: Sequence[Trace]) -> str:
     if expect is None and not healthy:
         return "say what should have happened: --expect expected.json, or --passing healthy.trace"
-    return "give another healthy run (--passing), or state with --expect what else should have come out or been done"
+    return (
+        "give a healthy run of the same task and records (--passing), or state with --expect what else should have "
+        "come out or been done"
+    )
 
 
 def _slug(name: str, trace: Trace) -> str:

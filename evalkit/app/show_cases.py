@@ -12,7 +12,7 @@ from evalkit.app.settings import Settings
 from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
-from evalkit.case.view import pruning_words, render_view, volatile_words
+from evalkit.case.view import other_records_words, pruning_words, render_view, volatile_words
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
@@ -80,7 +80,7 @@ def ingested_lines(done: Ingested) -> Iterator[str]:
     if done.strange:
         yield f"  {done.strange} of the cases here were made with another project key: {_OTHER_KEY}"
     yield from _search_lines(done)
-    yield from _volatile_lines(case)
+    yield from _runs_lines(case)
     for check in case.checks:
         mark = "must hold" if check.gating else "observe"
         sure = "" if check.confidence >= _SURE else f", {whole_percent(check.confidence)} sure: review it"
@@ -110,7 +110,7 @@ def review_lines(case: Case) -> Iterator[str]:
     pruning = visible(pruning_words(case)) or "not verified"
     yield f"  signature {visible(case.signature)}; evidence {case.evidence:.2f}; pruning {pruning}"
     yield from _strength_lines(case)
-    yield from _volatile_lines(case)
+    yield from _runs_lines(case)
     for sentence in case.proof:
         yield f"  {visible(sentence)}"
 
@@ -130,7 +130,10 @@ def check_lines(case: Case, result: CheckResult) -> Iterator[str]:
         yield f"  note: {visible(check.note)}"
 
 
-def _volatile_lines(case: Case) -> Iterator[str]:
+def _runs_lines(case: Case) -> Iterator[str]:
+    """What is learnt from the healthy runs beside checks, and what is not."""
+    for sentence in other_records_words(case):
+        yield f"  {visible(sentence)}"
     for sentence in volatile_words(case):
         yield f"  volatile: {visible(sentence)}"
 

@@ -18,7 +18,15 @@ from evalkit.percent import whole_percent
 from evalkit.trace.model import Step
 from evalkit.trace.visible import visible
 
-__all__ = ["VIEW_NAME", "plain_view", "pruning_words", "render_view", "volatile_words", "write_view"]
+__all__ = [
+    "VIEW_NAME",
+    "other_records_words",
+    "plain_view",
+    "pruning_words",
+    "render_view",
+    "volatile_words",
+    "write_view",
+]
 
 VIEW_NAME = "case.md"
 _SHORT = 300
@@ -73,6 +81,15 @@ def pruning_words(case: Case) -> str:
     return f"verified by {found.get('how', 'replay')}{wider}"
 
 
+def other_records_words(case: Case) -> list[str]:
+    """Which healthy runs are about other records than the incident, and what follows."""
+    told = case.source.get("other_records")
+    return [
+        f"healthy run {name} is about other records ({words}): what it changed and told is not demanded here"
+        for name, words in (told.items() if isinstance(told, dict) else ())
+    ]
+
+
 def volatile_words(case: Case) -> list[str]:
     """Which arguments matching leaves out, and what was seen where they were learnt."""
     learnt = case.source.get("volatile")
@@ -111,6 +128,8 @@ def _head(case: Case) -> Iterator[str]:
         yield f"  - {_code(mode)}: {_text(reason)}"
     for line in volatile_words(case):
         yield f"- volatile: {_text(line)}"
+    for line in other_records_words(case):
+        yield f"- {_text(line)}"
     if case.pruning:
         yield f"- pruning: {_text(pruning_words(case))}"
     yield ""

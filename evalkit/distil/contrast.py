@@ -2,7 +2,7 @@
 
 The strongest statement comes first: what the agent did to the world. The weaker ones (how the run ended, what the
 user was told, which tools were used) are tiers: a tier gates only when no stronger one tells the runs apart, because
-healthy runs differ from each other in it too.
+healthy runs differ from each other in it too. What is stated in values is mined from runs about the same records alone.
 """
 
 from __future__ import annotations
@@ -24,15 +24,21 @@ _RULE = "contrast"
 _LOOP_FACTOR = 3
 
 
-def contrast_tiers(incident: Trace, passing: Sequence[Trace]) -> Iterator[list[Check]]:
-    """Candidates, strongest tier first; each still has to be judged."""
-    yield [_effects(incident, passing)]
-    yield _told(passing)
-    yield _ending(passing)
-    yield _writes_used(incident, passing)
-    yield _handed_over(incident, passing)
-    yield _reads_used(incident, passing)
-    yield _size(passing)
+def contrast_tiers(
+    incident: Trace, passing: Sequence[Trace], same: Sequence[Trace]
+) -> Iterator[tuple[list[Check], Sequence[Trace]]]:
+    """Candidates, strongest tier first, each with the runs that it must hold on; each still has to be judged.
+
+    Args:
+        same: those of the healthy runs that are about the incident's records.
+    """
+    yield [_effects(incident, same)] if same else [], same
+    yield _told(same) if same else [], same
+    yield _ending(passing), passing
+    yield _writes_used(incident, passing), passing
+    yield _handed_over(incident, passing), passing
+    yield _reads_used(incident, passing), passing
+    yield _size(passing), passing
 
 
 def _effects(incident: Trace, passing: Sequence[Trace]) -> Check:

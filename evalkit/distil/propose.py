@@ -15,6 +15,8 @@ from evalkit.check.model import Check, CheckResult
 from evalkit.distil.contrast import contrast_tiers
 from evalkit.distil.expect import expected_checks
 from evalkit.distil.invariant import broken_invariants
+from evalkit.distil.other_records import other_records
+from evalkit.distil.recurrence import GENERAL
 from evalkit.errors import InputError
 from evalkit.trace.model import Trace
 
@@ -31,7 +33,7 @@ def propose(incident: Trace, *, expect: Json | None = None, passing: Sequence[Tr
     Args:
         incident: the run that must not happen again.
         expect: what should have happened, in the form of `distil.expect`.
-        passing: healthy runs of the same task.
+        passing: healthy runs of the same task; what one that is about other records did to them is not demanded.
 
     Returns:
         The checks; none of them gates when nothing tells the incident from a healthy run.
@@ -40,9 +42,14 @@ def propose(incident: Trace, *, expect: Json | None = None, passing: Sequence[Tr
         InputError: `expect` has a wrong form, or states what does not hold on a healthy run.
     """
     found = _stated(incident, expect, passing) if expect is not None else []
+    same = [run for run in passing if not other_records(incident, run)]
     if passing:
-        found += _contrast(incident, passing, gated=any(check.gating for check in found))
-    broken = _telling(broken_invariants(incident), incident, passing)
+        found += _contrast(incident, passing, same, gated=any(check.gating for check in found))
+    broken = [
+        told
+        for check in broken_invariants(incident)
+        for told in _telling([check], incident, passing if check.type in GENERAL else same)
+    ]
     if any(check.gating and check.confidence >= _SURE for check in found):
         broken = [_observed_unless_sure(check) for check in broken]
     unique: dict[str, Check] = {}
@@ -90,18 +97,19 @@ def _compiles(check: Check) -> bool:
     return True
 
 
-def _contrast(incident: Trace, passing: Sequence[Trace], *, gated: bool) -> list[Check]:
+def _contrast(incident: Trace, passing: Sequence[Trace], same: Sequence[Trace], *, gated: bool) -> list[Check]:
     """The strongest tier that tells the runs apart gates; what weaker ones show is observed.
 
-    A weaker tier says little about what a healthy run does, so it gates together with the strongest, as one check.
+    A weaker tier says little about what a healthy run does, so it gates together with the strongest, as one check; and
+    not at all where all runs are about other records, for which other tools may be right.
     """
-    strongest, *weaker = contrast_tiers(incident, passing)
-    found = _telling(strongest, incident, passing)
-    gated = gated or bool(found)
-    for tier in weaker:
-        telling = _telling(tier, incident, passing)
+    (strongest, _), *weaker = contrast_tiers(incident, passing, same)
+    found = _telling(strongest, incident, same)
+    gated = gated or bool(found) or not same
+    for tier, runs in weaker:
+        telling = _telling(tier, incident, runs)
         if telling and not gated:
-            found.append(_together(telling, _holding(strongest, passing)))
+            found.append(_together(telling, _holding(strongest, same)))
             gated = True
         else:
             found += [_observed_unless_sure(check) for check in telling]

@@ -359,3 +359,27 @@ def test_a_value_in_the_agents_code_is_answered_under_its_surrogate(project: Pro
     project.run("review", "c", "--accept-all", "--reason", "read")
     done = project.run("promote", "c", "--replay", "1", "--target", "hard_coded:once", "--reason", "money")
     assert done.code == 0, done.err
+
+
+def test_a_healthy_run_of_another_order_demands_nothing_of_this_one(project: Project) -> None:
+    """What it did to its own order would blame every mended agent; it is told, and its answers are none of the case."""
+    project.write("good.trace", healthy(9))
+    project.write("incident.trace", incident(7))
+    done = project.run("ingest", "incident.trace", "--id", "refund-twice", "--passing", "good.trace")
+    said = "healthy run healthy-9 is about other records (lookup /order: 9, not 7)"
+    assert (done.code, said in done.out) == (0, True), done.out
+    case = read_case(project.root / "cases" / "refund-twice")
+    assert [check.type for check in case.gating] == ["repeated_effect"]
+    assert not any(step.input == {"order": 9} for step in case.incident.steps)
+    assert "is about other records" in (project.root / "cases" / "refund-twice" / "case.md").read_text("utf-8")
+    once = project.run("replay", "refund-twice", "--target", "tests.suite.agents:once")
+    assert once.code == 0, once.out
+
+
+def test_a_refusal_says_that_the_healthy_run_is_about_another_order(project: Project) -> None:
+    """No rule of all runs is broken: somebody has to say what was due for this one."""
+    project.write("good.trace", healthy(9))
+    project.write("incident.trace", healthy(7, id="incident-7"))
+    done = project.run("ingest", "incident.trace", "--passing", "good.trace")
+    assert (done.code, "which is about other records (lookup /order: 9, not 7)" in done.err) == (2, True), done.err
+    assert "a healthy run of the same task and records" in done.err
