@@ -12,16 +12,18 @@ The rewards are read here, from the corpus file itself, and only to score.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from evalkit.canonical import canonical
 from evalkit.check.judge import compile_checks, judge_checks
-from evalkit.check.writes import did_write
+from evalkit.check.writes import did_write, effects_of
+from evalkit.distil.analogy import effects_by_analogy
 from evalkit.distil.invariant import broken_invariants
 from evalkit.distil.other_records import other_records
 from evalkit.distil.propose import propose
@@ -37,6 +39,8 @@ CORPORA = {
     "tau2-bench telecom": ("tau2-bench/*telecom*.json", 0.999),
 }
 
+_NUMBER = re.compile(r"\d{4,}")
+_OTHER_DIGITS = str.maketrans("0123456789", "3456789012")
 _COMPARED = 40
 """Runs that those of other tasks are compared with."""
 
@@ -68,6 +72,7 @@ def main() -> None:
             "plain equality, refusing none": score(runs, by_equality_always),
             "broken from the run alone": broken(runs),
             "taken for other records": others(runs),
+            "changes by analogy": analogy(runs),
         }
     print(json.dumps(scores, indent=2))
 
@@ -82,6 +87,29 @@ def others(runs: Sequence[Run]) -> dict[str, Any]:
         told = "same task" if one.task == run.task else "different tasks"
         of[told][bool(other_records(one.trace, run.trace))] += 1
     return {told: {"pairs": found.total(), "taken": found[True]} for told, found in of.items()}
+
+
+def analogy(runs: Sequence[Run]) -> dict[str, int]:
+    """Whether a healthy run's changes are found again from a copy of it with other numbers in all identifiers."""
+    found: Counter[str] = Counter(runs=0, right=0, wrong=0, none=0)
+    for run in (one.trace for one in runs if one.healthy):
+        due = [canonical({"name": step.name, "arguments": step.input}) for step in effects_of(run)]
+        if not due:
+            continue
+        steps = tuple(replace(one, input=renumbered(one.input), output=renumbered(one.output)) for one in run.steps)
+        brought = effects_by_analogy(run, replace(run, input=renumbered(run.input), steps=steps))
+        found["runs"] += 1
+        found["none" if brought is None else "right" if [*map(canonical, brought)] == due else "wrong"] += 1
+    return dict(found)
+
+
+def renumbered(value: Any) -> Any:
+    """A value with other digits wherever four or more stand together."""
+    if isinstance(value, str):
+        return _NUMBER.sub(lambda match: match[0].translate(_OTHER_DIGITS), value)
+    if isinstance(value, dict):
+        return {renumbered(key): renumbered(item) for key, item in value.items()}
+    return [renumbered(item) for item in value] if isinstance(value, list) else value
 
 
 def load_runs(files: Sequence[Path], threshold: float) -> Iterator[Run]:

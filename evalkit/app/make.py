@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evalkit.app.environment import now_utc
-from evalkit.canonical import Json, digest
+from evalkit.canonical import Json, digest, exact_text
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
+from evalkit.distil.contrast import BY_ANALOGY
 from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.other_records import other_records
 from evalkit.distil.propose import propose
@@ -72,7 +73,7 @@ def make_case(
         why = f"the healthy run {same} did the very same" if same else _why_refused(checks, expect, healthy)
         if healthy and len(others) == len(healthy):
             why = f"{why}, which is about other records ({others[healthy[0].id]})"
-        raise CaseRefused(why, f"trace {trace.id}", _cure_refused(expect, healthy))
+        raise CaseRefused(why, f"trace {trace.id}", _cure_refused(expect, healthy, checks))
     whole = _whole(incident, checks, bare_healthy, signature(trace, failing))
     told: list[Json] = [one.sentence() for one in learnt]
     found: dict[str, Json] = {"volatile": told, "other_records": others}
@@ -185,7 +186,12 @@ def _why_refused(checks: Sequence[Check], expect: Json, healthy: Sequence[Trace]
     return "nothing in the trace breaks a rule that evalkit knows, so no check would fail on it"
 
 
-def _cure_refused(expect: Json, healthy: Sequence[Trace]) -> str:
+def _cure_refused(expect: Json, healthy: Sequence[Trace], checks: Sequence[Check]) -> str:
+    due = next((check.params for check in checks if check.rule == BY_ANALOGY), None)
+    if due is not None:
+        return (
+            f"if the same was due for the incident's records, state it with --expect: {exact_text(dict(due)).decode()}"
+        )
     if expect is None and not healthy:
         return "say what should have happened: --expect expected.json, or --passing healthy.trace"
     return (

@@ -14,12 +14,14 @@ from evalkit.check.grounding import ungrounded
 from evalkit.check.model import Check
 from evalkit.check.view import agent_calls
 from evalkit.check.writes import effects_of, ends_in_a_call, failed_writes, result_digest
+from evalkit.distil.analogy import effects_by_analogy
 from evalkit.distil.answers import numbers_answered
 from evalkit.trace.effect import is_handover
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["contrast_tiers"]
+__all__ = ["BY_ANALOGY", "by_analogy", "contrast_tiers"]
 
+BY_ANALOGY = "contrast:analogy"
 _RULE = "contrast"
 _LOOP_FACTOR = 3
 
@@ -41,11 +43,25 @@ def contrast_tiers(
     yield _size(passing), passing
 
 
+def by_analogy(incident: Trace, others: Sequence[Trace]) -> Iterator[Check]:
+    """What was due by the example of runs about other records, where they agree; for a person to look at."""
+    every = (effects_by_analogy(incident, run) for run in others)
+    found = {_in_no_order(effects): effects for effects in every if effects is not None}
+    if len(found) == 1:
+        evidence = tuple(step.seq for step in effects_of(incident))
+        params: dict[str, Json] = {"effects": [*found.popitem()[1]]}
+        yield Check("effects_equal", params, gating=False, rule=BY_ANALOGY, evidence=evidence, confidence=0.5)
+
+
+def _in_no_order(effects: Sequence[Json]) -> bytes:
+    return b" ".join(sorted(canonical(one) for one in effects))
+
+
 def _effects(incident: Trace, passing: Sequence[Trace]) -> Check:
     lists: dict[bytes, list[Json]] = {}
     for run in passing:
         effects = [_effect(step) for step in effects_of(run)]
-        lists.setdefault(b" ".join(sorted(canonical(one) for one in effects)), effects)
+        lists.setdefault(_in_no_order(effects), effects)
     first, *others = lists.values()
     params: dict[str, Json] = {"effects": first}
     if others:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from evalkit.canonical import Json, exact_text
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import USER_MESSAGE, Trace
 
-__all__ = ["other_records"]
+__all__ = ["Asked", "asked_instead", "other_records"]
 
 _Place: TypeAlias = tuple[str, str]
 """A tool, and the JSON pointer of an argument."""
@@ -26,30 +26,46 @@ _SHORT = 60
 
 def other_records(incident: Trace, run: Trace) -> str:
     """What the run was asked about in place of the incident's, in words; empty for the same, or where nothing tells."""
-    ours, theirs = _Asked(incident), _Asked(run)
+    for (name, pointer), other, own in _instead(Asked(incident), Asked(run)):
+        return f"{name} {pointer}: {min(other)[:_SHORT]}, not {min(own)[:_SHORT]}"
+    return ""
+
+
+def asked_instead(incident: Trace, run: Trace) -> dict[str, Json]:
+    """The incident's values in place of the run's, told by their text; of a place that had several of either, none."""
+    ours = Asked(incident)
+    found: defaultdict[str, dict[str, Json]] = defaultdict(dict)
+    for place, other, own in _instead(ours, Asked(run)):
+        found[min(other)][min(own)] = ours.given[place][min(own)]
+        if len(other) > 1 or len(own) > 1:
+            found[min(other)][""] = None
+    return {value: next(iter(own.values())) for value, own in found.items() if len(own) == 1}
+
+
+def _instead(ours: Asked, theirs: Asked) -> Iterator[tuple[_Place, set[str], set[str]]]:
+    """Where the user of either brought up values of their own: the place, the run's, the incident's."""
     if ours.text == theirs.text:
-        return ""
+        return
     of_incident, of_run = (set().union(*one.given.values()) for one in (ours, theirs))
     for place, values in theirs.given.items():
         other = {value for value in values if theirs.brought_up(value) and not ours.says(value)}
         own = {value for value in ours.given.get(place, ()) if ours.brought_up(value) and not theirs.says(value)}
         if own and other and not (other & of_incident or own & of_run):
-            return f"{place[0]} {place[1]}: {min(other)[:_SHORT]}, not {min(own)[:_SHORT]}"
-    return ""
+            yield place, other, own
 
 
-class _Asked:
+class Asked:
     """What a run was asked, and what its calls were given.
 
     Attributes:
         text: all that the user said, the input first.
-        given: values by tool and place.
+        given: by tool and place, the values by their text.
     """
 
     def __init__(self, trace: Trace) -> None:
         self._turns: list[tuple[str, int]] = [(_text(trace.input), 0)]
         self._results: list[str] = []
-        given: defaultdict[_Place, set[str]] = defaultdict(set)
+        given: defaultdict[_Place, dict[str, Json]] = defaultdict(dict)
         for step in trace.steps:
             if step.name == USER_MESSAGE and isinstance(step.output, dict):
                 self._turns.append((_text(step.output.get("content")), len(self._results)))
@@ -57,8 +73,8 @@ class _Asked:
                 self._results.append(_text(step.output))
                 for pointer, leaf in leaves(step.input):
                     if isinstance(leaf, str | int | float) and not isinstance(leaf, bool) and str(leaf).strip():
-                        given[step.name, pointer].add(str(leaf))
-        self.given: Mapping[_Place, set[str]] = given
+                        given[step.name, pointer][str(leaf)] = leaf
+        self.given: Mapping[_Place, Mapping[str, Json]] = given
         self.text = "\n".join(text for text, _ in self._turns)
 
     def says(self, value: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from evalkit.canonical import Json
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import Check, CheckResult
-from evalkit.distil.contrast import contrast_tiers
+from evalkit.distil.contrast import by_analogy, contrast_tiers
 from evalkit.distil.expect import expected_checks
 from evalkit.distil.invariant import broken_invariants
 from evalkit.distil.other_records import other_records
@@ -45,6 +45,8 @@ def propose(incident: Trace, *, expect: Json | None = None, passing: Sequence[Tr
     same = [run for run in passing if not other_records(incident, run)]
     if passing:
         found += _contrast(incident, passing, same, gated=any(check.gating for check in found))
+    if passing and not same:
+        found += _telling(by_analogy(incident, passing), incident, [])
     broken = [
         told
         for check in broken_invariants(incident)
