@@ -386,6 +386,9 @@ def test_a_refusal_says_that_the_healthy_run_is_about_another_order(project: Pro
     project.write("incident.trace", replace(healthy(7, id="incident-7"), steps=healthy(7).steps[:1]))
     done = project.run("ingest", "incident.trace", "--passing", "good.trace")
     due = '{"effects":[{"name":"refund","arguments":{"order":7}}]}'
-    assert (done.code, f"for the incident's records, state it with --expect: {due}" in done.err) == (2, True), done.err
+    assert (done.code, f"for the incident's records, write it to a file for --expect: {due}" in done.err) == (
+        2,
+        True,
+    ), done.err
     project.write("expected.json", due)
     assert project.run("ingest", "incident.trace", "--expect", "expected.json").code == 0
