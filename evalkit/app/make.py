@@ -189,9 +189,8 @@ def _why_refused(checks: Sequence[Check], expect: Json, healthy: Sequence[Trace]
 def _cure_refused(expect: Json, healthy: Sequence[Trace], checks: Sequence[Check]) -> str:
     due = next((check.params for check in checks if check.rule == BY_ANALOGY), None)
     if due is not None:
-        return (
-            f"if the same was due for the incident's records, state it with --expect: {exact_text(dict(due)).decode()}"
-        )
+        stated = exact_text(dict(due)).decode()
+        return f"if the same was due for the incident's records, write it to a file for --expect: {stated}"
     if expect is None and not healthy:
         return "say what should have happened: --expect expected.json, or --passing healthy.trace"
     return (

@@ -251,7 +251,7 @@ class Worker:
             raise ConfigError(
                 "neither the suite nor the case says what to run",
                 f"case {case.id}",
-                'add target = "module:function" to the suite',
+                'add target = "module:function" to the suite, or to evalkit.toml',
             )
         if self._suite.sandbox and is_outside(reference):
             raise ConfigError(
