@@ -71,7 +71,8 @@ class Arguments:
                     if any(at == one or at.startswith(f"{one}/") for one in grounded)
                 ]
             if not wrong:
-                return Finding(True, f"all {len(calls)} calls are as stated", tuple(step.seq for step in calls))
+                said = "the one call is as stated" if len(calls) == 1 else f"all {len(calls)} calls are as stated"
+                return Finding(True, said, tuple(step.seq for step in calls))
             said = "; ".join(reason for _, reason in wrong[:3])
             return Finding(False, f"{name}: {said}", tuple(dict.fromkeys(seq for seq, _ in wrong)))
 

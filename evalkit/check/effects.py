@@ -147,11 +147,15 @@ def _stopped(trace: Trace) -> str:
     return "" if trace.status == "completed" else trace.status
 
 
+def _as_expected(steps: Sequence[int]) -> str:
+    return "the one change is as expected" if len(steps) == 1 else f"all {len(steps)} changes are as expected"
+
+
 def _difference(expected: _Expected, done: Sequence[Step], trace: Trace, free_text: str) -> Finding:
     keyed = [((step.name, _key(step)), step) for step in done]
     steps = tuple(step.seq for step in done)
     if sorted([key for key, _ in keyed]) == expected.keys:
-        return Finding(True, f"all {len(steps)} changes are as expected" if steps else "nothing was changed", steps)
+        return Finding(True, _as_expected(steps) if steps else "nothing was changed", steps)
     missing, extra = _unmatched(expected, keyed)
     records = Records(trace)
     unexpected: list[Step] = []
@@ -162,7 +166,7 @@ def _difference(expected: _Expected, done: Sequence[Step], trace: Trace, free_te
         else:
             missing.remove(found)
     if not missing and not unexpected:
-        return Finding(True, f"all {len(steps)} changes are as expected, in other words", steps)
+        return Finding(True, f"{_as_expected(steps)}, in other words", steps)
     shows = {step.seq for step in unexpected} | (set(answer_step(trace)) if missing else set())
     return Finding(False, _reason(missing, unexpected), tuple(sorted(shows)))
 
