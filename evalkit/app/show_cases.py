@@ -13,6 +13,7 @@ from evalkit.case.header import header_json
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, read_case
 from evalkit.case.view import other_records_words, pruning_words, render_view, volatile_words
+from evalkit.check.idle import passes_idle
 from evalkit.check.judge import sentence_of
 from evalkit.check.model import CheckResult, check_json
 from evalkit.errors import InputError
@@ -30,6 +31,7 @@ __all__ = [
     "check_lines",
     "diff_lines",
     "difference_json",
+    "idle_words",
     "ingested_lines",
     "read_json",
     "hidden_lines",
@@ -150,7 +152,19 @@ def _search_lines(done: Ingested) -> Iterator[str]:
             yield f"    {visible(str(one[0]))}: {visible(str(one[1]))}"
 
 
+def idle_words(case: Case) -> str:
+    """That an agent which does nothing passes; empty where it does not."""
+    if not passes_idle(case.checks, case.incident):
+        return ""
+    return (
+        "an agent that calls nothing and says nothing passes: where something was due, a check should say so "
+        "(--expect, or review --checks with called, effects_equal or output_fields)"
+    )
+
+
 def _strength_lines(case: Case) -> Iterator[str]:
+    if idle := idle_words(case):
+        yield f"  weak: {idle}"
     found = case.strength
     if not found:
         yield "  strength: not measured: it needs a healthy run (--passing)"

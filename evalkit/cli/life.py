@@ -129,10 +129,14 @@ def promote(
     It must fail on its incident, and something healthy must pass it: a run given at ingest, --passing, or --replay.
     """
     from evalkit.app.life import Replays, promote_case
+    from evalkit.app.show_cases import idle_words
+    from evalkit.case.store import read_case
 
     replays = Replays(count or 1, target, mode, base_url) if count or target else None
     path = promote_case(case, project(), actor=actor, reason=reason, passing=_traces(passing), replays=replays)
     say(f"{case} is permanent: wrote {path}")
+    if idle := idle_words(read_case(path)):
+        say(f"weak: {idle}", err=True)
 
 
 @click.command()

@@ -392,3 +392,16 @@ def test_a_refusal_says_that_the_healthy_run_is_about_another_order(project: Pro
     ), done.err
     project.write("expected.json", due)
     assert project.run("ingest", "incident.trace", "--expect", "expected.json").code == 0
+
+
+def test_a_case_that_an_idle_agent_passes_is_told(project: Project) -> None:
+    """Not twice is kept by whoever does nothing: where the change was due, no gate would see that it is left out."""
+    weak = "weak: an agent that calls nothing and says nothing passes"
+    project.write("incident.trace", incident())
+    project.write("good.trace", healthy())
+    assert weak in project.run("ingest", "incident.trace", "--dry-run").out
+    assert weak not in project.run("ingest", "incident.trace", "--dry-run", "--passing", "good.trace").out
+    project.run("ingest", "incident.trace", "--id", "refund-twice")
+    project.run("review", "refund-twice", "--accept-all", "--reason", "read")
+    done = project.run("promote", "refund-twice", "--reason", "money", "--passing", "good.trace")
+    assert (done.code, weak in done.err) == (0, True), done.err
