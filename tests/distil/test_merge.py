@@ -31,8 +31,8 @@ def test_a_general_check_gates_on() -> None:
 
 
 def test_another_records_values_are_only_observed() -> None:
-    """With or without a healthy run of the new one."""
-    for healthy in ([], [refunded("W200", 1)]):
+    """With or without a healthy run of the new one; one of the earlier incident's record shows nothing of the new."""
+    for healthy in ([], [refunded("W200", 1)], [refunded("W100", 1)]):
         merged = merged_checks([once("W100")], refunded("W100", 2), [GENERAL], refunded("W200", 2), healthy)
         assert [(check.type, check.gating) for check in merged] == [("repeated_effect", True), ("effects_equal", False)]
         assert "another record" in merged[1].note
