@@ -38,6 +38,7 @@ __all__ = [
     "current_position",
     "current_session",
     "error_of",
+    "is_cancelled",
 ]
 
 
@@ -167,6 +168,14 @@ class Turn:
         """The real thing raised."""
         self.end(Answer(error=error_of(error), raised=error))
 
+    async def cancelled_again(self) -> None:
+        """Waits, as the recorded call did until somebody cancelled it: nobody knows what it would have said.
+
+        Raises:
+            asyncio.CancelledError: now it is, too.
+        """
+        await self._session.cancelled(self.call)
+
     @contextmanager
     def inside(self) -> Iterator[None]:
         """While the real thing runs: calls made meanwhile become children; an exception closes the turn."""
@@ -253,6 +262,10 @@ class Session:
         """Whether the real thing is done always, and so has to be told in full."""
         self.begun: list[Begun] | None = None if self.records else []
         """Of a replay, what Python would wait for at the end of a script."""
+        self.uncancelled: list[Call] = []
+        """Of a replay, calls that wait to be cancelled, as they were when they were recorded."""
+        self.is_over: Callable[[], bool] = lambda: False
+        """Whether the replay was broken off, so that what is cancelled now is by nobody of the agent's."""
         self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:
@@ -281,6 +294,17 @@ class Session:
             self.counts.tool_bodies += 1
             self.bodies.add(turn.seq)
         return turn
+
+    async def cancelled(self, call: Call) -> None:
+        """Waits until the agent cancels `call`."""
+        import asyncio  # code that awaits has loaded it
+
+        self.uncancelled.append(call)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            if not self.is_over():
+                self.uncancelled.remove(call)
 
     def done_elsewhere(self, call: Call, answer: Answer) -> None:
         """Adds a call whose real thing was done where nobody could ask for an answer first."""
@@ -396,6 +420,12 @@ NOWHERE = Position(None, None)
 def current_position() -> Position:
     """Where this context is."""
     return Position(current_session(), _PARENT.get())
+
+
+def is_cancelled(answer: Answer) -> bool:
+    """Whether the call was cancelled by whoever awaited it."""
+    error = answer.error
+    return error is not None and error.type == "CancelledError" and (error.module or "").partition(".")[0] == "asyncio"
 
 
 def error_of(error: BaseException) -> StepError:
