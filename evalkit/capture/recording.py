@@ -25,6 +25,10 @@ from evalkit.trace.model import KINDS, USER_MESSAGE, Kind, Status, Step, StepErr
 __all__ = ["Recording", "as_is", "default_sanitizer", "record"]
 
 _MAX_PATCH_BYTES = 2**20
+_ELSEWHERE = (
+    "the run ended in another context than it began in, as in a generator that several threads or tasks go through: "
+    "what it called there is not recorded"
+)
 
 
 def record(
@@ -135,9 +139,10 @@ class Recording:
         with ExitStack() as stack:  # undone when a later line fails
             self._writer = TraceWriter(self._path, header, sanitize, lazily=self._lazily)
             self._session = Session(None, self._writer, self._clock)
+            self._place = self._session.active()
             stack.enter_context(http_capture())
             stack.enter_context(carry_context())
-            stack.enter_context(self._session.active())
+            stack.enter_context(self._place)
             self._stack = stack.pop_all()
         return self
 
@@ -187,7 +192,9 @@ class Recording:
         self._stack.close()
         if self._writer is not None:
             status: Status = "completed" if error is None else "failed"
-            self._writer.finish(output=plain(self.output), error=error, status=status, ended_at=self._clock())
+            gaps = (_ELSEWHERE,) if self._place.elsewhere else ()
+            output, now = plain(self.output), self._clock()
+            self._writer.finish(output=output, error=error, status=status, ended_at=now, gaps=gaps)
 
     def abandon(self) -> None:
         """Stops without writing an end, for when somebody else knows how the run ended."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -186,7 +186,8 @@ class Turn:
             self.fail(error)
             raise
         finally:
-            _PARENT.reset(token)
+            with suppress(ValueError):  # a coroutine that is thrown away is closed in whatever context that is noticed
+                _PARENT.reset(token)
 
     def step(self) -> Step:
         """The step that the call comes to, as far as it has come."""
@@ -381,21 +382,33 @@ class Position:
 
 
 class Taken:
-    """A position while it is taken; a class, since every replay enters it and a generator costs three times that."""
+    """A position while it is taken; a class, since every replay enters it and a generator costs three times that.
 
-    __slots__ = ("_before", "_parent", "_session")
+    Attributes:
+        elsewhere: whether it was left in another context than it was taken in, as a generator does that several threads
+            or tasks drive, or that is thrown away.
+    """
+
+    __slots__ = ("_before", "_parent", "_session", "elsewhere")
 
     def __init__(self, session: Session | None, parent: int | None) -> None:
         self._session = session
         self._parent = parent
+        self.elsewhere = False
 
     def __enter__(self) -> None:
         self._before = _SESSION.set(self._session), _PARENT.set(self._parent)
 
     def __exit__(self, *_: object) -> None:
         session, parent = self._before
-        _PARENT.reset(parent)
-        _SESSION.reset(session)
+        try:
+            _PARENT.reset(parent)
+            _SESSION.reset(session)
+        except ValueError:
+            self.elsewhere = True
+            if _SESSION.get(_LOST) is self._session:  # a copy of the context that it was taken in
+                _PARENT.set(None)
+                _SESSION.set(_LOST)
 
 
 class Alone(Taken):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Generator
+from contextvars import Context
 from itertools import count
 from pathlib import Path
 
@@ -330,3 +331,39 @@ def test_a_future_of_a_loop_that_does_not_run_yet_is_recorded(tmp_path: Path) ->
         result = loop.run_until_complete(begun())
     loop.close()
     assert result in [step.output for step in read(tmp_path / "a.trace").steps]
+
+
+def test_a_generator_that_ends_in_another_context_breaks_nothing_and_says_so(tmp_path: Path) -> None:
+    """As a server's threads do that go through a streamed answer, each for one piece."""
+
+    def streamed() -> Generator[dict[str, str], None, None]:
+        with recording(tmp_path / "a.trace") as run:
+            for order in "AB":
+                yield refund(order)
+            run.output = "sent"
+
+    pieces = streamed()
+    said = [Context().run(next, pieces, None) for _ in range(3)]
+    assert said == [{"refunded": "A"}, {"refunded": "B"}, None]
+    assert current_session() is None
+    trace = read(tmp_path / "a.trace")
+    assert (trace.status, trace.output) == ("completed", "sent")
+    assert ["another context" in gap for gap in trace.gaps] == [True]
+
+
+def test_a_generator_that_is_left_ends_its_recording(tmp_path: Path) -> None:
+    """An event loop closes it in a task of its own."""
+
+    async def streamed() -> AsyncGenerator[dict[str, str], None]:
+        async with recording(tmp_path / "a.trace"):
+            for order in "AB":
+                yield refund(order)
+
+    async def run() -> dict[str, str]:
+        async for piece in streamed():
+            return piece
+        return {}
+
+    assert asyncio.run(run()) == {"refunded": "A"}
+    trace = read(tmp_path / "a.trace")
+    assert (trace.status, len(trace.steps)) == ("failed", 1)
