@@ -137,7 +137,7 @@ class Counts:
 class Turn:
     """One call under way. Exactly one of `end` and `fail` closes it."""
 
-    __slots__ = ("_session", "answer", "call", "ended_at", "outcome", "parent", "seq", "started_at")
+    __slots__ = ("_session", "answer", "call", "ended_at", "lacks", "outcome", "parent", "seq", "started_at")
 
     def __init__(self, session: Session, call: Call, seq: int, started_at: float) -> None:
         self._session = session
@@ -150,6 +150,8 @@ class Turn:
         self.outcome: Answer | None = None
         """What the call came to; None while it is under way."""
         self.ended_at: float | None = None
+        self.lacks: Callable[[], list[str]] | None = None
+        """Of a recorded call, what its step does not tell of its arguments; asked when it ends."""
 
     def note(self, attributes: Mapping[str, Any]) -> None:
         """Further attributes of the step."""
@@ -157,6 +159,9 @@ class Turn:
 
     def end(self, answer: Answer) -> None:
         """The call was answered."""
+        if self.lacks is not None and (gaps := self.lacks()):
+            told = {"gaps": [*gaps, *answer.attributes.get("gaps", ())]}
+            answer = dataclasses.replace(answer, attributes={**answer.attributes, **told})
         self.outcome = answer
         self.ended_at = self._session.now() if answer.at is None else answer.at
         if answer is self.answer:
