@@ -146,6 +146,7 @@ def _recording(path: Path, out: Path, env: Mapping[str, str], *, lazily: bool) -
         sanitizer=_sanitizer(env),
         clock=time.time,
         lazily=lazily,
+        alone=True,
     )
     return recording.__enter__()
 

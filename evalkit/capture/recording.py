@@ -90,6 +90,9 @@ def default_sanitizer(policy: Policy | None = None, key_file: Path | None = None
 class Recording:
     """One run being recorded; made by `record`. Inside of a replay, which answers the agent, nothing is recorded.
 
+    Args:
+        alone: whether the run is the whole process, whatever contexts its code has.
+
     Attributes:
         output: the run's final answer, set by the agent's caller.
     """
@@ -105,6 +108,7 @@ class Recording:
         config: Any = None,
         with_patch: bool = False,
         lazily: bool = False,
+        alone: bool = False,
     ) -> None:
         self.output: Any = None
         self._path = path
@@ -115,6 +119,7 @@ class Recording:
         self._sanitizer = sanitizer
         self._clock = clock
         self._lazily = lazily
+        self._alone = alone
         self._stack = ExitStack()
         self._writer: TraceWriter | None = None
         self._session: Session | None = None
@@ -139,7 +144,7 @@ class Recording:
         with ExitStack() as stack:  # undone when a later line fails
             self._writer = TraceWriter(self._path, header, sanitize, lazily=self._lazily)
             self._session = Session(None, self._writer, self._clock)
-            self._place = self._session.active()
+            self._place = self._session.alone() if self._alone else self._session.active()
             stack.enter_context(http_capture())
             stack.enter_context(carry_context())
             stack.enter_context(self._place)

@@ -50,6 +50,20 @@ def test_an_agent_is_recorded_from_its_start(tmp_path: Path, env: dict[str, str]
     assert trace.input["argv"][-2:] == ["--order", "7"]  # type: ignore[index]  # JSON
 
 
+def test_calls_in_a_context_of_their_own_are_recorded(tmp_path: Path, env: dict[str, str]) -> None:
+    """The whole process is the run, as it is in a replay: threads of C code and some frameworks' tasks start empty."""
+    code = """
+import _thread, contextvars
+contextvars.Context().run(find, 7)
+lock = _thread.allocate_lock()
+lock.acquire()
+_thread.start_new_thread(lambda: (find(8), lock.release()), ())
+lock.acquire()
+"""
+    assert run(tmp_path, env, code) == 0
+    assert [step.output for step in read(tmp_path / "run.trace").steps] == [{"order": 7}, {"order": 8}]
+
+
 def test_model_calls_of_an_unchanged_agent_are_recorded(
     tmp_path: Path, env: dict[str, str], server: ScriptedServer
 ) -> None:
