@@ -29,6 +29,10 @@ _ELSEWHERE = (
     "the run ended in another context than it began in, as in a generator that several threads or tasks go through: "
     "what it called there is not recorded"
 )
+_PROCESSES = (
+    "further processes were started ({}): what they called stands in {}.PID where they were forked or the program was "
+    "started by `evalkit record`, and else nowhere"
+)
 
 
 def record(
@@ -197,7 +201,9 @@ class Recording:
         self._stack.close()
         if self._writer is not None:
             status: Status = "completed" if error is None else "failed"
-            gaps = (_ELSEWHERE,) if self._place.elsewhere else ()
+            gaps = [_ELSEWHERE] if self._place.elsewhere else []
+            if self._session is not None and self._session.processes:
+                gaps.append(_PROCESSES.format(self._session.processes, self._path.name))
             output, now = plain(self.output), self._clock()
             self._writer.finish(output=output, error=error, status=status, ended_at=now, gaps=gaps)
 

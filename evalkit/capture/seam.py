@@ -268,6 +268,8 @@ class Session:
         """Whether the real thing is done always, and so has to be told in full."""
         self.begun: list[Begun] | None = None if self.records else []
         """Of a replay, what Python would wait for at the end of a script."""
+        self.processes = 0
+        """How many the agent started by `multiprocessing`, outside of its tools."""
         self.uncancelled: list[Call] = []
         """Of a replay, calls that wait to be cancelled, as they were when they were recorded."""
         self.is_over: Callable[[], bool] = lambda: False

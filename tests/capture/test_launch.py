@@ -111,8 +111,10 @@ def test_a_killed_agent_leaves_an_unfinished_trace(tmp_path: Path, env: dict[str
     assert [step.output for step in trace.steps] == [{"order": 1}]
 
 
-def test_child_processes_write_next_to_it(tmp_path: Path, env: dict[str, str]) -> None:
-    """A Python started by the agent has a file of its own if it makes a step, and none if it does not."""
+def test_child_processes_write_next_to_it(
+    tmp_path: Path, env: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A Python that the agent starts has a file of its own if it makes a step, which is told; else none."""
     code = """
 if os.environ.get("CHILD"):
     find("child")
@@ -121,9 +123,15 @@ else:
     subprocess.run([sys.executable, __file__], env={**os.environ, "CHILD": "1"}, check=True)
     subprocess.run([sys.executable, "-c", "pass"], check=True)
 """
+    old = tmp_path / "run.trace.1"  # of an earlier run
+    old.touch()
     assert run(tmp_path, env, code) == 0
     assert read(tmp_path / "run.trace").steps[0].output == {"order": "parent"}
-    (child,) = tmp_path.glob("run.trace.*")
+    (child,) = set(tmp_path.glob("run.trace.*")) - {old}
+    (gap,) = read(tmp_path / "run.trace").gaps
+    for told in (gap, capfd.readouterr().err):
+        assert child.name in told
+        assert f"{old.name}," not in told
     assert read(child).steps[0].output == {"order": "child"}
     assert read(child).status == "completed"
 

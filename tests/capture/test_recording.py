@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextvars import Context
 from itertools import count
@@ -367,3 +368,24 @@ def test_a_generator_that_is_left_ends_its_recording(tmp_path: Path) -> None:
     assert asyncio.run(run()) == {"refunded": "A"}
     trace = read(tmp_path / "a.trace")
     assert (trace.status, len(trace.steps)) == ("failed", 1)
+
+
+@tool(effect="read")
+def in_a_process() -> int | None:
+    """A tool that needs a process for its work."""
+    process = multiprocessing.get_context("spawn").Process(target=int)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def test_processes_that_a_run_started_are_told(tmp_path: Path) -> None:
+    """What they call is not in its file; a tool's own are its body's affair."""
+    with recording(tmp_path / "a.trace"):
+        in_a_process()
+    with recording(tmp_path / "b.trace"):
+        in_a_process.__wrapped__()  # type: ignore[attr-defined]  # the function itself
+    assert read(tmp_path / "a.trace").gaps == ()
+    (gap,) = read(tmp_path / "b.trace").gaps
+    assert "further processes were started (1)" in gap
+    assert "b.trace.PID" in gap
