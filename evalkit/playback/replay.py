@@ -445,7 +445,7 @@ def prepare(
     return PreparedCase(
         case=case,
         mode=mode,
-        index=FixtureIndex(case.trace.trace.steps, kinds, case.volatile),
+        index=FixtureIndex(case.trace.trace.steps, kinds, case.volatile, own=case.trace.trace.dialect == "evalkit"),
         judge=compile_checks(case.checks, case.id),
         endpoint=endpoint,
         strict=strict,
