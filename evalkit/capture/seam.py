@@ -171,7 +171,8 @@ class Turn:
 
     def fail(self, error: BaseException) -> None:
         """The real thing raised."""
-        self.end(Answer(error=error_of(error), raised=error))
+        told = {"gaps": [lost]} if self._session.records and (lost := _lost_of(error)) else {}
+        self.end(Answer(error=error_of(error), raised=error, attributes=told))
 
     async def cancelled_again(self) -> None:
         """Waits, as the recorded call did until somebody cancelled it: nobody knows what it would have said.
@@ -452,6 +453,13 @@ def error_of(error: BaseException) -> StepError:
     """An exception as plain data, with its traceback (see `capture.stack`)."""
     kind = type(error)
     return StepError(kind.__name__, _message(error), kind.__module__, stack_of(error))
+
+
+def _lost_of(error: BaseException) -> str:
+    """What an exception held beside its message, in words: a replay raises one that lacks it. Empty for nothing."""
+    fields = getattr(error, "__dict__", {})
+    names = [name for name, value in fields.items() if not name.startswith("_") and value is not None]
+    return f"the error's {', '.join(names)} is not recorded, so that a replay's has none" if names else ""
 
 
 def _message(error: BaseException) -> str:

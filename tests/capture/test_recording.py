@@ -389,3 +389,28 @@ def test_processes_that_a_run_started_are_told(tmp_path: Path) -> None:
     (gap,) = read(tmp_path / "b.trace").gaps
     assert "further processes were started (1)" in gap
     assert "b.trace.PID" in gap
+
+
+class Refused(Exception):
+    """One with more to say than its message."""
+
+    def __init__(self, message: str, code: int | None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@tool(effect="write")
+def pay(code: int | None) -> None:
+    """Is refused."""
+    raise Refused("no funds", code)
+
+
+@pytest.mark.parametrize(("code", "gaps"), [(7, 1), (None, 0)])
+def test_what_an_error_held_beside_its_message_is_a_gap(code: int | None, gaps: int, tmp_path: Path) -> None:
+    """An agent that asks for it finds none in a replay; values may be secrets, so names are told alone."""
+    with recording(tmp_path / "a.trace"), pytest.raises(Refused):
+        pay(code)
+    (step,) = read(tmp_path / "a.trace").steps
+    told = step.attributes.get("gaps", [])
+    assert len(told) == gaps
+    assert all("the error's code is not recorded" in gap for gap in told)
