@@ -38,6 +38,7 @@ __all__ = [
     "review_lines",
 ]
 
+_OF_TRACES = frozenset({".trace", ".json", ".jsonl", ".gz", ".zip", ".tar"})
 _SURE = 0.8
 """Proposals below this confidence are pointed out: a healthy run may break them."""
 _NOTHING = "nothing left to hide"
@@ -189,6 +190,8 @@ def diff_lines(left: str, right: str, settings: Settings) -> Iterator[str]:
         ours, theirs = (
             render_view(read_case(find_case(reference, settings.cases))).splitlines() for reference in (left, right)
         )
+        if ours == theirs:
+            yield f"{visible(left)} and {visible(right)} are the same"
         yield from difflib.unified_diff(ours, theirs, left, right, lineterm="", n=2)
         return
     every = difference_json(left, right, settings)
@@ -238,4 +241,7 @@ def _traces_of(reference: str, settings: Settings) -> list[Trace]:
 
 
 def _is_case(reference: str) -> bool:
-    return reference.endswith(".parquet") or not Path(reference).exists()
+    if reference.endswith(".parquet"):
+        return True
+    path = Path(reference)
+    return not (path.exists() or path.suffix in _OF_TRACES or len(path.parts) > 1)

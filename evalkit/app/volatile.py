@@ -43,10 +43,17 @@ def edit_volatile(
 
     Raises:
         ConfigError: one is not of that form.
-        InputError: one to drop is not volatile, or actor or reason is missing.
+        InputError: one to add is of a tool that the case never calls, one to drop is not volatile, or actor or reason
+            is missing.
     """
     case, digest = read_with_digest(find_case(case_id, settings.cases))
-    kept = {name: list(paths) for name, paths in united(case.volatile, named_paths(add)).items()}
+    added = named_paths(add)
+    called = dict.fromkeys(step.name for step in case.incident.steps if step.is_dependency)
+    for name in added:
+        if name not in called:
+            cure = f"name one of its calls: {', '.join(called)}"
+            raise InputError(f"the case never calls {name}, so nothing of it is matched", f"case {case.id}", cure)
+    kept = {name: list(paths) for name, paths in united(case.volatile, added).items()}
     for name, paths in named_paths(drop).items():
         for path in paths:
             if path not in kept.get(name, ()):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ParamSpec, TypeVar, overload
 
 from evalkit.canonical import Json
-from evalkit.capture.arguments import binder
+from evalkit.capture.arguments import binder, capability_of, what_lacks
 from evalkit.capture.copies import copies
 from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
@@ -47,11 +47,12 @@ def retrieval(function: Any = None, /, *, name: str | None = None) -> Any:
         name: the retriever's name; the function's own by default.
 
     Raises:
-        UsageError: the function is a generator.
+        UsageError: it is no function, has no name or signature, or is a generator.
     """
     if function is None:
         return functools.partial(retrieval, name=name)
-    first = next((name for name in inspect.signature(function).parameters if name not in ("self", "cls")), "")
+    name = capability_of(function, name)
+    first = next((each for each in inspect.signature(function).parameters if each not in ("self", "cls")), "")
     return _marked(function, "retrieval", name, {}, functools.partial(_with_query, first))
 
 
@@ -67,7 +68,7 @@ def policy(function: Any = None, /, *, name: str | None = None, version: str | N
         version: of the rules; stands in the step's attributes.
 
     Raises:
-        UsageError: the function is a generator.
+        UsageError: it is no function, has no name or signature, or is a generator.
     """
     if function is None:
         return functools.partial(policy, name=name, version=version)
@@ -88,7 +89,7 @@ def approval(function: Any = None, /, *, name: str | None = None) -> Any:
         name: the approval's name; the function's own by default.
 
     Raises:
-        UsageError: the function is a generator.
+        UsageError: it is no function, has no name or signature, or is a generator.
     """
     if function is None:
         return functools.partial(approval, name=name)
@@ -132,11 +133,16 @@ def _marked(
     asked: Callable[[dict[str, Json]], dict[str, Json]] = lambda given: given,
 ) -> Callable[..., Any]:
     """`function` as a dependency of `kind`."""
+    capability = capability_of(function, name)
     bind = binder(function)
-    capability = name or function.__name__
 
     def begin(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Turn:
-        return session.begin(Call(kind, capability, asked(bind(args, kwargs)), attributes=attributes))
+        lost: list[str] = []
+        arguments = bind(args, kwargs, lost)
+        turn = session.begin(Call(kind, capability, asked(arguments), attributes=attributes))
+        if session.records:
+            turn.lacks = functools.partial(what_lacks, bind, args, kwargs, arguments, lost)
+        return turn
 
     def written(output: Any) -> Answer:
         return answer_of(kind, plain(output))

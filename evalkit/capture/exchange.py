@@ -7,13 +7,13 @@ a `Reply` into their responses; everything that a trace holds of the call is dec
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from evalkit.capture.caller import Caller, ModelRequest, ModelResponse
-from evalkit.capture.seam import Answer, Call, Session, Turn, current_session
+from evalkit.capture.seam import Answer, Call, Session, Turn, current_session, is_cancelled
 from evalkit.trace.model import StepError, Usage
 from evalkit.wire.answer import kept_headers
 from evalkit.wire.body import dump_json, parse_json
@@ -85,6 +85,7 @@ class Reply:
         body: the whole body; None for a stream.
         pieces: of a stream.
         failure: what the caller met at the end of `pieces`, or instead of a response.
+        cancelled: waits there until the caller cancels the call, where it did so; for a client that awaits.
     """
 
     status: int | None = None
@@ -92,6 +93,7 @@ class Reply:
     body: bytes | None = None
     pieces: Sequence[bytes] = ()
     failure: StepError | None = None
+    cancelled: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,10 @@ class Exchange:
     async def reply_async(self) -> Reply | None:
         """The same, for a client that must not block."""
         if self.turn.answer is not None or self.caller is None or self.request is None:
-            return self.reply()
+            reply = self.reply()
+            if reply is not None and reply.status is None and reply.cancelled is not None:
+                await reply.cancelled()
+            return reply
         import asyncio  # a client that awaits has loaded it
 
         with self.turn.inside():
@@ -139,13 +144,14 @@ class Exchange:
         self.turn.end(answer)
         recorded = _recorded(self.wire, answer)
         broken = answer.error if answer.attributes.get("ended") == "raised" else None
+        cancelled = self.turn.cancelled_again if is_cancelled(answer) else None
         if recorded is None or (broken is not None and not self.asked.stream):
-            return Reply(failure=answer.error or StepError("ReadError"))
+            return Reply(failure=answer.error or StepError("ReadError"), cancelled=cancelled)
         if not self.asked.stream or recorded.status >= 400 or "body" in recorded.extra:
             status, headers, body = self.wire.response(recorded, self.asked)
             return Reply(status, headers, body)
         headers = {**kept_headers(recorded.extra.get("headers")), "content-type": "text/event-stream; charset=utf-8"}
-        return Reply(200, headers, None, self.wire.stream(recorded, self.asked), broken)
+        return Reply(200, headers, None, self.wire.stream(recorded, self.asked), broken, cancelled)
 
     def observed(self, status: int, headers: Mapping[str, str], content: bytes, failure: StepError | None) -> None:
         """Ends the turn with what came back.

@@ -133,21 +133,33 @@ def _response(library: Any, session: Any, method: str, str_or_url: Any, reply: R
     response._headers = headers
     response._raw_headers = tuple((key.encode(), value.encode()) for key, value in headers.items())
     pieces = reply.pieces if reply.body is None else [reply.body]
-    feeder = _Feeder(iter([piece for piece in pieces if piece]), failure, loop)
+    feeder = _Feeder(iter([piece for piece in pieces if piece]), failure, loop, ends=reply.cancelled is None)
     response.content = feeder.reader = library.StreamReader(feeder, _LONGEST_LINE, loop=loop)
     feeder.resume_reading()
     return response
 
 
 class _Feeder:
-    """Stands where a connection does for a reader, and feeds it: the next piece when it asks for more."""
+    """Stands where a connection does for a reader, and feeds it: the next piece when it asks for more.
+
+    Args:
+        ends: whether anything comes after the pieces; else the reader waits until it is cancelled.
+    """
 
     connected = True
 
-    def __init__(self, pieces: Iterator[bytes], failure: BaseException | None, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        pieces: Iterator[bytes],
+        failure: BaseException | None,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        ends: bool = True,
+    ) -> None:
         self.reader: Any = None
         self._pieces = pieces
         self._failure = failure
+        self._ends = ends
         self._loop = loop
         self._asked = False
         self._reading_paused = True  # a reader tells this one whenever it has given something away
@@ -167,6 +179,8 @@ class _Feeder:
         piece = next(self._pieces, None)
         if piece is not None:
             self.reader.feed_data(piece)
+        elif not self._ends:
+            return
         elif self._failure is not None:
             self.reader.set_exception(self._failure)
         elif not self.reader.is_eof():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -104,7 +104,7 @@ def _response(library: Any, request: Any, reply: Reply) -> Any:
         raise failure
     body: dict[str, Any] = {"content": reply.body}
     if reply.body is None:
-        body = {"stream": _stream(library, _Pieces, reply.pieces, failure)}
+        body = {"stream": _stream(library, _Pieces, reply.pieces, failure, reply.cancelled)}
     extensions = {"http_version": b"HTTP/1.1"}
     response = library.Response(reply.status, headers=reply.headers, request=request, extensions=extensions, **body)
     response.elapsed = timedelta(0)
@@ -197,9 +197,15 @@ class _Tee:
 class _Pieces:
     """A recorded stream's bytes, and at their end the failure that was met there."""
 
-    def __init__(self, pieces: Sequence[bytes], failure: BaseException | None) -> None:
+    def __init__(
+        self,
+        pieces: Sequence[bytes],
+        failure: BaseException | None,
+        cancelled: Callable[[], Awaitable[None]] | None,
+    ) -> None:
         self._pieces = pieces
         self._failure = failure
+        self._cancelled = cancelled
 
     def __iter__(self) -> Iterator[bytes]:
         yield from self._pieces
@@ -209,6 +215,8 @@ class _Pieces:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
             yield piece
+        if self._cancelled is not None:
+            await self._cancelled()
         if self._failure is not None:
             raise self._failure
 

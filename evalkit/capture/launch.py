@@ -10,11 +10,13 @@ one gets none.
 from __future__ import annotations
 
 import atexit
+import glob
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +40,7 @@ _HASH_SEED = "PYTHONHASHSEED"
 """Replays fix it too: an agent that goes through a set asks the same in both."""
 _LAST_EXIT_CODE = 128
 """Higher codes are a shell's way to say that a signal ended the command."""
+_ELSEWHERE = "the run had further processes: what they called stands in {}"
 _INJECT = Path(__file__).parent / "inject"
 
 
@@ -74,6 +77,7 @@ def launch(
         raise InputError(
             "the file exists, and a recording is never written over", str(out), "remove it, or pass another --out"
         )
+    before = _others(out)
     try:
         child = subprocess.Popen(command, env=_child_environment(env, out, name, policy, key_file))
     except OSError as error:
@@ -84,7 +88,7 @@ def launch(
         raise UsageError("there is no command to record", cure="evalkit record -- python agent.py") from None
     code = _wait(child)
     try:
-        _finish(out, code)
+        _finish(out, code, before)
     except (EvalkitError, OSError) as error:  # the command's exit code counts for more
         sys.stderr.write(f"evalkit: the trace could not be finished: {error}\n")
     return code if code >= 0 else 128 - code
@@ -146,6 +150,7 @@ def _recording(path: Path, out: Path, env: Mapping[str, str], *, lazily: bool) -
         sanitizer=_sanitizer(env),
         clock=time.time,
         lazily=lazily,
+        alone=True,
     )
     return recording.__enter__()
 
@@ -175,11 +180,24 @@ def _end(recording: Recording, first_pid: int) -> None:
         recording.end(None)
 
 
-def _finish(out: Path, code: int) -> None:
-    """Writes the end of the first process's trace where it is missing, unless a signal ended that process."""
+def _others(out: Path) -> set[str]:
+    """The files of further processes."""
+    beside = (one.name for one in out.parent.glob(f"{glob.escape(out.name)}.*"))
+    return {name for name in beside if name.removeprefix(out.name).replace(".", "").isdecimal()}
+
+
+def _finish(out: Path, code: int, before: AbstractSet[str]) -> None:
+    """Writes the end of the first process's trace where it is missing, unless a signal ended that process.
+
+    Args:
+        before: files of other processes, of an earlier run.
+    """
     if not out.exists():
         sys.stderr.write("evalkit: nothing was recorded: the command started no Python that reads PYTHONPATH\n")
         return
+    others = sorted(_others(out) - before)
+    if others:
+        sys.stderr.write(f"evalkit: what other processes called stands in {', '.join(others)}, not in {out.name}\n")
     lines = out.read_bytes().splitlines(keepends=True)
     trace = next(read_trace_lines(lines, str(out)), None)
     if trace is None or not trace.steps:
@@ -195,4 +213,6 @@ def _finish(out: Path, code: int) -> None:
         ended = replace(trace, error=error, status=status, ended_at=time.time())
         last = orjson.loads(lines[-1])
         with out.open("ab") as file:
-            file.write(LineChain(last["seq"] + 1, last["hash"]).encode(finish_json(ended)))
+            gaps = [_ELSEWHERE.format(", ".join(others))] if others else []
+            end = {**finish_json(ended), "gaps": gaps} if gaps else finish_json(ended)
+            file.write(LineChain(last["seq"] + 1, last["hash"]).encode(end))

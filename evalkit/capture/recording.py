@@ -25,6 +25,14 @@ from evalkit.trace.model import KINDS, USER_MESSAGE, Kind, Status, Step, StepErr
 __all__ = ["Recording", "as_is", "default_sanitizer", "record"]
 
 _MAX_PATCH_BYTES = 2**20
+_ELSEWHERE = (
+    "the run ended in another context than it began in, as in a generator that several threads or tasks go through: "
+    "what it called there is not recorded"
+)
+_PROCESSES = (
+    "further processes were started ({}): what they called stands in {}.PID where they were forked or the program was "
+    "started by `evalkit record`, and else nowhere"
+)
 
 
 def record(
@@ -86,6 +94,9 @@ def default_sanitizer(policy: Policy | None = None, key_file: Path | None = None
 class Recording:
     """One run being recorded; made by `record`. Inside of a replay, which answers the agent, nothing is recorded.
 
+    Args:
+        alone: whether the run is the whole process, whatever contexts its code has.
+
     Attributes:
         output: the run's final answer, set by the agent's caller.
     """
@@ -101,6 +112,7 @@ class Recording:
         config: Any = None,
         with_patch: bool = False,
         lazily: bool = False,
+        alone: bool = False,
     ) -> None:
         self.output: Any = None
         self._path = path
@@ -111,6 +123,7 @@ class Recording:
         self._sanitizer = sanitizer
         self._clock = clock
         self._lazily = lazily
+        self._alone = alone
         self._stack = ExitStack()
         self._writer: TraceWriter | None = None
         self._session: Session | None = None
@@ -135,9 +148,10 @@ class Recording:
         with ExitStack() as stack:  # undone when a later line fails
             self._writer = TraceWriter(self._path, header, sanitize, lazily=self._lazily)
             self._session = Session(None, self._writer, self._clock)
+            self._place = self._session.alone() if self._alone else self._session.active()
             stack.enter_context(http_capture())
             stack.enter_context(carry_context())
-            stack.enter_context(self._session.active())
+            stack.enter_context(self._place)
             self._stack = stack.pop_all()
         return self
 
@@ -187,7 +201,11 @@ class Recording:
         self._stack.close()
         if self._writer is not None:
             status: Status = "completed" if error is None else "failed"
-            self._writer.finish(output=plain(self.output), error=error, status=status, ended_at=self._clock())
+            gaps = [_ELSEWHERE] if self._place.elsewhere else []
+            if self._session is not None and self._session.processes:
+                gaps.append(_PROCESSES.format(self._session.processes, self._path.name))
+            output, now = plain(self.output), self._clock()
+            self._writer.finish(output=output, error=error, status=status, ended_at=now, gaps=gaps)
 
     def abandon(self) -> None:
         """Stops without writing an end, for when somebody else knows how the run ended."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
@@ -38,6 +38,7 @@ __all__ = [
     "current_position",
     "current_session",
     "error_of",
+    "is_cancelled",
 ]
 
 
@@ -136,7 +137,7 @@ class Counts:
 class Turn:
     """One call under way. Exactly one of `end` and `fail` closes it."""
 
-    __slots__ = ("_session", "answer", "call", "ended_at", "outcome", "parent", "seq", "started_at")
+    __slots__ = ("_session", "answer", "call", "ended_at", "lacks", "outcome", "parent", "seq", "started_at")
 
     def __init__(self, session: Session, call: Call, seq: int, started_at: float) -> None:
         self._session = session
@@ -149,6 +150,8 @@ class Turn:
         self.outcome: Answer | None = None
         """What the call came to; None while it is under way."""
         self.ended_at: float | None = None
+        self.lacks: Callable[[], list[str]] | None = None
+        """Of a recorded call, what its step does not tell of its arguments; asked when it ends."""
 
     def note(self, attributes: Mapping[str, Any]) -> None:
         """Further attributes of the step."""
@@ -156,6 +159,9 @@ class Turn:
 
     def end(self, answer: Answer) -> None:
         """The call was answered."""
+        if self.lacks is not None and (gaps := self.lacks()):
+            told = {"gaps": [*gaps, *answer.attributes.get("gaps", ())]}
+            answer = dataclasses.replace(answer, attributes={**answer.attributes, **told})
         self.outcome = answer
         self.ended_at = self._session.now() if answer.at is None else answer.at
         if answer is self.answer:
@@ -165,7 +171,16 @@ class Turn:
 
     def fail(self, error: BaseException) -> None:
         """The real thing raised."""
-        self.end(Answer(error=error_of(error), raised=error))
+        told = {"gaps": [lost]} if self._session.records and (lost := _lost_of(error)) else {}
+        self.end(Answer(error=error_of(error), raised=error, attributes=told))
+
+    async def cancelled_again(self) -> None:
+        """Waits, as the recorded call did until somebody cancelled it: nobody knows what it would have said.
+
+        Raises:
+            asyncio.CancelledError: now it is, too.
+        """
+        await self._session.cancelled(self.call)
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -177,7 +192,8 @@ class Turn:
             self.fail(error)
             raise
         finally:
-            _PARENT.reset(token)
+            with suppress(ValueError):  # a coroutine that is thrown away is closed in whatever context that is noticed
+                _PARENT.reset(token)
 
     def step(self) -> Step:
         """The step that the call comes to, as far as it has come."""
@@ -253,6 +269,12 @@ class Session:
         """Whether the real thing is done always, and so has to be told in full."""
         self.begun: list[Begun] | None = None if self.records else []
         """Of a replay, what Python would wait for at the end of a script."""
+        self.processes = 0
+        """How many the agent started by `multiprocessing`, outside of its tools."""
+        self.uncancelled: list[Call] = []
+        """Of a replay, calls that wait to be cancelled, as they were when they were recorded."""
+        self.is_over: Callable[[], bool] = lambda: False
+        """Whether the replay was broken off, so that what is cancelled now is by nobody of the agent's."""
         self._defined: set[str] = set()
 
     def begin(self, call: Call) -> Turn:
@@ -281,6 +303,17 @@ class Session:
             self.counts.tool_bodies += 1
             self.bodies.add(turn.seq)
         return turn
+
+    async def cancelled(self, call: Call) -> None:
+        """Waits until the agent cancels `call`."""
+        import asyncio  # code that awaits has loaded it
+
+        self.uncancelled.append(call)
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            if not self.is_over():
+                self.uncancelled.remove(call)
 
     def done_elsewhere(self, call: Call, answer: Answer) -> None:
         """Adds a call whose real thing was done where nobody could ask for an answer first."""
@@ -357,21 +390,33 @@ class Position:
 
 
 class Taken:
-    """A position while it is taken; a class, since every replay enters it and a generator costs three times that."""
+    """A position while it is taken; a class, since every replay enters it and a generator costs three times that.
 
-    __slots__ = ("_before", "_parent", "_session")
+    Attributes:
+        elsewhere: whether it was left in another context than it was taken in, as a generator does that several threads
+            or tasks drive, or that is thrown away.
+    """
+
+    __slots__ = ("_before", "_parent", "_session", "elsewhere")
 
     def __init__(self, session: Session | None, parent: int | None) -> None:
         self._session = session
         self._parent = parent
+        self.elsewhere = False
 
     def __enter__(self) -> None:
         self._before = _SESSION.set(self._session), _PARENT.set(self._parent)
 
     def __exit__(self, *_: object) -> None:
         session, parent = self._before
-        _PARENT.reset(parent)
-        _SESSION.reset(session)
+        try:
+            _PARENT.reset(parent)
+            _SESSION.reset(session)
+        except ValueError:
+            self.elsewhere = True
+            if _SESSION.get(_LOST) is self._session:  # a copy of the context that it was taken in
+                _PARENT.set(None)
+                _SESSION.set(_LOST)
 
 
 class Alone(Taken):
@@ -398,10 +443,23 @@ def current_position() -> Position:
     return Position(current_session(), _PARENT.get())
 
 
+def is_cancelled(answer: Answer) -> bool:
+    """Whether the call was cancelled by whoever awaited it."""
+    error = answer.error
+    return error is not None and error.type == "CancelledError" and (error.module or "").partition(".")[0] == "asyncio"
+
+
 def error_of(error: BaseException) -> StepError:
     """An exception as plain data, with its traceback (see `capture.stack`)."""
     kind = type(error)
     return StepError(kind.__name__, _message(error), kind.__module__, stack_of(error))
+
+
+def _lost_of(error: BaseException) -> str:
+    """What an exception held beside its message, in words: a replay raises one that lacks it. Empty for nothing."""
+    fields = getattr(error, "__dict__", {})
+    names = [name for name, value in fields.items() if not name.startswith("_") and value is not None]
+    return f"the error's {', '.join(names)} is not recorded, so that a replay's has none" if names else ""
 
 
 def _message(error: BaseException) -> str:

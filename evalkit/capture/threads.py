@@ -100,7 +100,9 @@ def _telling_start(join: Callable[[Any, float], None], original: Callable[[Any],
     def start(self: Any) -> None:
         waited_for = not self.daemon and not _is_of_a_pool(getattr(self, "_target", None))
         original(self)
-        session = current_session()
+        session, parent = current_session(), current_position().parent
+        if session is not None and parent is None:  # one of a tool's body is no replay's affair
+            session.processes += 1
         if session is not None and waited_for:
             session.began(f"its process {self.name}", functools.partial(_lives, self, join))
 

@@ -12,7 +12,7 @@ from typing import Any
 from evalkit.capture.copies import copies
 from evalkit.capture.plain import AS_THEY_ARE, plain
 from evalkit.capture.rebuild import adapter_of, rebuild_error
-from evalkit.capture.seam import Answer, Session, Turn, current_session
+from evalkit.capture.seam import Answer, Session, Turn, current_session, is_cancelled
 from evalkit.errors import UsageError
 
 __all__ = ["Shape", "given", "instrument", "plain_shape", "through", "through_async"]
@@ -96,15 +96,17 @@ async def _awaited(turn: Turn, shape: Shape, pending: Awaitable[Any], what: str)
     return output
 
 
-async def _later(rebuilt: Callable[[Answer], Any], answer: Answer) -> Any:
+async def _later(rebuilt: Callable[[Answer], Any], turn: Turn, answer: Answer) -> Any:
+    if is_cancelled(answer):
+        await turn.cancelled_again()
     return rebuilt(answer)
 
 
-def _at_once(rebuilt: Callable[[Answer], Any], answer: Answer) -> asyncio.Future[Any]:
-    return asyncio.ensure_future(_later(rebuilt, answer))
+def _at_once(rebuilt: Callable[[Answer], Any], turn: Turn, answer: Answer) -> asyncio.Future[Any]:
+    return asyncio.ensure_future(_later(rebuilt, turn, answer))
 
 
-_READY: dict[Any, Callable[[Callable[[Answer], Any], Answer], Awaitable[Any]]] = {
+_READY: dict[Any, Callable[[Callable[[Answer], Any], Turn, Answer], Awaitable[Any]]] = {
     "coroutine": _later,
     "future": _at_once,
 }
@@ -114,7 +116,7 @@ async def through_async(turn: Turn, shape: Shape, do: Callable[[], Awaitable[Any
     """The substitute, or what awaiting `do` gives."""
     if turn.answer is not None:
         turn.end(turn.answer)
-        return shape.rebuilt(turn.answer)
+        return await _later(shape.rebuilt, turn, turn.answer)
     with turn.inside():
         output = await do()
     turn.end(shape.written(output))
@@ -159,7 +161,7 @@ def instrument(
         if (answer := turn.answer) is not None:
             turn.end(answer)
             if _AWAITED in answer.attributes:
-                return _READY.get(answer.attributes[_AWAITED], _later)(rebuilt, answer)
+                return _READY.get(answer.attributes[_AWAITED], _later)(rebuilt, turn, answer)
             return rebuilt(answer)
         return through(turn, shape, functools.partial(function, *args, **kwargs))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar, overload
 
-from evalkit.capture.arguments import binder
+from evalkit.capture.arguments import binder, capability_of, what_lacks
 from evalkit.capture.definition import DEFINITION, function_definition
 from evalkit.capture.seam import Call, Session, Turn
 from evalkit.capture.through import instrument, plain_shape
@@ -40,7 +40,8 @@ def tool(function: Any = None, /, *, effect: Effect | None = None, name: str | N
         name: the capability's name; the function's own by default.
 
     Raises:
-        UsageError: the effect is unknown, or the function is a generator (its answer is no single value).
+        UsageError: the effect is unknown; or it is no function, or has no name or signature; or it is a generator (its
+            answer is no single value).
     """
     if effect is not None:
         check_effect(effect)
@@ -50,15 +51,19 @@ def tool(function: Any = None, /, *, effect: Effect | None = None, name: str | N
 
 
 def _instrument(function: Callable[..., Any], *, effect: Effect | None, name: str | None) -> Callable[..., Any]:
-    capability = name or function.__name__
+    capability = capability_of(function, name)
     bind = binder(function)
     define = functools.cache(functools.partial(function_definition, capability, function))
 
     def begin(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Turn:
-        told = _NOTHING
-        if session.records and session.wants_definition(capability):
-            told = {DEFINITION: define()}
-        return session.begin(Call("tool", capability, bind(args, kwargs), effect, None, told))
+        lost: list[str] = []
+        arguments = bind(args, kwargs, lost)
+        if not session.records:
+            return session.begin(Call("tool", capability, arguments, effect, None, _NOTHING))
+        told = {DEFINITION: define()} if session.wants_definition(capability) else _NOTHING
+        turn = session.begin(Call("tool", capability, arguments, effect, None, told))
+        turn.lacks = functools.partial(what_lacks, bind, args, kwargs, arguments, lost)
+        return turn
 
     through = instrument(function, begin, plain_shape(function))
     setattr(through, _MARK, (capability, effect))

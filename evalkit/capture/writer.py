@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -86,16 +86,19 @@ class TraceWriter:
         """Writes the step's end."""
         self._append(lambda: self._end_body(step))
 
-    def finish(self, *, output: Json, error: StepError | None, status: Status, ended_at: float) -> None:
+    def finish(
+        self, *, output: Json, error: StepError | None, status: Status, ended_at: float, gaps: Sequence[str] = ()
+    ) -> None:
         """Writes the run's end and closes the file; steps that come later are not recorded.
 
+        `gaps` tell what the file lacks, as far as it is known by now only.
         A file that was to be made lazily and has no step is not made.
         """
         if self._pid != os.getpid():
             self._enter_child()
         if self._file is not None:
             run = replace(self._header, output=output, error=error, status=status, ended_at=ended_at)
-            self._append(lambda: self._finish_body(run))
+            self._append(lambda: self._finish_body(run, gaps))
         self.close()
 
     def close(self) -> None:
@@ -188,11 +191,11 @@ class TraceWriter:
         gaps = [*header["gaps"], *attributes.pop("gaps", ())]
         return {**header, "name": shown["name"], "input": shown.get("input"), "attributes": attributes, "gaps": gaps}
 
-    def _finish_body(self, run: Trace) -> dict[str, Any]:
+    def _finish_body(self, run: Trace, gaps: Sequence[str]) -> dict[str, Any]:
         shown = self._sanitized(Step(0, "agent", run.name, output=run.output, error=run.error))
         told = {**finish_json(run), "output": shown.get("output"), "error": shown.get("error")}
-        gaps = shown.get("attributes", {}).get("gaps", ())
-        return {**told, "gaps": [f"at the run's end {gap}" for gap in gaps]} if gaps else told
+        gaps = [*gaps, *(f"at the run's end {gap}" for gap in shown.get("attributes", {}).get("gaps", ()))]
+        return {**told, "gaps": gaps} if gaps else told
 
     def _start_body(self, step: Step) -> dict[str, Any]:
         self.steps += 1

@@ -143,6 +143,8 @@ def step_range(context: click.Context, param: click.Parameter, value: str | None
         raise click.BadParameter(f"{value!r} is no range of steps such as 10-20", context, param)
     if not dash:
         return range(int(first), int(first) + 1)
+    if last and int(last) < int(first):
+        raise click.BadParameter(f"{value!r} ends before it begins", context, param)
     return range(int(first), int(last) + 1 if last else sys.maxsize)
 
 

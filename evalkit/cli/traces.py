@@ -60,6 +60,10 @@ def inspect(
 
     if sample and not case_id:
         raise click.UsageError("--sample wants --case: of which case")
+    if steps is not None and (step is not None or as_json or as_snapshot):
+        raise click.UsageError("--steps is of the timeline; it says nothing to --step, --json or --snapshot")
+    if step is not None and (as_json or as_snapshot):
+        raise click.UsageError("--step shows one step in words; --json and --snapshot give the whole run")
     view = View(trace_id, steps, step, terminal_width())
     settings = project()
     inspections = [

@@ -103,6 +103,11 @@ class Frozen:
                 self._used.setdefault(queue, set()).add(given - 1)
                 self._calls += 1
 
+    def never_answered(self, call: Call) -> None:
+        """Notes a miss: the recorded call was cancelled, and the agent waited for its answer."""
+        seq, _ = self._index.nearest(call)
+        self._miss(call, "it was cancelled when it was recorded, so that nobody knows its answer", (seq, ()))
+
     def _with_ids(self, queue: Queue, at: int, call: Call) -> Answer:
         """The next answer where calls may hold ids that the agent draws, with the agent's own."""
         if call.name in self._index.volatile:

@@ -1,18 +1,24 @@
 """The network of a frozen world: nothing is reached, or the live model alone.
 
-An audit hook asks the guard that is active. It also sees `_socket` and C code that raises Python's events.
+An audit hook asks the guard that is active. It also sees `_socket` and C code that raises Python's events. There is no
+event for what is sent over a connection that was made before, such as a client's where the agent's module is loaded:
+there the methods of Python's sockets ask, in the replay's own thread, since others may be a debugger's or a server's.
 """
 
 from __future__ import annotations
 
+import functools
 import ipaddress
+import socket
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from evalkit.capture.patching import Patches
 from evalkit.playback.fixtures import ReplayHalt
 
 __all__ = ["Guard"]
@@ -38,6 +44,7 @@ class Guard:
     refused: list[str] = field(default_factory=list)
     excused: Callable[[], bool] | None = None
     refuse: Callable[[str], NoReturn] = field(init=False)
+    _thread: int = 0
 
     def __post_init__(self) -> None:
         self.refuse = self._halts
@@ -54,9 +61,11 @@ class Guard:
     def active(self) -> Iterator[None]:
         """While active, every socket of this process asks this guard."""
         _install_hook()
+        self._thread = threading.get_ident()
         _ACTIVE.append(self)
         try:
-            yield
+            with _PATCHES.active():
+                yield
         finally:
             _ACTIVE.remove(self)
 
@@ -76,6 +85,19 @@ class Guard:
                 sentence += f"; only the live model is reached, at {self.host}:{self.port}"
             self.refuse(sentence)
 
+    def check_kept(self, connection: socket.socket) -> None:
+        """Lets something pass that is sent over a connection, or halts the replay."""
+        if threading.get_ident() != self._thread:
+            return
+        try:
+            peer = connection.getpeername()
+        except OSError:  # there is none: sending tells that by itself
+            return
+        if not peer or _is_a_log(connection) or self._reaches_endpoint(peer):  # two ends in one process have no names
+            return
+        if self.excused is None or not self.excused():
+            self.refuse(f"network refused: send {_shown(peer)}, over a connection that was made before the replay")
+
     def _halts(self, sentence: str) -> NoReturn:
         self.refused.append(sentence)
         raise ReplayHalt(sentence)
@@ -88,6 +110,35 @@ class Guard:
 
 _ACTIVE: list[Guard] = []
 _HOOKED: list[bool] = []
+
+
+def _asking(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def send(self: Any, *args: Any, **options: Any) -> Any:
+        if _ACTIVE:
+            _ACTIVE[-1].check_kept(self)
+        return original(self, *args, **options)
+
+    return send
+
+
+def _place(patches: Patches) -> None:
+    for name in ("send", "sendall"):
+        patches.replace_method(socket.socket, name, _asking)
+
+    def patch_ssl(module: Any) -> None:
+        for name in ("send", "sendall", "write"):
+            patches.replace_method(module.SSLSocket, name, _asking)
+
+    patches.when_loaded("ssl", "SSLSocket", patch_ssl)
+
+
+_PATCHES = Patches(_place)
+
+
+def _is_a_log(connection: socket.socket) -> bool:
+    """Whether it leads to the system's log, which keeps what a replay says as a file would."""
+    return connection.family == getattr(socket, "AF_UNIX", None) and connection.type == socket.SOCK_DGRAM
 
 
 def _install_hook() -> None:

@@ -84,11 +84,18 @@ class FixtureIndex:
         steps: the case's steps; only dependencies are used.
         kinds: which kinds of call are answered from fixtures.
         volatile: per capability the argument paths that matching leaves out.
+        own: whether evalkit recorded the steps: retrievers have the names and arguments that the code gives them.
     """
 
     def __init__(
-        self, steps: Iterable[Step], kinds: frozenset[Kind], volatile: Mapping[str, tuple[str, ...]] | None = None
+        self,
+        steps: Iterable[Step],
+        kinds: frozenset[Kind],
+        volatile: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        own: bool = False,
     ) -> None:
+        self._own = own
         self.kinds = kinds
         self.volatile = dict(volatile or {})
         self.recorded: list[Step] = []
@@ -175,7 +182,7 @@ class FixtureIndex:
     def _by_its_query(self, call: Call) -> Queue | None:
         """By the query: of a recording that tells no more, or of whatever retriever where the case lacks this one."""
         query = query_of(call.arguments)
-        if query is None:
+        if query is None or self._own:
             return None
         if call.name in self._retrievers:
             queue = self._by_query.get((call.name, query))

@@ -222,6 +222,7 @@ class Day:
             answerer, collected, world.clock.read, first=prepared.from_step or 0, took=collected.took,
             rewrite=self._rewrite, caller=caller,
         )  # fmt: skip
+        session.is_over = lambda: self._deadline.rang
         self._bodies = session.bodies
         seed = self._seed(sample)
         outside = outside_of(target)
@@ -256,6 +257,8 @@ class Day:
             if done.error is None:  # it swallowed what was to stop it
                 limit = ReplayTimeout(f"stopped after {prepared.timeout_s:g} s, and went on to its end all the same")
                 done.error = error_of(limit)
+        if self._deadline.rang and session.uncancelled:
+            frozen.never_answered(session.uncancelled[0])
         return done
 
     def _inside(self, target: Target, session: Session) -> Json:
@@ -442,7 +445,7 @@ def prepare(
     return PreparedCase(
         case=case,
         mode=mode,
-        index=FixtureIndex(case.trace.trace.steps, kinds, case.volatile),
+        index=FixtureIndex(case.trace.trace.steps, kinds, case.volatile, own=case.trace.trace.dialect == "evalkit"),
         judge=compile_checks(case.checks, case.id),
         endpoint=endpoint,
         strict=strict,

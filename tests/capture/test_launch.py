@@ -50,6 +50,20 @@ def test_an_agent_is_recorded_from_its_start(tmp_path: Path, env: dict[str, str]
     assert trace.input["argv"][-2:] == ["--order", "7"]  # type: ignore[index]  # JSON
 
 
+def test_calls_in_a_context_of_their_own_are_recorded(tmp_path: Path, env: dict[str, str]) -> None:
+    """The whole process is the run, as it is in a replay: threads of C code and some frameworks' tasks start empty."""
+    code = """
+import _thread, contextvars
+contextvars.Context().run(find, 7)
+lock = _thread.allocate_lock()
+lock.acquire()
+_thread.start_new_thread(lambda: (find(8), lock.release()), ())
+lock.acquire()
+"""
+    assert run(tmp_path, env, code) == 0
+    assert [step.output for step in read(tmp_path / "run.trace").steps] == [{"order": 7}, {"order": 8}]
+
+
 def test_model_calls_of_an_unchanged_agent_are_recorded(
     tmp_path: Path, env: dict[str, str], server: ScriptedServer
 ) -> None:
@@ -97,8 +111,10 @@ def test_a_killed_agent_leaves_an_unfinished_trace(tmp_path: Path, env: dict[str
     assert [step.output for step in trace.steps] == [{"order": 1}]
 
 
-def test_child_processes_write_next_to_it(tmp_path: Path, env: dict[str, str]) -> None:
-    """A Python started by the agent has a file of its own if it makes a step, and none if it does not."""
+def test_child_processes_write_next_to_it(
+    tmp_path: Path, env: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A Python that the agent starts has a file of its own if it makes a step, which is told; else none."""
     code = """
 if os.environ.get("CHILD"):
     find("child")
@@ -107,9 +123,15 @@ else:
     subprocess.run([sys.executable, __file__], env={**os.environ, "CHILD": "1"}, check=True)
     subprocess.run([sys.executable, "-c", "pass"], check=True)
 """
+    old = tmp_path / "run.trace.1"  # of an earlier run
+    old.touch()
     assert run(tmp_path, env, code) == 0
     assert read(tmp_path / "run.trace").steps[0].output == {"order": "parent"}
-    (child,) = tmp_path.glob("run.trace.*")
+    (child,) = set(tmp_path.glob("run.trace.*")) - {old}
+    (gap,) = read(tmp_path / "run.trace").gaps
+    for told in (gap, capfd.readouterr().err):
+        assert child.name in told
+        assert f"{old.name}," not in told
     assert read(child).steps[0].output == {"order": "child"}
     assert read(child).status == "completed"
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator
+import multiprocessing
+from collections.abc import AsyncGenerator, Awaitable, Generator
+from contextvars import Context
 from itertools import count
 from pathlib import Path
 
@@ -330,3 +332,85 @@ def test_a_future_of_a_loop_that_does_not_run_yet_is_recorded(tmp_path: Path) ->
         result = loop.run_until_complete(begun())
     loop.close()
     assert result in [step.output for step in read(tmp_path / "a.trace").steps]
+
+
+def test_a_generator_that_ends_in_another_context_breaks_nothing_and_says_so(tmp_path: Path) -> None:
+    """As a server's threads do that go through a streamed answer, each for one piece."""
+
+    def streamed() -> Generator[dict[str, str], None, None]:
+        with recording(tmp_path / "a.trace") as run:
+            for order in "AB":
+                yield refund(order)
+            run.output = "sent"
+
+    pieces = streamed()
+    said = [Context().run(next, pieces, None) for _ in range(3)]
+    assert said == [{"refunded": "A"}, {"refunded": "B"}, None]
+    assert current_session() is None
+    trace = read(tmp_path / "a.trace")
+    assert (trace.status, trace.output) == ("completed", "sent")
+    assert ["another context" in gap for gap in trace.gaps] == [True]
+
+
+def test_a_generator_that_is_left_ends_its_recording(tmp_path: Path) -> None:
+    """An event loop closes it in a task of its own."""
+
+    async def streamed() -> AsyncGenerator[dict[str, str], None]:
+        async with recording(tmp_path / "a.trace"):
+            for order in "AB":
+                yield refund(order)
+
+    async def run() -> dict[str, str]:
+        async for piece in streamed():
+            return piece
+        return {}
+
+    assert asyncio.run(run()) == {"refunded": "A"}
+    trace = read(tmp_path / "a.trace")
+    assert (trace.status, len(trace.steps)) == ("failed", 1)
+
+
+@tool(effect="read")
+def in_a_process() -> int | None:
+    """A tool that needs a process for its work."""
+    process = multiprocessing.get_context("spawn").Process(target=int)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def test_processes_that_a_run_started_are_told(tmp_path: Path) -> None:
+    """What they call is not in its file; a tool's own are its body's affair."""
+    with recording(tmp_path / "a.trace"):
+        in_a_process()
+    with recording(tmp_path / "b.trace"):
+        in_a_process.__wrapped__()  # type: ignore[attr-defined]  # the function itself
+    assert read(tmp_path / "a.trace").gaps == ()
+    (gap,) = read(tmp_path / "b.trace").gaps
+    assert "further processes were started (1)" in gap
+    assert "b.trace.PID" in gap
+
+
+class Refused(Exception):
+    """One with more to say than its message."""
+
+    def __init__(self, message: str, code: int | None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@tool(effect="write")
+def pay(code: int | None) -> None:
+    """Is refused."""
+    raise Refused("no funds", code)
+
+
+@pytest.mark.parametrize(("code", "gaps"), [(7, 1), (None, 0)])
+def test_what_an_error_held_beside_its_message_is_a_gap(code: int | None, gaps: int, tmp_path: Path) -> None:
+    """An agent that asks for it finds none in a replay; values may be secrets, so names are told alone."""
+    with recording(tmp_path / "a.trace"), pytest.raises(Refused):
+        pay(code)
+    (step,) = read(tmp_path / "a.trace").steps
+    told = step.attributes.get("gaps", [])
+    assert len(told) == gaps
+    assert all("the error's code is not recorded" in gap for gap in told)

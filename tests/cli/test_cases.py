@@ -147,6 +147,16 @@ def test_diff_of_versions_and_of_traces(project: Project) -> None:
     assert json.dumps(found)
 
 
+def test_diff_of_what_is_equal_and_of_what_is_not_there(project: Project) -> None:
+    """Nothing is never all that is said; a file that is missing is no case."""
+    case_id = project.ingested()
+    same = project.run("diff", case_id, f"{case_id}@1")
+    assert (same.code, same.out) == (0, f"{case_id} and {case_id}@1 are the same\n")
+    for missing in ("old.trace", "runs/old"):
+        gone = project.run("diff", missing, case_id)
+        assert (gone.code, "no such file or folder" in gone.err) == (2, True)
+
+
 def test_diff_compares_each_of_several_replays_with_the_incident(project: Project) -> None:
     """As `replay --repeat --out` writes them: each under its id, with what it took, and a list as JSON."""
     case_id = project.ingested("refund-twice", "--target", "tests.suite.agents:once")

@@ -78,7 +78,9 @@ def test_a_range_of_steps_and_one_whole_step(project: Project) -> None:
     assert "        content: Refund order 7" in whole
     missing = project.run("inspect", "run.trace", "--step", "9")
     assert (missing.code, "no step 9" in missing.err) == (2, True)
-    assert project.run("inspect", "run.trace", "--steps", "a-b").code == 2
+    for options in (["a-b"], ["3-2"], ["2-3", "--step", "1"], ["2-3", "--json"], ["2-3", "--snapshot"]):
+        assert project.run("inspect", "run.trace", "--steps", *options).code == 2
+    assert project.run("inspect", "run.trace", "--step", "1", "--json").code == 2
 
 
 def test_several_sources_and_a_bad_one(project: Project) -> None:

@@ -108,3 +108,10 @@ def test_what_names_no_path_is_refused(drawing: Project, options: list[str], sai
     assert done.code == 2
     assert said in done.err
     assert read_case(find_case("twice", drawing.root / "cases")).version == 1
+
+
+def test_a_tool_that_the_case_never_calls_is_no_place(drawing: Project) -> None:
+    """A slip of the pen would leave out nothing, and look as if it did."""
+    ingested(drawing)
+    done = drawing.run("edit", "twice", "--volatile", "refunds=/key", "--reason", "it is a uuid")
+    assert (done.code, "the case never calls refunds" in done.err, "refund" in done.err) == (2, True, True)

@@ -10,6 +10,7 @@ import pytest
 
 from evalkit.playback.gateway import http_server
 from evalkit.playback.gateway.model_calls import ModelCalls
+from evalkit.playback.miss_rules import parse_rule
 from tests.gateway.conversations import ASKED
 from tests.gateway.serving import Served, serving
 from tests.gateway.test_model_apis import case_of
@@ -28,16 +29,11 @@ def assert_alive(served: Served) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "method", "status", "words"),
     [
-        (CHAT, b"{", "POST", 400, "not JSON"),
-        (CHAT, b"\xff\xfe", "POST", 400, "not JSON"),
-        (CHAT, b"[" * 100_000, "POST", 400, "not JSON"),
-        (CHAT, b'{"messages": 7}', "POST", 400, "no request of this API"),
-        (CHAT, b"[]", "POST", 400, "no request of this API"),
-        (CHAT, b"", "POST", 400, "not JSON"),
-        ("/v1/messages", b'{"messages": []}', "POST", 400, "no request of this API"),
         (CHAT, None, "GET", 405, "takes POST"),
         (CHAT, None, "DELETE", 405, "takes POST"),
-        ("/v1/images", b"{}", "POST", 404, "there is no"),
+        (CHAT, None, "HEAD", 405, ""),
+        ("/v1/images", None, "HEAD", 404, ""),
+        ("/v1/images", None, "OPTIONS", 404, "there is no"),
         ("/", None, "GET", 404, "there is no"),
         ("/../../etc/passwd", None, "GET", 404, "there is no"),
         ("/output", b"nothing", "POST", 400, "JSON"),
@@ -50,9 +46,57 @@ def test_a_wrong_request_is_told_what_is_wrong(
     with serving(case_of("openai_chat")) as served:
         got, said = served.caller.ask(path, body, method)
         assert got == status
-        assert words in said["error"]["message"]
+        assert not said or words in said["error"]["message"]
         assert_alive(served)
     assert (served.done.misses, len(served.done.trace.steps)) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "method", "status", "words"),
+    [
+        (CHAT, b"{", "POST", 400, "not JSON"),
+        (CHAT, b"\xff\xfe", "POST", 400, "not JSON"),
+        (CHAT, b"[" * 100_000, "POST", 400, "not JSON"),
+        (CHAT, b'{"messages": 7}', "POST", 400, "no request of this API"),
+        (CHAT, b"[]", "POST", 400, "no request of this API"),
+        (CHAT, b"", "POST", 400, "not JSON"),
+        ("/v1/messages", b'{"messages": []}', "POST", 400, "no request of this API"),
+        ("/v1/images", b"{}", "POST", 404, "there is no"),
+        ("/v1/messages/count_tokens", b'{"messages": []}', "POST", 404, "there is no"),
+        ("/v1/responses/resp_1", None, "GET", 404, "there is no"),
+        ("/v1/files/file_1", None, "DELETE", 404, "there is no"),
+        ("/v1beta/models/gemini:generateContent", b"\x00\xff" * 9000, "POST", 404, "there is no"),
+        ("/v1/" + "a" * 9000, b"{}", "POST", 404, "there is no"),
+    ],
+)
+def test_a_request_that_no_recording_could_answer_is_a_miss(
+    path: str, body: bytes | None, method: str, status: int, words: str
+) -> None:
+    """What the API would have said, nobody knows: an agent that goes on without it is no agent that passes."""
+    with serving(case_of("openai_chat")) as served:
+        got, said = served.caller.ask(path, body, method)
+        assert (got, words in said["error"]["message"]) == (status, True)
+        assert "has no recorded answer" in said["error"]["message"]
+        assert_alive(served)
+    assert (served.done.status, served.done.misses[0].name) == ("missed", f"{method} {path[:200]}")
+    assert (served.gateway.faults, json.loads(served.done.text)["steps"][0]["kind"]) == ([], "tool")
+
+
+def test_a_rule_may_answer_what_no_recording_could() -> None:
+    """So that one sees how the agent goes on; the sample is missed all the same."""
+    rule = parse_rule('*/count_tokens=stub:{"input_tokens": 7}')
+    with serving(case_of("openai_chat"), on_miss=[rule]) as served:
+        assert served.caller.ask("/v1/messages/count_tokens", {"messages": []}) == (200, {"input_tokens": 7})
+        assert_alive(served)
+    assert (served.done.status, len(served.done.trace.steps)) == ("missed", 2)
+
+
+def test_who_only_looks_whether_there_is_something_has_asked_nothing() -> None:
+    """So a program that then goes its own ways is not measured."""
+    with serving(case_of("openai_chat")) as served:
+        served.caller.ask("/", None, "GET")
+        served.caller.ask("/mcp", b"{")
+        assert not served.gateway.asked
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_the_protocol_is_negotiated(wanted: str, given: str) -> None:
         (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', -32600),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": [1]}', -32602),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 7}}', -32602),
-        (b'{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "x://y"}}', -32601),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}', -32601),
         (b'{"jsonrpc": "2.0", "id": 1, "method": "server/discover"}', -32601),
     ],
 )
@@ -135,6 +135,22 @@ def test_what_is_no_request_is_told_so(message: bytes, code: int) -> None:
         assert (status, body["error"]["code"]) == (200, code)
         assert served.caller.rpc("ping")["result"] == {}
     assert served.done.misses == ()
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "name"),
+    [
+        ("resources/read", {"uri": "x://y"}, "mcp.read_resource"),
+        ("prompts/get", {"name": "greet"}, "mcp.get_prompt"),
+        ("tools/call", {"name": "lookup", "arguments": [7]}, "lookup"),
+    ],
+)
+def test_what_no_recording_of_tools_answers_is_a_miss(method: str, params: dict[str, Any], name: str) -> None:
+    """Also of a case that holds nothing of that kind, and in a form that no tool takes."""
+    with serving(shop_case()) as served:
+        assert "no recorded answer" in served.caller.rpc(method, params)["error"]["message"]
+        assert served.caller.rpc("ping")["result"] == {}
+    assert (served.done.status, served.done.misses[0].name) == ("missed", name)
 
 
 def test_several_messages_at_once() -> None:

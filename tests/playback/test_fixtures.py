@@ -318,3 +318,13 @@ def test_a_retrieval_of_another_question_is_a_miss(asked: Call) -> None:
     """Another query, or other arguments than those that are recorded."""
     with pytest.raises(ReplayHalt):
         found({"query": "terms", "k": 3}).answer(asked)
+
+
+@pytest.mark.parametrize("asked", [search({"query": "terms"}, "search_private"), search({"query": "terms", "k": 5})])
+def test_a_retriever_that_evalkit_recorded_is_found_as_it_was_called(asked: Call) -> None:
+    """Its name and arguments are the code's own: another retriever finds other documents."""
+    recorded = Step(0, "retrieval", "search", {"query": "terms"}, [{"id": "a"}])
+    answerer = frozen(recorded, kinds=frozenset({"retrieval"}), own=True)
+    assert output(answerer.answer(search({"query": "terms"}))) == [{"id": "a"}]
+    with pytest.raises(ReplayHalt):
+        answerer.answer(asked)

@@ -9,6 +9,7 @@ import random
 import secrets
 import socket
 import tempfile
+import threading
 import time
 import urllib.request
 import uuid
@@ -207,6 +208,44 @@ def test_only_the_models_endpoint_may_be_reached() -> None:
             inside(lambda: connect(to=("127.0.0.1", port + 1)), guard=guard)
     finally:
         listener.close()
+
+
+def test_a_connection_that_was_made_before_is_refused_too() -> None:
+    """As of a client that is made where the agent's module is loaded: what it sends would be done for real."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as kept:
+        other, _ = listener.accept()
+        with other:
+            for send in (lambda: kept.send(b"x"), lambda: kept.sendall(b"x")):
+                guard = Guard()
+                with pytest.raises(ReplayHalt, match="over a connection that was made before the replay"):
+                    inside(send, guard=guard)
+                assert len(guard.refused) == 1
+            port = listener.getsockname()[1]
+            inside(lambda: kept.sendall(b"to the model"), guard=Guard.for_endpoint(f"http://127.0.0.1:{port}"))
+            kept.sendall(b", and after it")
+            assert other.recv(100) == b"to the model, and after it"
+
+
+def test_what_stays_in_the_process_or_is_of_others_is_sent() -> None:
+    """A pair of sockets, as event loops have one; and a thread of a debugger or a server."""
+
+    def talk() -> bytes:
+        one, other = socket.socketpair()
+        with one, other:
+            one.sendall(b"x")
+            return other.recv(1)
+
+    assert inside(talk) == b"x"
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as kept:
+        guard = Guard()
+
+        def by_another() -> None:
+            thread = threading.Thread(target=kept.sendall, args=(b"y",))
+            thread.start()
+            thread.join()
+
+        inside(by_another, guard=guard)
+        assert guard.refused == []
 
 
 def test_outside_of_a_world_nothing_is_guarded() -> None:

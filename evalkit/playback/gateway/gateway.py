@@ -134,17 +134,17 @@ class Gateway:
         path = self._own_path(request.path)
         if path is None:
             return json_response(404, _error("the path lacks this session's token; use the printed base URLs"))
-        self.asked = True
         request = replace(request, path=path)
+        wire = find_wire("POST", path)
+        aside = self._side.serves(path)
+        if wire is None and aside is None and path not in ("/mcp", "/output"):
+            return self._unserved(request)
         if path == "/mcp":
             return self._mcp(request)
-        aside = self._side.serves(path)
+        self.asked = True
         if aside is not None:
             method, answer = aside
             return answer(request) if request.method == method else _other_method(request, method)
-        wire = find_wire("POST", path)
-        if wire is None and path != "/output":
-            return json_response(404, _error(f"there is no {path[:200]!r}; the gateway {_SERVED}"))
         if request.method != "POST":
             return _other_method(request, "POST")
         if wire is None:
@@ -152,8 +152,21 @@ class Gateway:
         try:
             value, as_sent = read_body(request.body)
         except ValueError as error:
-            return api_error(wire, 400, f"the body is not JSON: {error}")
+            words = f"the body is not JSON: {error}"
+            return self._side.unrecorded(request, lambda why: api_error(wire, 400, f"{words}; {why}"))
+        if wire.request(request.body if as_sent else dump_json(value)) is None:
+            words = f"the body is no request of this API ({wire.name})"
+            return self._side.unrecorded(request, lambda why: api_error(wire, 400, f"{words}; {why}"))
         return self._model.answer(wire, request if as_sent else replace(request, body=dump_json(value)))
+
+    def _unserved(self, request: Request) -> Response:
+        """A path that nothing here answers: a look whether there is something, or a call that nobody recorded."""
+        words = f"there is no {request.path[:200]!r}; the gateway {_SERVED}"
+        looks = request.method == "GET" and not request.path.startswith("/v1/")
+        if looks or request.method in ("HEAD", "OPTIONS"):
+            return json_response(404, _error(words))
+        self.asked = True
+        return self._side.unrecorded(request, lambda why: json_response(404, _error(f"{words}; {why}")))
 
     def _own_path(self, path: str) -> str | None:
         if not self._token:

@@ -40,6 +40,9 @@ _RECORDED = {
 }
 """Requests, the steps that answer them, and what of their parameters is recorded (see `integrations.mcp`)."""
 
+_OF_ONE_THING = ("resources/read", "prompts/get")
+"""Requests that no client makes to find out what there is: without an answer they are misses."""
+
 _NO_BODY = "no recording answers for it, and the gateway has no body to run"
 
 
@@ -103,7 +106,7 @@ class McpServer:
         if method == "tools/call":
             return self._called(request_id, params)
         step, names = _RECORDED.get(method, ("", ()))
-        if step in self._recorded:
+        if step in self._recorded or method in _OF_ONE_THING:
             asked = {name: params[name] for name in names if params.get(name) is not None}
             return self._asked(request_id, Call("tool", step, asked, "read"))
         if method == "tools/list":
@@ -124,8 +127,10 @@ class McpServer:
     def _called(self, request_id: Any, params: dict[str, Any]) -> dict[str, Any]:
         name, arguments = params.get("name"), params.get("arguments")
         arguments = {} if arguments is None else arguments
-        if not isinstance(name, str) or not isinstance(arguments, dict):
+        if not isinstance(name, str):
             return error_reply(request_id, INVALID_PARAMS, "a call has a name, and an object of arguments")
+        if not isinstance(arguments, dict):
+            return self._asked(request_id, Call("tool", name, arguments))
         self._served(name, arguments)
         return self._asked(request_id, self._tools.call(name, arguments))
 

@@ -1,7 +1,8 @@
 """What SDKs ask of a model API beside its answers: which models there are, and embeddings.
 
-The models are those of the recording. Embeddings are in no recording, so a request for them is a miss, as any other
-call of which the case holds nothing: the agent is told so, and the replay says nothing about it.
+The models are those of the recording. Embeddings are in no recording, nor is whatever else an API offers (moderation,
+counting of tokens, files), so a request for them is a miss, as any other call of which the case holds nothing: the
+agent is told so, and the replay says nothing about it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import unquote
 
+from evalkit.capture.encodable import encodable
 from evalkit.capture.seam import Answer, Call, Session
 from evalkit.playback.fixtures import ReplayHalt
 from evalkit.playback.gateway.body import read_body
@@ -23,6 +25,8 @@ __all__ = ["SideRequests"]
 
 _MODELS = "/v1/models"
 _EMBEDDINGS = "/v1/embeddings"
+_SHOWN = 200
+"""Letters of a path, or of a body that is no JSON, that are kept."""
 
 
 class SideRequests:
@@ -63,17 +67,33 @@ class SideRequests:
             asked, _ = read_body(request.body)
         except ValueError as error:
             return json_response(400, _error(f"the body is not JSON: {error}", "no_json"))
+        call = Call("retrieval", "embeddings", asked)
+        return self._answered(call, lambda why: _refused(f"{why}; embeddings are not recorded"))
+
+    def unrecorded(self, request: Request, refused: Callable[[str], Response]) -> Response:
+        """The answer to a request of a kind that no recording holds: a miss, as the tool ``POST /its/path``.
+
+        Args:
+            refused: the response for who gets no answer, and why.
+        """
+        try:
+            asked, _ = read_body(request.body) if request.body else (None, True)
+        except ValueError:
+            asked = encodable(request.body[:_SHOWN].decode("utf-8", "replace"))
+        return self._answered(Call("tool", f"{request.method} {request.path[:_SHOWN]}", asked), refused)
+
+    def _answered(self, call: Call, refused: Callable[[str], Response]) -> Response:
         with self._lock:
             try:
-                turn = self._session.begin(Call("retrieval", "embeddings", asked))
+                turn = self._session.begin(call)
             except ReplayHalt as halt:
-                return _refused(f"{halt}; embeddings are not recorded")
-            answer = turn.answer or Answer(error=StepError("NotRecorded", "embeddings have no body to run"))
+                return refused(f"evalkit: {halt}")
+            answer = turn.answer or Answer(error=StepError("NotRecorded", f"{call.name} has no body to run"))
             turn.end(answer)
         if answer.error is not None:
-            return _refused(answer.error.message)
+            return refused(f"evalkit: {answer.error.message}")
         if not isinstance(answer.output, dict):
-            return _refused('a stub of embeddings is a whole response: {"object": "list", "data": [...]}')
+            return refused(f"evalkit: a stub of {call.name} is a whole response: an object of JSON")
         return json_response(200, answer.output)
 
 
@@ -85,7 +105,7 @@ def _described(name: str, started_at: float) -> dict[str, Any]:
 
 
 def _refused(why: str) -> Response:
-    return json_response(400, _error(f"evalkit: {why}", "embeddings_not_recorded"), x_should_retry="false")
+    return json_response(400, _error(why, "embeddings_not_recorded"), x_should_retry="false")
 
 
 def _error(message: str, code: str) -> dict[str, Any]:
