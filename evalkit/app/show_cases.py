@@ -209,7 +209,10 @@ def diff_lines(left: str, right: str, settings: Settings) -> Iterator[str]:
 
 
 def difference_json(left: str, right: str, settings: Settings) -> list[dict[str, Any]]:
-    """How one run differs from others: one comparison for each trace on the right side."""
+    """How one run differs from others: one comparison for each trace on the right side.
+
+    Of two cases it has ``case`` as well: what differs in their headers and checks, each as left and right.
+    """
     one, others = _traces_of(left, settings), _traces_of(right, settings)
     if len(one) != 1:
         raise InputError(
@@ -217,7 +220,12 @@ def difference_json(left: str, right: str, settings: Settings) -> list[dict[str,
         )
     if not others:
         raise InputError("no trace", right, f"evalkit inspect {right}")
-    return [{"right": other.id, **comparison_json(one[0], other)} for other in others]
+    cases = {}
+    if _is_case(left) and _is_case(right):
+        ours, theirs = (case_json(read_case(find_case(one, settings.cases)), None) for one in (left, right))
+        told = [key for key in ours if key not in ("steps", "digest") and ours[key] != theirs.get(key)]
+        cases = {"case": {key: [ours[key], theirs.get(key)] for key in told}}
+    return [{"right": other.id, **comparison_json(one[0], other), **cases} for other in others]
 
 
 def comparison_json(left: Trace, right: Trace) -> dict[str, Any]:

@@ -140,6 +140,11 @@ def test_diff_of_versions_and_of_traces(project: Project) -> None:
     """Versions differ in their views, traces in what happened."""
     case_id = project.promoted()
     assert "+- state: **permanent**" in project.run("diff", f"{case_id}@2", f"{case_id}@3").out
+    checks = project.run("show", case_id, "--json").json()["checks"]
+    project.write("checks.json", [{**checks[0], "note": "money"}, *checks[1:]])
+    assert project.run("edit", case_id, "--checks", "checks.json", "--reason", "noted").code == 0
+    (before, after) = project.run("diff", f"{case_id}@3", case_id, "--json").json()["case"]["checks"]
+    assert (before[0].get("note"), after[0]["note"]) == (None, "money")
     project.write("healthy.trace", healthy())
     found = project.run("diff", f"{case_id}.trace", "healthy.trace", "--json").json()
     assert (found["same_effects"], found["same_tools"]) == (False, False)
