@@ -27,7 +27,9 @@ _SHORT = 60
 def other_records(incident: Trace, run: Trace) -> str:
     """What the run was asked about in place of the incident's, in words; empty for the same, or where nothing tells."""
     for (name, pointer), other, own in _instead(Asked(incident), Asked(run)):
-        return f"{name} {pointer}: {min(other)[:_SHORT]}, not {min(own)[:_SHORT]}"
+        theirs, ours = min(other), min(own)
+        values = f": {theirs}, not {ours}" if max(len(theirs), len(ours)) <= _SHORT else ""  # no half of a surrogate
+        return f"{name} {pointer}{values}"
     return ""
 
 
