@@ -20,12 +20,11 @@ def differences(now: Mapping[str, object], then: Mapping[str, object]) -> Iterat
         one, other = now.get(key), then.get(key)
         if one == other:
             continue
-        plain = all(value is None or isinstance(value, str | int | float) for value in (one, other))
-        yield (
-            f"{key} {_said(one)} instead of {_said(other)}"
-            if plain
-            else f"{'other' if key.endswith('s') else 'another'} {key}"
-        )
+        if all(value is None or isinstance(value, str | int | float) for value in (one, other)):
+            yield f"{key} {_said(one)} instead of {_said(other)}"
+        else:
+            several = key.endswith("s") and not key.endswith("ss")
+            yield f"{'other' if several else 'another'} {key}"
 
 
 def policy_changes(now: Policy, then: Policy) -> Iterator[str]:

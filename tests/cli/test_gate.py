@@ -259,7 +259,7 @@ def test_a_suite_that_decides_otherwise_than_the_bases_says_so(gated: Project, t
         ("samples = 9", "samples = 1", (), "samples 1 instead of 9"),
         ("strict = true", "", (), "strict False instead of True"),
         ("", '[on_miss]\n"*" = "error"', (), "another on_miss"),
-        ("[baseline]\nmax_age_days = 3", "", (), "another baseline_rules"),
+        ("[baseline]\nmax_age_days = 3", "", (), "other baseline_rules"),
         (
             'mode = "live-model"\n[model]\nbase_url = "http://a/v1"',
             "",
