@@ -20,12 +20,15 @@ from evalkit.app.run_model import Run
 from evalkit.app.settings import Settings
 from evalkit.app.show_cases import ingested_lines
 from evalkit.app.show_runs import decision_lines, saving_lines
+from evalkit.canonical import Json
 from evalkit.capture.recording import record
 from evalkit.playback.environment import environment_of
 
 __all__ = ["record_incident", "walk"]
 
 _MESSAGE = "Hi, order A-1001 arrived broken. Please refund it and tell me when the money is on its way."
+_DUE: Json = {"name": "refund_order", "arguments": {"order_id": "A-1001", "amount": 129.0}}
+"""What the customer should have got, once."""
 _ERROR_RATE = 0.35
 """How often the demo's model confuses the tools, in the variant that went wrong."""
 CASE_ID = "refund-twice"
@@ -64,6 +67,7 @@ def walk(folder: Path | None, *, say: Callable[[str], Any]) -> tuple[Run, Run]:
         load_one(str(incident)),
         settings,
         case_id=CASE_ID,
+        expect={"effects": [_DUE]},
         title="The refund was paid twice",
         target=f"{_AGENT}:run_buggy",
         owner="payments",
