@@ -19,6 +19,7 @@ from evalkit.playback.model import Replay
 from evalkit.playback.modes import Mode
 from evalkit.playback.replay import prepare
 from evalkit.playback.targets.make import make_target
+from evalkit.playback.targets.protocol import unfit_for
 
 __all__ = ["failure_reproduces", "proving_replays"]
 
@@ -60,7 +61,9 @@ def failure_reproduces(case: Case, target: str, settings: Settings) -> str:
         return "the replay did not fail (agent mended already?)"
     if replay.misses:
         miss = replay.misses[0]
-        return f"the replay asked for what the trace lacks: call {miss.number}, {miss.kind} {miss.name}"
+        unfit = unfit_for(make_target(target), case.incident.input)
+        lacked = f"the replay asked for what the trace lacks: call {miss.number}, {miss.kind} {miss.name}"
+        return f"{lacked}; {unfit}" if unfit else lacked
     if replay.status != "failed":
         return "the replay tried to leave its frozen world"
     failing = [result for result in replay.results if result.gating and not result.passed]

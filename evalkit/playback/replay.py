@@ -50,6 +50,7 @@ from evalkit.playback.targets.protocol import (
     TargetKilled,
     TargetUnavailable,
     outside_of,
+    unfit_for,
 )
 from evalkit.playback.what_if import Supposing, WhatIf
 from evalkit.playback.workplace import working_copy
@@ -186,6 +187,8 @@ class Day:
         kept = self._kept(done, frozen, trace_id)
         done.collected.forget()
         status, results, reason = self._judge(kept, frozen.misses)
+        if status == "missed" and (unfit := unfit_for(target, self._incident.input)):
+            reason = f"{reason}; {unfit}"
         halt = None if caller is None else caller.halt
         if halt is not None and (halt.kind == "budget" or not frozen.misses):
             status, results, reason = "errored", (), halt.reason

@@ -188,6 +188,12 @@ def test_a_program_that_was_recorded_from_outside_is_replayed_by_its_main(projec
     made = project.run("ingest", "run.trace", "--id", "prog", "--target", "prog:main")
     assert "pruning verified by replay of prog:main" in made.out, made.out + made.err
     assert sys.argv is before
+    project.write("inner.py", "from prog import lookup\ndef run(order):\n    lookup(order)\n")
+    unfit = "the input is a program's command line, and run was given it in place of order: name the program's main"
+    told = project.run("replay", "prog", "--target", "inner:run")
+    assert (told.code, unfit in told.out) == (3, True), told.out
+    project.write("takes.py", "from prog import lookup, refund\ndef run(argv):\n    lookup(int(argv[-1]))\n")
+    assert project.run("replay", "prog", "--target", "takes:run").code == 0
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ __all__ = [
     "TargetKilled",
     "TargetUnavailable",
     "outside_of",
+    "unfit_for",
 ]
 
 
@@ -91,6 +92,12 @@ def outside_of(target: AnyTarget) -> OutsideTarget | None:
     By its method, since a protocol's own ``isinstance`` takes longer than a substituted call.
     """
     return cast(OutsideTarget, target) if hasattr(target, "run_outside") else None
+
+
+def unfit_for(target: AnyTarget, given: Json) -> str:
+    """Why a target will hardly understand an input, where it can tell; in words."""
+    tells: Callable[[Json], str] = getattr(target, "unfit_for", lambda _: "")
+    return tells(given)
 
 
 class TargetFactory(Protocol):

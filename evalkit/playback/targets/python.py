@@ -64,6 +64,20 @@ class PythonTarget:
         with recorded_line(given):
             return self._called(given)
 
+    def unfit_for(self, given: Json) -> str:
+        """Why it will hardly understand an input, in words; empty where nothing tells."""
+        if (
+            not isinstance(given, dict)
+            or given.keys() != {"argv"}
+            or not self._parameters
+            or "argv" in self._parameters
+        ):
+            return ""
+        return (
+            f"the input is a program's command line, and {self._function.__qualname__} was given it in place of "
+            f"{next(iter(self._parameters))}: name the program's main, a function without parameters, as target"
+        )
+
     def _called(self, given: Json) -> Json:
         args, kwargs = self._arguments(given)
         with _outside_of_loops():
