@@ -12,9 +12,9 @@ from evalkit.canonical import Json, digest, exact_text
 from evalkit.case.model import FIXTURE_OF, Case, Dropped, LifeEvent, check_case_id
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check, CheckResult
+from evalkit.distil.analogy import about_others
 from evalkit.distil.contrast import BY_ANALOGY
 from evalkit.distil.fingerprint import fingerprint
-from evalkit.distil.other_records import other_records
 from evalkit.distil.propose import propose
 from evalkit.distil.signature import signature
 from evalkit.distil.slice import Slice, prune, slice_trace
@@ -64,7 +64,7 @@ def make_case(
     learnt = volatile_paths([trace, *healthy]) if learn else []
     paths = functools.reduce(united, ({one.name: (one.path,)} for one in learnt), united(volatile or {}, {}))
     bare, *bare_healthy = [trace_without(run, paths) for run in (trace, *healthy)]
-    others: dict[str, Json] = {run.id: words for run in healthy if (words := other_records(trace, run))}
+    others: dict[str, Json] = {run.id: words for run in healthy if (words := about_others(trace, run))}
     checks = ignoring(propose(bare, expect=expect, passing=bare_healthy), paths)
     results = judge_checks(checks, trace)
     failing = tuple(result for result in results if result.gating and not result.passed)

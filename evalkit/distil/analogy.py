@@ -12,11 +12,25 @@ from collections.abc import Iterator, Mapping
 
 from evalkit.canonical import Json, canonical
 from evalkit.check.writes import effects_of
-from evalkit.distil.other_records import Asked, asked_instead
+from evalkit.distil.other_records import Asked, asked_instead, other_records
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["effects_by_analogy"]
+__all__ = ["about_others", "effects_by_analogy"]
+
+
+def about_others(incident: Trace, run: Trace) -> str:
+    """That what a healthy run changed is of other records than the incident's, in words; empty where it is not.
+
+    A user who says another date or session is about the same order still: what was changed is the same, brought over or
+    not.
+    """
+    words = other_records(incident, run)
+    if not words:
+        return ""
+    own = [canonical(step.input) for step in effects_of(run)]
+    brought = effects_by_analogy(incident, run) or []
+    return "" if own and own == [canonical(one["arguments"]) for one in brought if isinstance(one, dict)] else words
 
 
 def effects_by_analogy(incident: Trace, run: Trace) -> list[Json] | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evalkit.check.judge import judge_checks
 from evalkit.check.model import Check
-from evalkit.distil.other_records import other_records
+from evalkit.distil.analogy import about_others
 from evalkit.distil.recurrence import GENERAL, identifiers
 from evalkit.trace.model import Trace
 
@@ -44,5 +44,5 @@ def _gates_on(check: Check, incidents: Sequence[Trace], healthy: Sequence[Trace]
         return False
     if not all(judge_checks([check], run)[0].passed for run in healthy):
         return False
-    about_these = any(not other_records(incidents[-1], run) for run in healthy)
+    about_these = any(not about_others(incidents[-1], run) for run in healthy)
     return check.type in GENERAL or same_record or about_these

@@ -12,10 +12,10 @@ from dataclasses import replace
 from evalkit.canonical import Json
 from evalkit.check.judge import compile_checks
 from evalkit.check.model import Check, CheckResult
+from evalkit.distil.analogy import about_others
 from evalkit.distil.contrast import by_analogy, contrast_tiers
 from evalkit.distil.expect import expected_checks
 from evalkit.distil.invariant import broken_invariants
-from evalkit.distil.other_records import other_records
 from evalkit.distil.recurrence import GENERAL
 from evalkit.errors import InputError
 from evalkit.trace.model import Trace
@@ -42,7 +42,7 @@ def propose(incident: Trace, *, expect: Json | None = None, passing: Sequence[Tr
         InputError: `expect` has a wrong form, or states what does not hold on a healthy run.
     """
     found = _stated(incident, expect, passing) if expect is not None else []
-    same = [run for run in passing if not other_records(incident, run)]
+    same = [run for run in passing if not about_others(incident, run)]
     if passing:
         found += _contrast(incident, passing, same, gated=any(check.gating for check in found))
     if passing and not same:

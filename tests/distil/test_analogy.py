@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalkit.canonical import Json
-from evalkit.distil.analogy import effects_by_analogy
+from evalkit.distil.analogy import about_others, effects_by_analogy
+from evalkit.distil.other_records import other_records
 from evalkit.distil.propose import propose
 from evalkit.trace.model import Step, Trace
 from tests.build import a_trace, tool_step
@@ -61,6 +62,22 @@ def test_values_in_lists_and_made_of_others_are_brought_over() -> None:
 def test_where_a_value_has_no_counterpart_there_is_no_analogy(incident: Trace, run: Trace) -> None:
     """Or several, or one that may stand there by accident."""
     assert effects_by_analogy(incident, run) is None
+
+
+def test_another_date_or_session_is_no_other_record() -> None:
+    """What was changed is the same; where it hangs on what the user said, it is another request."""
+
+    def asked(day: str, *write: Step) -> Trace:
+        about = {"id": 17, "day": day}
+        return a_trace(tool_step(0, "order", about, {"cents": 4200}), *write, input=f"refund 17, it is {day}")
+
+    incident = asked("2026-11-30", refund(1, 17, cents=9900))
+    same = asked("2026-12-01", refund(1, 17, cents=4200))
+    assert other_records(incident, same)
+    assert about_others(incident, same) == ""
+    assert [check.type for check in propose(incident, passing=[same]) if check.gating] == ["effects_equal"]
+    for other in (asked("2026-12-01", refund(1, 17, cents=4200, on="2026-12-01")), asked("2026-12-01")):
+        assert about_others(incident, other)
 
 
 def test_it_is_proposed_for_a_person_to_look_at() -> None:
