@@ -60,10 +60,12 @@ def report_lines(report: ReadReport, width: int = 80) -> Iterator[Line]:
         yield from _listed([f"{where}: {why}" for where, why in report.passed_over.items()], width)
     if report.unreadable:
         yield (Span("could not be read", "error"),)
-        for error in report.unreadable:
+        for error in report.unreadable[:_NOT_LISTED]:
             yield from _wrapped(f"{error.where}: {error.what}", width, "error")
             if error.cure:
                 yield from _wrapped(f"cure: {error.cure}", width, "faint", indent=4)
+        if report.unreadable[_NOT_LISTED:]:
+            yield (Span(f"  and {len(report.unreadable) - _NOT_LISTED} more (--json lists all)"),)
 
 
 def _head(trace: Trace, found: Totals, width: int) -> Iterator[Line]:

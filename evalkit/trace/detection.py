@@ -22,6 +22,16 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"PAR1", "a Parquet file"),
     (b"SQLite format 3\0", "a database"),
     (b"\x7fELF", "a program"),
+    (b"MZ", "a program"),
+    (b"\xcf\xfa\xed\xfe", "a program"),
+    (b"\0asm", "a program"),
+    (b"\xca\xfe\xba\xbe", "a program"),
+    (b"\0\0\1\0", "a picture"),
+    (b"wOF", "a font"),
+    (b"OTTO", "a font"),
+    (b"\0\1\0\0\0", "a font"),
+    (b"ID3", "sound"),
+    (b"\x93NUMPY", "an array"),
 )
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
@@ -65,6 +75,8 @@ def no_trace(head: bytes) -> str:
     for magic, what in _MAGIC:
         if head.startswith(magic):
             return what
+    if head[2:4] == b"\r\n" and _NO_TEXT.search(head):
+        return "compiled Python"
     if head.lstrip().startswith((b"{", b"[")) or _NO_TEXT.search(head):
         return ""
     return "text, no JSON"

@@ -95,6 +95,18 @@ def test_several_sources_and_a_bad_one(project: Project) -> None:
         assert said in done.out
 
 
+def test_of_very_many_bad_files_some_are_named(project: Project) -> None:
+    """What could be read is not lost above them; --json has them all."""
+    project.write("traces/a.trace", incident(1))
+    for number in range(50):
+        project.write(f"traces/bad-{number:02d}.json", '{"half": ')
+    done = project.run("inspect", "traces")
+    assert (done.code, done.out.count("no format reads it")) == (2, 20)
+    assert "and 30 more (--json lists all)" in done.out
+    (only,) = project.run("inspect", "traces", "--json").json()
+    assert len(only["report"]["unreadable"]) == 50
+
+
 def test_a_broken_chain_is_an_integrity_error(project: Project) -> None:
     """Graver than an unreadable file: exit code 4, and the other file is still shown."""
     broken = b"".join(encode_trace(incident(1))).replace(b'"amount"', b'"amounts"')

@@ -11,6 +11,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -246,6 +247,8 @@ def test_going_on_loses_nothing_silently(tmp_path: Path) -> None:
         "empty": b"",
         "notes.docx": zipped({"word.xml": b"<x/>"}),
         "picture.png": b"\x89PNG\r\n\x1a\n",
+        "agent.pyc": MAGIC_NUMBER + b"\0\0\0\0\xe3",
+        "agent.wasm": b"\0asm\1\0\0\0",
     }
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
@@ -261,6 +264,8 @@ def test_going_on_loses_nothing_silently(tmp_path: Path) -> None:
         "empty": "empty",
         "notes.docx": "an archive without traces",
         "picture.png": "a picture",
+        "agent.pyc": "compiled Python",
+        "agent.wasm": "a program",
     }
 
 
