@@ -21,6 +21,8 @@ from evalkit.trace.visible import visible
 
 __all__ = ["coverage_json", "coverage_lines", "library_coverage"]
 
+_NAMED = 10
+
 
 def library_coverage(settings: Settings, suite: Path | None = None, traces: Sequence[str] = ()) -> Coverage:
     """The coverage of a suite's cases; without a suite, of all that are not retired.
@@ -59,13 +61,14 @@ def coverage_json(found: Coverage) -> dict[str, Any]:
             "harmless": mutations.variations,
             "cases_measured": mutations.measured,
         },
+        "idle": [*found.idle],
     }
 
 
 def coverage_lines(found: Coverage) -> Iterator[str]:
     """For people, after the table of tools: what no case tests comes first."""
     for tool in found.untouched:
-        calls = f", called {tool.seen} times in the traces" if tool.seen else ""
+        calls = f", called {counted(tool.seen, 'time')} in the traces" if tool.seen else ""
         yield f"no case tests {visible(tool.name)}{calls}"
     for tool in found.tools:
         missing = [_branch(branch) for branch, count in tool.branches.items() if not count]
@@ -90,6 +93,12 @@ def coverage_lines(found: Coverage) -> Iterator[str]:
             f"mutation score {percent(mutations.score)}: {mutations.caught} of {mutations.faults} faults caught; "
             f"{mutations.passed} of {mutations.variations} harmless changes passed"
         )
+    if found.idle:
+        names = ", ".join(map(visible, found.idle[:_NAMED])) + (", ..." if found.idle[_NAMED:] else "")
+        passes = (
+            f"an agent that calls nothing and says nothing passes {len(found.idle):,} of {counted(found.cases, 'case')}"
+        )
+        yield f"{passes}: {names}"
     if unmeasured:
         yield f"not measured for {unmeasured} of {found.cases} cases: they were made without a healthy run"
 

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from evalkit.canonical import Json
 from evalkit.case.model import FIXTURE_OF, Case
+from evalkit.check.idle import passes_idle
 from evalkit.check.judge import judge_checks
 from evalkit.distil.branches import Branch, branches_of_call, branches_of_schema
 from evalkit.distil.decisions import decisions
@@ -99,6 +100,7 @@ class Coverage:
             calls, by name; one that was declared may be a pattern.
         signatures: failure signatures to the number of cases, the most frequent first.
         types: each type of failure to the number of cases, 0 for those that none has.
+        idle: the ids of the cases that an agent passes which calls nothing and says nothing.
     """
 
     cases: int
@@ -108,6 +110,7 @@ class Coverage:
     signatures: Mapping[str, int]
     types: Mapping[str, int]
     mutations: Mutations
+    idle: tuple[str, ...] = ()
 
 
 def coverage(cases: Iterable[Case], declared: Sequence[str] = (), seen: Mapping[str, int] | None = None) -> Coverage:
@@ -133,6 +136,7 @@ class _Sums:
         self.points: dict[str, Counter[str]] = defaultdict(Counter)
         self.signatures: Counter[str] = Counter()
         self.strength: Counter[str] = Counter()
+        self.idle: list[str] = []
 
     def add(self, case: Case) -> None:
         kept = set(case.kept)
@@ -142,6 +146,8 @@ class _Sums:
         self.signatures[case.signature or "UNKNOWN"] += 1
         self.strength.update({key: count for key, count in case.strength.items() if isinstance(count, int)})
         self.strength["measured"] += bool(case.strength)
+        if passes_idle(case.checks, case.incident):
+            self.idle.append(case.id)
         for step in path:
             if step.kind == "model":
                 self.schemas.update((name, told["parameters"]) for name, told in tool_schemas(step).items())
@@ -172,6 +178,7 @@ class _Sums:
             mutations=Mutations(
                 strength["measured"], strength["caught"], strength["faults"], strength["passed"], strength["variations"]
             ),
+            idle=tuple(self.idle),
         )
 
     def _tool(self, name: str, seen: Mapping[str, int]) -> ToolCoverage:

@@ -78,6 +78,8 @@ def _summary(found: Coverage) -> Iterator[str]:
     yield f"{counted(found.cases, 'case')}; {taken} of {counted(branches, 'branch', 'branches')} of their arguments"
     yield "are taken."
     yield _mutations(found.mutations, found.cases)
+    if found.idle:
+        yield f"An agent that calls nothing and says nothing passes {len(found.idle):,} of them."
 
 
 def _mutations(found: Mutations, cases: int) -> str:

@@ -31,11 +31,17 @@ def test_what_no_case_touches_is_told(project: Project) -> None:
     assert refund["answered"] == 2
     assert body["types"]["SIDE_EFFECT"] == 1
     assert 0 < body["mutations"]["score"] <= 1
+    assert body["idle"] == ["refund-twice"]
 
     told = project.run("coverage", "--traces", "other.trace").out
-    assert "no case tests ship, called 1 times in the traces" in told
+    assert "no case tests ship, called 1 time in the traces" in told
     assert "refund: no case sees it fail" in told
     assert "mutation score" in told
+    assert "an agent that calls nothing and says nothing passes 1 of 1 case: refund-twice" in told
+    project.write("expected.json", {"effects": [{"name": "refund", "arguments": {"order": 11}}]})
+    project.write("due.trace", incident(11))
+    assert project.run("ingest", "due.trace", "--id", "due", "--new", "--expect", "expected.json").code == 0
+    assert project.run("coverage", "--json").json()["idle"] == ["refund-twice"]
 
 
 def test_a_suite_limits_it(project: Project) -> None:
