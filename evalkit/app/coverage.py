@@ -95,10 +95,8 @@ def coverage_lines(found: Coverage) -> Iterator[str]:
         )
     if found.idle:
         names = ", ".join(map(visible, found.idle[:_NAMED])) + (", ..." if found.idle[_NAMED:] else "")
-        passes = (
-            f"an agent that calls nothing and says nothing passes {len(found.idle):,} of {counted(found.cases, 'case')}"
-        )
-        yield f"{passes}: {names}"
+        told = f"passes {len(found.idle):,} of {counted(found.cases, 'case')}: {names}"
+        yield f"an agent that calls nothing and says nothing {told}"
     if unmeasured:
         yield f"not measured for {unmeasured} of {found.cases} cases: they were made without a healthy run"
 
