@@ -210,7 +210,7 @@ def _sanitized(
     raw = configured(trace, settings)
     given = [configured(one, settings) for one in passing]
     search = None if among is None else _search(raw, (configured(one, settings) for one in among), expect, given)
-    found = [one.trace for one in search.taken] if search else []
+    found = [one.trace for one in search.found] if search else []
     every = sanitizer.sanitize([raw, *given, *found])
     return _Runs((trace, *passing, *found), every, len(given), search)
 
@@ -222,7 +222,7 @@ def _proved(made: Case, runs: _Runs, sanitizer: Sanitizer) -> Case:
     if runs.search is None or not found:
         return made
     whys: list[Json] = [
-        [run.trace.id, sanitizer.text(one.why)] for run, one in zip(found, runs.search.taken, strict=True)
+        [run.trace.id, sanitizer.text(one.why)] for run, one in zip(found, runs.search.found, strict=True)
     ]
     checks = made.checks if given else less_sure(made.checks)
     return replace(made, checks=checks, source={**made.source, "found": whys})

@@ -146,7 +146,7 @@ def _search_lines(done: Ingested) -> Iterator[str]:
     if done.found is None:
         return
     others = ", ".join(f"{count} {why}" for why, count in sorted(done.found.passed_over.items()))
-    yield f"  healthy runs found: {len(done.found.taken)}; passed over: {others or 'none'}"
+    yield f"  healthy runs found: {len(done.found.found)}; passed over: {others or 'none'}"
     whys = done.case.source.get("found")
     for one in whys if isinstance(whys, list) else ():
         if isinstance(one, list) and len(one) == 2:

@@ -4,12 +4,15 @@ The same task: asked much the same, about the same records (the identifiers that
 no identifiers, asked the very same. Healthy: everything holds that any healthy run keeps (it completed, made no change
 twice, invented no argument, ...), and what a person said should have happened, where they did. Of runs that changed the
 world in different ways at most one way can be right: those are taken that most of them agree with.
+
+Where there is none, healthy runs that were asked much the same about other records tell at least what holds for any
+(see `distil.other_records`): production runs nothing twice.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evalkit.check.judge import compile_checks
@@ -18,6 +21,7 @@ from evalkit.check.view import shown
 from evalkit.check.writes import effects_of
 from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.invariant import broken_invariants
+from evalkit.distil.other_records import other_records
 from evalkit.distil.recurrence import alike, identifiers, likeness, opening
 from evalkit.percent import whole_percent
 from evalkit.trace.model import Trace
@@ -28,6 +32,7 @@ _MOST = 5
 _SHARED = 0.5
 _FOUND = 0.5
 _WHOLE = 1_000_000
+_OTHER_TASK = "another task"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +49,29 @@ class Search:
 
     Attributes:
         taken: the runs, the likest first.
+        kin: where there are none, the likest about other records.
         passed_over: how many of the others there were, by the reason.
     """
 
     taken: tuple[HealthyRun, ...]
+    kin: tuple[HealthyRun, ...]
     passed_over: Counter[str]
+
+    @property
+    def found(self) -> tuple[HealthyRun, ...]:
+        """What there is to learn from."""
+        return self.taken or self.kin
 
 
 def healthy_runs(incident: Trace, candidates: Iterable[Trace], *, expected: Sequence[Check] = ()) -> Search:
-    """The likest healthy runs of the incident's task, at most five; never the incident itself.
+    """The likest healthy runs of the incident's task, or else of its kin, at most five; never the incident itself.
 
     Args:
         expected: what a person said should have happened: a run on which it does not hold is none.
     """
     passed_over: Counter[str] = Counter()
     found: list[tuple[float, HealthyRun]] = []
+    kin: list[tuple[float, HealthyRun]] = []
     itself, given = fingerprint(incident), identifiers(incident)
     # an incident that breaks no general rule went wrong in what it did: who did the same is no contrast
     wrong = _changes(incident) if not expected and not _is_ill(incident, ()) else None
@@ -67,6 +80,8 @@ def healthy_runs(incident: Trace, candidates: Iterable[Trace], *, expected: Sequ
         why_not = why_not or ("it did what the incident did" if _changes(run) == wrong else "")
         if why_not:
             passed_over[why_not] += 1
+            if why_not == _OTHER_TASK and not found:
+                kin = sorted([*kin, *_kin(incident, run, expected)], key=lambda one: -one[0])[:_MOST]
             continue
         near, shared = likeness(incident, run), given & identifiers(run)
         about = f", {len(shared)} of {len(given)} identifiers are the same" if given else ""
@@ -75,7 +90,21 @@ def healthy_runs(incident: Trace, candidates: Iterable[Trace], *, expected: Sequ
     agreed = sorted(_most_agreed(found), key=lambda one: -one[0])
     passed_over["changed the world otherwise than most"] += len(found) - len(agreed)
     passed_over["beyond the number that is taken"] += max(0, len(agreed) - _MOST)
-    return Search(tuple(run for _, run in agreed[:_MOST]), +passed_over)
+    taken = tuple(run for _, run in agreed[:_MOST])
+    if not taken:
+        passed_over[_OTHER_TASK] -= len(kin)
+    return Search(taken, () if taken else tuple(run for _, run in kin), +passed_over)
+
+
+def _kin(incident: Trace, run: Trace, expected: Sequence[Check]) -> Iterator[tuple[float, HealthyRun]]:
+    """The run, where it is a healthy one that was asked much the same about other records; and how much the same."""
+    if not alike(incident, run):
+        return
+    words = other_records(incident, run)
+    if words and not _is_ill(run, expected):
+        near = likeness(incident, run)
+        why = f"asked {whole_percent(near)} the same about other records; it completed and breaks no general rule"
+        yield near, HealthyRun(run, why)
 
 
 def less_sure(checks: Iterable[Check]) -> tuple[Check, ...]:
@@ -106,10 +135,10 @@ def _is_itself(incident: Trace, itself: str, run: Trace) -> str:
 
 def _is_other_task(incident: Trace, given: frozenset[str], run: Trace) -> str:
     if not given:
-        return "" if opening(incident) and opening(run) == opening(incident) else "another task"
+        return "" if opening(incident) and opening(run) == opening(incident) else _OTHER_TASK
     known = identifiers(run)
     shared = len(given & known) >= _SHARED * max(len(given), len(known))
-    return "" if shared and alike(incident, run) else "another task"
+    return "" if shared and alike(incident, run) else _OTHER_TASK
 
 
 def _is_ill(run: Trace, expected: Sequence[Check]) -> str:

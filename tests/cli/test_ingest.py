@@ -327,6 +327,22 @@ def test_healthy_runs_are_found_among_many(project: Project) -> None:
     assert all(check.confidence <= 0.5 for check in case.checks if check.rule.startswith("contrast"))
 
 
+def test_runs_about_other_records_are_learnt_from_where_there_are_no_others(project: Project) -> None:
+    """How strong the checks are, and what would have been due: nothing of theirs is demanded."""
+    project.write("incident.trace", incident())
+    for order in (8, 9):
+        project.write(f"traces/{order}.trace", healthy(order))
+    done = project.run("ingest", "incident.trace", "--id", "c", "--passing-from", "traces")
+    assert done.code == 0, done.err
+    for said in ("healthy runs found: 2; passed over: none", "is about other records (lookup /order: 9, not 7)"):
+        assert said in done.out
+    case = read_case(project.root / "cases" / "c")
+    assert [check.type for check in case.gating] == ["repeated_effect"]
+    (due,) = (check.params["effects"] for check in case.checks if check.rule == "contrast:analogy")
+    assert due == [{"name": "refund", "arguments": {"order": 7}}]
+    assert (bool(case.strength["faults"]), case.proof) == (True, ())
+
+
 def test_several_healthy_runs_may_be_given(project: Project) -> None:
     """Each by name; all of them must pass."""
     project.write("incident.trace", incident())

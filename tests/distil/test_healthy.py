@@ -35,6 +35,19 @@ def test_the_same_task_is_the_same_words_about_the_same_record() -> None:
     assert taken(run("other words", 5, said="Where is the parcel, and when will somebody tell me about")) == []
 
 
+def test_runs_about_other_records_stand_in_where_there_are_none_of_these() -> None:
+    """Healthy ones that were asked much the same, the likest first; they are no runs of the task."""
+    others = [run("far", 5, order="W2002", said="Hello, please refund my order"), run("near", 5, order="W3003")]
+    ill, elsewhere = run("ill", 5, 5, order="W4004"), run("where", 5, order="W5005", said="Where is it, and when")
+    found = healthy_runs(INCIDENT, [*others, ill, elsewhere])
+    assert ([*found.taken], [one.trace.id for one in found.kin]) == ([], ["near", "far"])
+    assert found.passed_over == {"another task": 2}
+    assert "the same about other records" in found.kin[0].why
+    found = healthy_runs(INCIDENT, [*others, run("same", 5)])
+    assert ([one.trace.id for one in found.found], found.kin) == (["same"], ())
+    assert found.passed_over == {"another task": 2}
+
+
 def test_without_identifiers_only_the_very_same_question_will_do() -> None:
     """A number in the question may be all that tells two customers apart."""
     incident = a_trace(tool_step(0, "add", {"n": 1}, effect="write"), id="i", input="add 1 please")
