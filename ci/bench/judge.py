@@ -25,7 +25,7 @@ from evalkit.check.judge import compile_checks, judge_checks
 from evalkit.check.writes import did_write, effects_of
 from evalkit.distil.analogy import effects_by_analogy
 from evalkit.distil.invariant import broken_invariants
-from evalkit.distil.other_records import other_records
+from evalkit.distil.other_records import Asked, other_records
 from evalkit.distil.propose import propose
 from evalkit.trace.effect import is_handover
 from evalkit.trace.model import Trace
@@ -85,7 +85,7 @@ def others(runs: Sequence[Run]) -> dict[str, Any]:
     of: dict[str, Counter[bool]] = {"same task": Counter(), "different tasks": Counter()}
     for one, run in pairs:
         told = "same task" if one.task == run.task else "different tasks"
-        of[told][bool(other_records(one.trace, run.trace))] += 1
+        of[told][bool(other_records(Asked(one.trace), Asked(run.trace)))] += 1
     return {told: {"pairs": found.total(), "taken": found[True]} for told, found in of.items()}
 
 

@@ -8,11 +8,13 @@ or the incident lacks the look-up, there is no analogy: this is a proposal for a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from evalkit.canonical import Json, canonical
 from evalkit.check.writes import effects_of
 from evalkit.distil.other_records import Asked, asked_instead, other_records
+from evalkit.errors import InputError
 from evalkit.trace.flow import leaves
 from evalkit.trace.model import Step, Trace
 
@@ -25,12 +27,12 @@ def about_others(incident: Trace, run: Trace) -> str:
     A user who says another date or session is about the same order still: what was changed is the same, brought over or
     not.
     """
-    words = other_records(incident, run)
+    words = other_records(Asked(incident), Asked(run))
     if not words:
         return ""
-    own = [canonical(step.input) for step in effects_of(run)]
-    brought = effects_by_analogy(incident, run) or []
-    return "" if own and own == [canonical(one["arguments"]) for one in brought if isinstance(one, dict)] else words
+    brought = effects_by_analogy(incident, run)
+    own: list[Json] = [{"name": step.name, "arguments": step.input} for step in effects_of(run)]
+    return "" if brought and canonical(brought) == canonical(own) else words
 
 
 def effects_by_analogy(incident: Trace, run: Trace) -> list[Json] | None:
@@ -38,10 +40,12 @@ def effects_by_analogy(incident: Trace, run: Trace) -> list[Json] | None:
     try:
         brought = _Brought(incident, run)
         return [{"name": step.name, "arguments": brought.over(step.input, step.seq)} for step in effects_of(run)]
-    except _NoAnalogyError:
+    except (_NoAnalogyError, InputError):  # what is no JSON is nobody's counterpart
         return None
 
 
+_PLACES = 200
+"""Where a value is looked for at most."""
 _TELLING = 3
 """Characters of a value below which it may stand in an answer by accident."""
 
@@ -54,11 +58,22 @@ class _Brought:
     """Brings values of a run over to the incident."""
 
     def __init__(self, incident: Trace, run: Trace) -> None:
-        self._instead: Mapping[str, Json] = asked_instead(incident, run)
         self._ours, self._theirs = Asked(incident), Asked(run)
-        self._steps = [(step, dict(leaves(step.output))) for step in _answered(incident)]
-        self._answers = [(step, dict(leaves(step.output))) for step in _answered(run)]
-        self._counterparts: dict[int, Mapping[str, Json] | None] = {}
+        self._instead: Mapping[str, Json] = asked_instead(self._ours, self._theirs)
+        self._stands: defaultdict[tuple[str, Json], list[tuple[int, str]]] = defaultdict(list)
+        """Where values stand in the run's answers: step and place, in order."""
+        self._counterparts: dict[int, Mapping[str, Json]] = {}
+        """What the incident's own call of the kind was answered, for each step of the run that it has one for."""
+        own = {_call(step.name, step.input): step for step in _answered(incident)}
+        for step in _answered(run):  # each is brought over with what came before it
+            try:
+                same = own.get(_call(step.name, self.over(step.input, step.seq)))
+            except _NoAnalogyError:
+                same = None
+            if same is not None:
+                self._counterparts[step.seq] = dict(leaves(same.output))
+            for pointer, leaf in leaves(step.output):
+                self._stands[type(leaf).__name__, leaf].append((step.seq, pointer))
 
     def over(self, value: Json, before: int) -> Json:
         """A value that a step used, as the incident would have had it.
@@ -87,28 +102,18 @@ class _Brought:
     def _looked_up(self, value: Json, before: int) -> tuple[bool, list[Json]]:
         """Whether the value stood in an answer, and what stands in the incident in its places, where that has them."""
         stood, found = False, []
-        for step, answer in self._answers:
-            places = [pointer for pointer, leaf in answer.items() if leaf == value and type(leaf) is type(value)]
-            if step.seq >= before or not places:
-                continue
+        for seq, pointer in self._stands.get((type(value).__name__, value), ())[:_PLACES]:
+            if seq >= before:
+                break
             stood = True
-            if step.seq not in self._counterparts:
-                self._counterparts[step.seq] = self._counterpart(step)
-            same = self._counterparts[step.seq] or {}
-            found += [same[pointer] for pointer in places if pointer in same]
+            same = self._counterparts.get(seq, {})
+            if pointer in same:
+                found.append(same[pointer])
         return stood, found
 
-    def _counterpart(self, step: Step) -> Mapping[str, Json] | None:
-        """The leaves of what the incident's own call of this kind was answered; None where there was none."""
-        try:
-            wanted = canonical(self.over(step.input, step.seq))
-        except _NoAnalogyError:
-            return None
-        return next((answer for own, answer in reversed(self._steps) if _is_call(own, step.name, wanted)), None)
 
-
-def _is_call(step: Step, name: str, arguments: bytes) -> bool:
-    return step.name == name and canonical(step.input) == arguments
+def _call(name: str, arguments: Json) -> tuple[str, bytes]:
+    return name, canonical(arguments)
 
 
 def _answered(trace: Trace) -> Iterator[Step]:

@@ -21,7 +21,7 @@ from evalkit.check.view import shown
 from evalkit.check.writes import effects_of
 from evalkit.distil.fingerprint import fingerprint
 from evalkit.distil.invariant import broken_invariants
-from evalkit.distil.other_records import other_records
+from evalkit.distil.other_records import Asked, other_records
 from evalkit.distil.recurrence import alike, identifiers, likeness, opening
 from evalkit.percent import whole_percent
 from evalkit.trace.model import Trace
@@ -72,7 +72,7 @@ def healthy_runs(incident: Trace, candidates: Iterable[Trace], *, expected: Sequ
     passed_over: Counter[str] = Counter()
     found: list[tuple[float, HealthyRun]] = []
     kin: list[tuple[float, HealthyRun]] = []
-    itself, given = fingerprint(incident), identifiers(incident)
+    itself, given, asked = fingerprint(incident), identifiers(incident), Asked(incident)
     # an incident that breaks no general rule went wrong in what it did: who did the same is no contrast
     wrong = _changes(incident) if not expected and not _is_ill(incident, ()) else None
     for run in candidates:
@@ -81,7 +81,7 @@ def healthy_runs(incident: Trace, candidates: Iterable[Trace], *, expected: Sequ
         if why_not:
             passed_over[why_not] += 1
             if why_not == _OTHER_TASK and not found:
-                kin = sorted([*kin, *_kin(incident, run, expected)], key=lambda one: -one[0])[:_MOST]
+                kin = sorted([*kin, *_kin(incident, asked, run, expected)], key=lambda one: -one[0])[:_MOST]
             continue
         near, shared = likeness(incident, run), given & identifiers(run)
         about = f", {len(shared)} of {len(given)} identifiers are the same" if given else ""
@@ -96,12 +96,9 @@ def healthy_runs(incident: Trace, candidates: Iterable[Trace], *, expected: Sequ
     return Search(taken, () if taken else tuple(run for _, run in kin), +passed_over)
 
 
-def _kin(incident: Trace, run: Trace, expected: Sequence[Check]) -> Iterator[tuple[float, HealthyRun]]:
+def _kin(incident: Trace, asked: Asked, run: Trace, expected: Sequence[Check]) -> Iterator[tuple[float, HealthyRun]]:
     """The run, where it is a healthy one that was asked much the same about other records; and how much the same."""
-    if not alike(incident, run):
-        return
-    words = other_records(incident, run)
-    if words and not _is_ill(run, expected):
+    if alike(incident, run) and other_records(asked, Asked(run)) and not _is_ill(run, expected):
         near = likeness(incident, run)
         why = f"asked {whole_percent(near)} the same about other records; it completed and breaks no general rule"
         yield near, HealthyRun(run, why)

@@ -24,21 +24,20 @@ _Place: TypeAlias = tuple[str, str]
 _SHORT = 60
 
 
-def other_records(incident: Trace, run: Trace) -> str:
+def other_records(incident: Asked, run: Asked) -> str:
     """What the run was asked about in place of the incident's, in words; empty for the same, or where nothing tells."""
-    for (name, pointer), other, own in _instead(Asked(incident), Asked(run)):
+    for (name, pointer), other, own in _instead(incident, run):
         theirs, ours = min(other), min(own)
         values = f": {theirs}, not {ours}" if max(len(theirs), len(ours)) <= _SHORT else ""  # no half of a surrogate
         return f"{name} {pointer}{values}"
     return ""
 
 
-def asked_instead(incident: Trace, run: Trace) -> dict[str, Json]:
+def asked_instead(incident: Asked, run: Asked) -> dict[str, Json]:
     """The incident's values in place of the run's, told by their text; of a place that had several of either, none."""
-    ours = Asked(incident)
     found: defaultdict[str, dict[str, Json]] = defaultdict(dict)
-    for place, other, own in _instead(ours, Asked(run)):
-        found[min(other)][min(own)] = ours.given[place][min(own)]
+    for place, other, own in _instead(incident, run):
+        found[min(other)][min(own)] = incident.given[place][min(own)]
         if len(other) > 1 or len(own) > 1:
             found[min(other)][""] = None
     return {value: next(iter(own.values())) for value, own in found.items() if len(own) == 1}
@@ -65,8 +64,9 @@ class Asked:
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._turns: list[tuple[str, int]] = [(_text(trace.input), 0)]
+        self._turns = [(_text(trace.input), 0)]
         self._results: list[str] = []
+        self._brought: dict[str, bool] = {}
         given: defaultdict[_Place, dict[str, Json]] = defaultdict(dict)
         for step in trace.steps:
             if step.name == USER_MESSAGE and isinstance(step.output, dict):
@@ -85,14 +85,19 @@ class Asked:
 
     def brought_up(self, value: str) -> bool:
         """Whether the user said it before any tool did."""
-        before = next((results for text, results in self._turns if _stands_in(value, text)), None)
-        return before is not None and not any(_stands_in(value, text) for text in self._results[:before])
+        if value not in self._brought:
+            before = next((results for text, results in self._turns if _stands_in(value, text)), None)
+            told = before is not None and any(_stands_in(value, text) for text in self._results[:before])
+            self._brought[value] = before is not None and not told
+        return self._brought[value]
 
 
 def _text(value: Json) -> str:
-    return value if isinstance(value, str) else "" if value is None else exact_text(value).decode()
+    """In lower case."""
+    return (value if isinstance(value, str) else "" if value is None else exact_text(value).decode()).lower()
 
 
 def _stands_in(value: str, text: str) -> bool:
-    """Whether it stands there as a whole, and not inside of a word or number."""
-    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE) is not None
+    """Whether it stands in a lower-case text as a whole, and not inside of a word or number."""
+    value = value.lower()
+    return value in text and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text) is not None

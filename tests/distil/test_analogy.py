@@ -6,7 +6,7 @@ import pytest
 
 from evalkit.canonical import Json
 from evalkit.distil.analogy import about_others, effects_by_analogy
-from evalkit.distil.other_records import other_records
+from evalkit.distil.other_records import Asked, other_records
 from evalkit.distil.propose import propose
 from evalkit.trace.model import Step, Trace
 from tests.build import a_trace, tool_step
@@ -73,7 +73,7 @@ def test_another_date_or_session_is_no_other_record() -> None:
 
     incident = asked("2026-11-30", refund(1, 17, cents=9900))
     same = asked("2026-12-01", refund(1, 17, cents=4200))
-    assert other_records(incident, same)
+    assert other_records(Asked(incident), Asked(same))
     assert about_others(incident, same) == ""
     assert [check.type for check in propose(incident, passing=[same]) if check.gating] == ["effects_equal"]
     for other in (asked("2026-12-01", refund(1, 17, cents=4200, on="2026-12-01")), asked("2026-12-01")):

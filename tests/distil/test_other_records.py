@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalkit.canonical import Json
-from evalkit.distil.other_records import other_records
+from evalkit.distil.other_records import Asked
+from evalkit.distil.other_records import other_records as other_records_of
 from evalkit.distil.propose import propose
 from evalkit.trace.model import Step, Trace
 from tests.build import a_trace, tool_step, user_step
@@ -15,6 +16,11 @@ def refunding(order: Json, asked: Json, *more: Step, times: int = 1) -> Trace:
     """A run that looks an order up and refunds it."""
     writes = [tool_step(1 + at, "refund", {"order": order}, {"ok": True}, effect="write") for at in range(times)]
     return a_trace(tool_step(0, "lookup", {"order": order}, {"amount": 5}), *writes, *more, input=asked)
+
+
+def other_records(incident: Trace, run: Trace) -> str:
+    """What tells two traces apart."""
+    return other_records_of(Asked(incident), Asked(run))
 
 
 @pytest.mark.parametrize(
