@@ -23,6 +23,7 @@ from evalkit.case.look import look_over
 from evalkit.case.model import Case
 from evalkit.case.store import find_case, prepare_case, read_with_digest, write_prepared
 from evalkit.case.view import render_view, write_view
+from evalkit.check.judge import judge_checks
 from evalkit.check.model import CheckResult
 from evalkit.distil.expect import expected_checks
 from evalkit.distil.fingerprint import fingerprint
@@ -216,9 +217,13 @@ def _sanitized(
 
 
 def _proved(made: Case, runs: _Runs, sanitizer: Sanitizer) -> Case:
-    """The case with what its healthy runs prove: one that was found, not given, is nobody's word that it is healthy."""
+    """The case with what its healthy runs prove: one that was found, not given, is nobody's word that it is healthy.
+
+    One about other records may not do what was expected for these.
+    """
     given, found = runs.healthy[: runs.given], runs.healthy[runs.given :]
-    made = replace(made, proof=tuple(f"passes the healthy run {one.trace.id}, given at ingest" for one in given))
+    passing = [one.trace.id for one in given if all(result.passed for result in judge_checks(made.gating, one.trace))]
+    made = replace(made, proof=tuple(f"passes the healthy run {run_id}, given at ingest" for run_id in passing))
     if runs.search is None or not found:
         return made
     whys: list[Json] = [

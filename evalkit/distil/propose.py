@@ -41,8 +41,8 @@ def propose(incident: Trace, *, expect: Json | None = None, passing: Sequence[Tr
     Raises:
         InputError: `expect` has a wrong form, or states what does not hold on a healthy run.
     """
-    found = _stated(incident, expect, passing) if expect is not None else []
     same = [run for run in passing if not about_others(incident, run)]
+    found = _stated(incident, expect, same) if expect is not None else []
     if passing:
         found += _contrast(incident, passing, same, gated=any(check.gating for check in found))
     if passing and not same:

@@ -407,7 +407,16 @@ def test_a_refusal_says_that_the_healthy_run_is_about_another_order(project: Pro
         True,
     ), done.err
     project.write("expected.json", due)
-    assert project.run("ingest", "incident.trace", "--expect", "expected.json").code == 0
+    done = project.run("ingest", "incident.trace", "--id", "c", "--expect", "expected.json", "--passing", "good.trace")
+    assert done.code == 0, done.err
+    case = read_case(project.root / "cases" / "c")
+    assert ([check.type for check in case.gating], case.proof) == (
+        ["effects_equal"],
+        (),
+    )  # of order 9, that shows nothing
+    project.run("review", "c", "--accept-all", "--reason", "read")
+    refused = project.run("promote", "c", "--reason", "money")
+    assert (refused.code, "nothing shows that a healthy agent passes" in refused.err) == (2, True)
 
 
 def test_a_case_that_an_idle_agent_passes_is_told(project: Project) -> None:
