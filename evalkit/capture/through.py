@@ -15,7 +15,7 @@ from evalkit.capture.rebuild import adapter_of, rebuild_error
 from evalkit.capture.seam import Answer, Session, Turn, current_session, is_cancelled
 from evalkit.errors import UsageError
 
-__all__ = ["Shape", "given", "instrument", "plain_shape", "through", "through_async"]
+__all__ = ["Shape", "given", "instrument", "plain_shape", "through", "through_async", "written"]
 
 
 _AWAITED = "awaited"
@@ -43,10 +43,10 @@ def plain_shape(function: Callable[..., Any]) -> Shape:
         adapt = adapter_of(function)
         return output if adapt is None else adapt(output)
 
-    return Shape(_written, rebuilt)
+    return Shape(written, rebuilt)
 
 
-def _written(output: Any) -> Answer:
+def written(output: Any) -> Answer:
     """A result as an answer, with what of it can't be written."""
     lost: list[str] = []
     written = plain(output, 0, lost)

@@ -15,7 +15,7 @@ from evalkit.capture.through import instrument, plain_shape
 from evalkit.trace.effect import check_effect
 from evalkit.trace.model import Effect
 
-__all__ = ["declared_effect", "marked_tools", "tool"]
+__all__ = ["declared_effect", "marked_name", "marked_tools", "tool"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -68,6 +68,12 @@ def _instrument(function: Callable[..., Any], *, effect: Effect | None, name: st
     through = instrument(function, begin, plain_shape(function))
     setattr(through, _MARK, (capability, effect))
     return through
+
+
+def marked_name(function: Any) -> str | None:
+    """The tool that a function is marked as, so that who calls it need not record it; None where it has no mark."""
+    mark = vars(function).get(_MARK) if isinstance(function, FunctionType) else None
+    return None if mark is None else str(mark[0])
 
 
 def declared_effect(function: Callable[..., Any]) -> Effect | None:

@@ -15,13 +15,17 @@ from evalkit.capture.definition import DEFINITION, definition_of
 from evalkit.capture.plain import plain
 from evalkit.capture.rebuild import rebuild_output
 from evalkit.capture.seam import Answer, Call, current_session
-from evalkit.capture.through import Shape, given, plain_shape, through_async
+from evalkit.capture.through import Shape, given, plain_shape, through_async, written
+from evalkit.capture.tools import marked_name
+from evalkit.errors import UsageError
 from evalkit.integrations.effects import Effects, stated
 from evalkit.trace.model import Effect
 
 __all__ = ["instrument"]
 
 _MARK = "_evalkit_instrumented"
+_PARTS = ("handoffs", "on_invoke_handoff", "on_invoke_tool")
+"""What an agent, a handoff and a function tool have."""
 _IMPLEMENTATION = "_invoke_tool_impl"
 """Where the SDK keeps a `function_tool`'s body apart from its error handling; what lacks it is met as a whole."""
 
@@ -31,20 +35,30 @@ def instrument(agents: Any, *, effects: Effects | None = None) -> Any:
 
     Args:
         agents: an `Agent` (with all that it can hand over to), a `FunctionTool`, a `Handoff`, or several of these;
-            changed in place, once. Agents among an agent's handoffs become `Handoff` objects, as the SDK makes of them.
+            changed in place, once. A tool whose function is an `evalkit.tool` of its name is recorded by that alone.
+            Agents among an agent's handoffs become `Handoff` objects, as the SDK makes of them.
         effects: by patterns of tool names; other tools' effects are guessed, or configured in ``evalkit.toml``.
 
     Returns:
         `agents`.
+
+    Raises:
+        UsageError: an effect is unknown; or it is none of these.
     """
     effect_of = stated(effects)
+    if isinstance(agents, str) or not (isinstance(agents, Iterable) or any(hasattr(agents, part) for part in _PARTS)):
+        raise UsageError(
+            f"a {type(agents).__name__} is no agent, function tool or handoff",
+            cure="give the agent, or its tools: instrument(Agent(...))",
+        )
     for found in _parts(agents, set()):
-        if not getattr(found, _MARK, False):
-            setattr(found, _MARK, True)
-            if hasattr(found, "on_invoke_handoff"):
-                found.on_invoke_handoff = _handing_over(found, found.on_invoke_handoff)
-            else:
-                _instrument(found, effect_of(found.name))
+        if getattr(found, _MARK, False):
+            continue
+        setattr(found, _MARK, True)
+        if hasattr(found, "on_invoke_handoff"):
+            found.on_invoke_handoff = _handing_over(found, found.on_invoke_handoff)
+        elif marked_name(getattr(found, "__wrapped__", None)) != found.name:
+            _instrument(found, effect_of(found.name))
     return agents
 
 
@@ -78,7 +92,7 @@ def _instrument(tool: Any, effect: Effect | None) -> None:
 def _through_seam(tool: Any, effect: Effect | None, invoke: Callable[..., Any]) -> Callable[..., Any]:
     is_agent = getattr(tool, "_is_agent_tool", False)
     body = getattr(tool, "__wrapped__", None)
-    shape = Shape(lambda output: Answer(plain(output)), functools.partial(_rebuilt, body))
+    shape = Shape(written, functools.partial(_rebuilt, body))
 
     @functools.wraps(invoke)
     async def through_seam(context: Any, arguments: str) -> Any:

@@ -11,8 +11,19 @@ from evalkit.trace.cut import Cuts, find_cuts
 from evalkit.trace.message import calls_in
 from evalkit.trace.model import Step, Trace
 
-__all__ = ["Evidence", "Lacks", "definitions_missing", "evidence", "find_lacks", "step_numbers", "tools_undefined"]
+__all__ = [
+    "MESSAGES_MISSING",
+    "Evidence",
+    "Lacks",
+    "definitions_missing",
+    "evidence",
+    "find_lacks",
+    "step_numbers",
+    "tools_undefined",
+]
 
+MESSAGES_MISSING = "messages missing"
+"""How the lack of a model step begins that has not all of its messages."""
 _WEIGHTS = {"results": 0.5, "messages": 0.3, "definitions": 0.1, "times": 0.1}
 _UNFINISHED_FACTOR = 0.8
 _NAMED = 5
@@ -196,7 +207,7 @@ def _lacks(step: Step, cuts: Cuts) -> Iterator[str]:
 def _model_lacks(step: Step, cuts: Cuts, missing: Sequence[Any], unanswered: bool) -> Iterator[str]:
     given = step.input if isinstance(step.input, dict) else {}
     if "input" in missing or not given.get("messages"):
-        yield _gap("messages missing", cuts.unread(step))
+        yield _gap(MESSAGES_MISSING, cuts.unread(step))
     elif cut := cuts.of(given["messages"]):
         yield f"messages {cut}"
     elif step.attributes.get("messages_left_out"):

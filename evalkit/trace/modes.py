@@ -4,6 +4,7 @@
 mode              needs
 ================= ====================================================================================================
 ``exact``         the arguments and results of all tool and retrieval calls, the messages and answers of all model calls
+                  (but messages that the provider held: the agent sends none of them in the replay, either)
 ``live-model``    the arguments and results of all tool and retrieval calls but the last: the model really runs
 ``fork``          a model step with its full messages and tool definitions
 ``prompt-swap``   the same, with a system prompt in the messages
@@ -17,7 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evalkit.trace.evidence import Lacks, definitions_missing, find_lacks, step_numbers, tools_undefined
+from evalkit.trace.evidence import (
+    MESSAGES_MISSING,
+    Lacks,
+    definitions_missing,
+    find_lacks,
+    step_numbers,
+    tools_undefined,
+)
 from evalkit.trace.message import messages_of
 from evalkit.trace.model import Step, Trace
 
@@ -79,7 +87,12 @@ class _Needs:
         last = max(numbers, default=-1)
         stray = [(seq, f"no step for the call of {name or 'a tool without a name'}") for seq, name in lacks.stray]
         missing = [(seq, what) for seq, each in lacks.by_step.items() for what in each]
-        self.answers = [item for item in missing if item[0] in numbers]
+        as_sent = {step.seq for step in models if _is_known_as_sent(step)}
+        self.answers = [
+            (seq, what)
+            for seq, what in missing
+            if seq in numbers and not (seq in as_sent and what.startswith(MESSAGES_MISSING))
+        ]
         self.calls = sorted(
             [item for item in missing if item[0] not in numbers] + [item for item in stray if item[0] != last]
         )
@@ -99,6 +112,11 @@ class _Needs:
         """What a model step lacks so that the run can go on from there with another system prompt."""
         found = self.to_fork(step)
         return found if has_prompt(step) else [(step.seq, "no system prompt in the messages"), *found]
+
+
+def _is_known_as_sent(step: Step) -> bool:
+    """Whether a model call was seen on the wire, so that it is whole even where it only refers to earlier messages."""
+    return "wire" in step.attributes and isinstance(step.input, dict)
 
 
 def _first(missing: list[tuple[int, str]]) -> str | None:

@@ -40,7 +40,10 @@ __all__ = ["WIRE", "Anthropic"]
 
 _ENDINGS = ("/messages", "/invoke")
 _VERTEX = re.compile(r"/publishers/anthropic/models/[^/]+:(?:rawPredict|streamRawPredict)\Z")
-_NOT_ASKED = frozenset("stream metadata service_tier container cache_control inference_geo anthropic_version".split())
+_NOT_ASKED = frozenset(
+    "stream metadata service_tier speed container cache_control inference_geo anthropic_version diagnostics "
+    "billing_policy fallback_credit_token user_profile_id workspace_id".split()
+)
 _NOT_PARAMS = _NOT_ASKED | {"messages", "system", "tools", "model"}
 _NAMES: dict[Any, str] = {"stop_sequences": "stop"}
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
@@ -88,6 +91,7 @@ class Anthropic:
             model=model if isinstance(model, str) else None,
             stream=raw.get("stream") is True,
             extra={key: raw[key] for key in raw if key in _NOT_ASKED and key != "stream"},
+            partial=_goes_on(raw.get("thread")),
         )
 
     def answer(self, status: int, headers: Mapping[str, str], body: bytes) -> WireAnswer:
@@ -137,6 +141,11 @@ class Anthropic:
 
 
 WIRE = Anthropic()
+
+
+def _goes_on(thread: Any) -> bool:
+    """Whether a request goes on with a thread, whose messages the provider holds."""
+    return isinstance(thread, dict) and bool(thread.get("previous_message_id"))
 
 
 def _tool(raw: Any) -> Any:

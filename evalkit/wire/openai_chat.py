@@ -46,6 +46,7 @@ _NOT_ASKED = frozenset(
         "service_tier",
         "prompt_cache_key",
         "prompt_cache_retention",
+        "prompt_cache_options",
         "safety_identifier",
     }
 )

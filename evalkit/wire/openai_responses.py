@@ -32,7 +32,7 @@ __all__ = ["WIRE", "OpenAIResponses"]
 
 _NOT_ASKED = frozenset(
     "stream stream_options user metadata store service_tier prompt_cache_key prompt_cache_retention "
-    "prompt_cache_options safety_identifier include background".split()
+    "prompt_cache_options safety_identifier include background background_options".split()
 )
 _NOT_PARAMS = _NOT_ASKED | {"input", "instructions", "tools", "model"}
 _KEPT_ELSEWHERE = ("previous_response_id", "conversation", "prompt")

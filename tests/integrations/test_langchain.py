@@ -16,9 +16,10 @@ from langchain_core.documents import Document
 from langchain_core.language_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import BaseTool, StructuredTool, ToolException, tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import InjectedState, ToolNode, tools_condition
-from langgraph.types import Command
+from langgraph.types import Command, Send, interrupt
 
 import evalkit
 from evalkit.errors import UsageError
@@ -202,6 +203,98 @@ def test_documents_of_a_retriever_come_back_as_documents(tmp_path: Path, project
     BODIES.clear()
     assert replayed(agent, trace).trace.output == ["Document", "14 days", {"version": "3"}] == trace.output
     assert BODIES == []
+
+
+@pytest.mark.parametrize("properties", [{}, {"order": {"type": "string"}}])
+def test_arguments_that_no_schema_names_tell_calls_apart(
+    tmp_path: Path, project: Project, properties: dict[str, Any]
+) -> None:
+    """A refund of another amount is another call, and is not answered by the recorded one."""
+
+    def agent(given: Any) -> Any:
+        def body(**arguments: Any) -> str:
+            return f"refunded {arguments}"
+
+        schema = {"type": "object", "properties": properties}
+        refund = StructuredTool(name="refund", description="Pay.", args_schema=schema, func=body)
+        return instrument(refund).invoke(given)
+
+    trace = recorded(agent, {"order": "7", "amount": 5.0}, tmp_path / "run.trace")
+    assert trace.step(0).input == {"order": "7", "amount": 5.0}
+    case = evalkit.ingest(trace, expect={"output": {"never": "this"}}, case_id="loop")
+    assert evalkit.replay(case, lambda given: agent({**given, "amount": 6.0})).status == "missed"
+    assert evalkit.replay(case, agent).status == "failed"
+
+
+def test_a_tool_that_waits_for_a_person_waits_again(tmp_path: Path, project: Project) -> None:
+    """The interrupt comes back with its value, and the graph goes on from it; the body runs in neither."""
+
+    def refund(order: str) -> str:
+        """Pay an order back, once somebody agrees."""
+        BODIES.append("refund")
+        return f"refunded {order}: {interrupt({'refund': order})}"
+
+    def agent(given: Any) -> list[Any]:
+        made = StateGraph(MessagesState).add_node("tools", ToolNode([a_tool(refund)]))
+        graph = instrument(made.add_edge(START, "tools").compile(checkpointer=InMemorySaver()))
+        config: Any = {"configurable": {"thread_id": "1"}}
+        asking = graph.invoke({"messages": [asked(("refund", {"order": given}))]}, config)["__interrupt__"]
+        return [asking[0].value, *said(graph.invoke(Command(resume="yes"), config))]
+
+    trace = recorded(agent, "7", tmp_path / "run.trace")
+    assert trace.output == [{"refund": "7"}, "refunded 7: yes"]
+    BODIES.clear()
+    replay = replayed(agent, trace)
+    assert (replay.trace.output, BODIES) == (trace.output, [])
+    assert shown(replay.trace) == shown(trace)
+
+
+def test_a_command_sends_on_in_a_replay(tmp_path: Path, project: Project) -> None:
+    """What it sends to a node comes there, messages as messages."""
+
+    def hop(order: str) -> Any:
+        """Hand over."""
+        hopped = ToolMessage("hopped", tool_call_id="c0")
+        return Command(goto=[Send("desk", {"messages": [HumanMessage(order)]})], update={"messages": [hopped]})
+
+    def agent(given: Any) -> Any:
+        made = StateGraph(MessagesState).add_node("tools", ToolNode([a_tool(hop)])).add_edge(START, "tools")
+        made.add_node("desk", lambda state: {"messages": [AIMessage(f"took {state['messages'][-1].content}")]})
+        return (
+            instrument(made.compile()).invoke({"messages": [asked(("hop", {"order": given}))]})["messages"][-1].content
+        )
+
+    trace = recorded(agent, "7", tmp_path / "run.trace")
+    assert trace.output == "took 7"
+    assert replayed(agent, trace).trace.output == "took 7"
+
+
+def test_a_tool_of_ours_in_one_of_theirs_is_one_step(tmp_path: Path, project: Project) -> None:
+    """Its own mark records it; the framework's tool around it is no second call."""
+
+    @evalkit.tool(effect="write")
+    def refund(order: str) -> str:
+        """Pay an order back."""
+        return f"refunded {order}"
+
+    def agent(given: Any) -> Any:
+        return instrument(a_tool(refund)).invoke({"order": given})
+
+    trace = recorded(agent, "7", tmp_path / "run.trace")
+    assert shown(trace) == [("tool", "refund", {"order": "7"}, "refunded 7", "write", None, None)]
+    assert shown(replayed(agent, trace).trace) == shown(trace)
+
+
+def test_tools_are_found_in_a_graph_before_it_is_compiled_or_refused() -> None:
+    """What a node's own function calls can't be seen: it would run for real in a replay, and nobody would be told."""
+    lookup = a_tool(lambda order: order, name="lookup", description="Look.")
+    made = StateGraph(MessagesState).add_node("tools", ToolNode([lookup]))
+    instrument(made)
+    assert "_run" in vars(lookup)
+    bare = StateGraph(MessagesState).add_node("own", lambda state: {"messages": [lookup.invoke("7")]})
+    with pytest.raises(UsageError, match="there is no tool in this StateGraph"):
+        instrument(bare)
+    assert instrument([]) == []
 
 
 def test_without_a_session_tools_are_as_they_were() -> None:

@@ -19,6 +19,8 @@ from agents import Agent, FunctionTool, OpenAIChatCompletionsModel, Runner, func
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
+import evalkit
+from evalkit.errors import UsageError
 from evalkit.integrations.openai_agents import instrument
 from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, tool_call
 from tests.integrations.loop import recorded, replayed, shown
@@ -156,6 +158,37 @@ def test_an_agent_as_a_tool_runs_in_a_replay(tmp_path: Path, server: ScriptedSer
     replay = replayed(agent, trace)
     assert BODIES == []
     assert shown(replay.trace) == shown(trace)
+
+
+@pytest.mark.usefixtures("no_tracing")
+def test_a_function_that_is_a_tool_of_ours_is_one_step(
+    tmp_path: Path, server: ScriptedServer, project: Project
+) -> None:
+    """Its own mark records it; the SDK's tool around it is no second call."""
+
+    @function_tool
+    @evalkit.tool(effect="write")
+    def pay(order: str) -> str:
+        """Pay an order."""
+        BODIES.append("pay")
+        return f"paid {order}"
+
+    server.will(calling(("pay", {"order": "7"})), json_reply(completion("done")))
+
+    def agent(given: Any) -> Any:
+        return run(lambda model: instrument(Agent("shop", tools=[pay], model=model)), server.url, given)
+
+    trace = recorded(agent, "pay", tmp_path / "run.trace")
+    assert [step[:4] for step in shown(trace) if step[0] == "tool"] == [("tool", "pay", {"order": "7"}, "paid 7")]
+    BODIES.clear()
+    assert shown(replayed(agent, trace).trace) == shown(trace)
+    assert BODIES == []
+
+
+def test_what_is_no_agent_is_refused() -> None:
+    """Nothing of it would be recorded, and all of it would be done for real in a replay."""
+    with pytest.raises(UsageError, match="is no agent"):
+        instrument(Runner())
 
 
 @pytest.mark.usefixtures("no_tracing")

@@ -68,6 +68,16 @@ def test_each_mode_is_closed_by_what_it_needs(steps: tuple[Step, ...], closed: d
     assert closed_modes(trace(*steps)) == closed
 
 
+def test_what_the_provider_held_is_not_sent_in_an_exact_replay_either() -> None:
+    """A call seen on the wire is known as it was sent; to go on from it takes the messages that it refers to."""
+    asked = {**PROMPTED, "params": {"previous_response_id": "resp_1"}}
+    referring = model(1, given=asked, attributes={"wire": "openai_responses", "missing": ["input"]})
+    assert set(closed_modes(trace(referring))) == {"fork", "prompt-swap"}
+    imported = replace(referring, attributes={"missing": ["input"]})
+    withheld = replace(referring, input=None)
+    assert all("exact" in closed_modes(trace(step)) for step in (imported, withheld))
+
+
 def test_a_record_that_breaks_off_in_a_call_is_not_enough() -> None:
     """Nobody knows what the call came to, and the run may have gone on."""
     cut = trace(model(0, CALLING, PROMPTED), tool(1, attributes=CUT), status="unfinished")

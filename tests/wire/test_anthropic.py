@@ -71,6 +71,21 @@ def test_what_was_asked_is_parted_from_what_was_not() -> None:
     assert (found.model, found.stream) == ("m", True)
 
 
+def test_a_thread_is_gone_on_with_by_its_last_message_alone() -> None:
+    """The provider holds what was said before; that it is to hold this takes nothing away."""
+    goes_on = {"type": "continue", "previous_message_id": "msg_1"}
+    assert request(thread=goes_on).partial
+    assert request(thread=goes_on).asked["params"]["thread"] == goes_on  # type: ignore[index,call-overload]  # JSON
+    assert not request(thread={"type": "create"}).partial
+
+
+def test_how_it_is_served_is_not_asked() -> None:
+    """What decides on speed, bill and diagnostics decides no answer."""
+    told = {"speed": "fast", "diagnostics": {"previous_message_id": "msg_1"}, "billing_policy": {"type": "x"}}
+    found = request(**told)
+    assert (found.asked, found.extra) == (request().asked, {**request().extra, **told})
+
+
 def test_images_and_results_have_the_normal_form() -> None:
     """What is no text stays as it is; each result of a tool is a message, before what the user says with it."""
     image = {"type": "image", "source": {"type": "url", "url": "https://x"}}
