@@ -45,7 +45,15 @@ def instrument(session: Any, *, effects: Effects | None = None) -> Any:
 
     Returns:
         The session.
+
+    Raises:
+        UsageError: an effect is unknown; or it is no session.
     """
+    if not hasattr(session, "call_tool"):
+        raise UsageError(
+            f"a {type(session).__name__} is no MCP session, which has call_tool",
+            cure="give one ClientSession or Client at a time; one that is yet to be opened goes to connected()",
+        )
     if not isinstance(getattr(session.call_tool, "__self__", None), _Requests):
         _Requests(effects).take_over(session)
     return session

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: function tools go through the seam; handoffs and agents used as tools become `agent` steps.
+"""OpenAI Agents SDK: tools go through the seam; handoffs and agents used as tools become `agent` steps.
 
 A function tool is met inside of the SDK's own error handling: an exception is recorded as one, and becomes the text
 that the model is told in a replay as it did live.
@@ -19,19 +19,20 @@ from evalkit.capture.through import Shape, given, plain_shape, through_async, wr
 from evalkit.capture.tools import marked_name
 from evalkit.errors import UsageError
 from evalkit.integrations.effects import Effects, stated
+from evalkit.integrations.openai_agents_local import call_name, instrument_local, is_local
 from evalkit.trace.model import Effect
 
 __all__ = ["instrument"]
 
 _MARK = "_evalkit_instrumented"
-_PARTS = ("handoffs", "on_invoke_handoff", "on_invoke_tool")
-"""What an agent, a handoff and a function tool have."""
+_NAMES = ("handoffs", "on_invoke_handoff", "on_invoke_tool", "executor", "editor")
+"""What an agent, a handoff, and tools have."""
 _IMPLEMENTATION = "_invoke_tool_impl"
 """Where the SDK keeps a `function_tool`'s body apart from its error handling; what lacks it is met as a whole."""
 
 
 def instrument(agents: Any, *, effects: Effects | None = None) -> Any:
-    """Records function tools and handoffs; tools are answered in a replay, agents run.
+    """Records tools and handoffs; tools are answered in a replay, agents run.
 
     Args:
         agents: an `Agent` (with all that it can hand over to), a `FunctionTool`, a `Handoff`, or several of these;
@@ -46,7 +47,7 @@ def instrument(agents: Any, *, effects: Effects | None = None) -> Any:
         UsageError: an effect is unknown; or it is none of these.
     """
     effect_of = stated(effects)
-    if isinstance(agents, str) or not (isinstance(agents, Iterable) or any(hasattr(agents, part) for part in _PARTS)):
+    if isinstance(agents, str) or not (isinstance(agents, Iterable) or any(hasattr(agents, name) for name in _NAMES)):
         raise UsageError(
             f"a {type(agents).__name__} is no agent, function tool or handoff",
             cure="give the agent, or its tools: instrument(Agent(...))",
@@ -57,6 +58,8 @@ def instrument(agents: Any, *, effects: Effects | None = None) -> Any:
         setattr(found, _MARK, True)
         if hasattr(found, "on_invoke_handoff"):
             found.on_invoke_handoff = _handing_over(found, found.on_invoke_handoff)
+        elif not hasattr(found, "on_invoke_tool"):
+            instrument_local(found, effect_of(call_name(found)))
         elif marked_name(getattr(found, "__wrapped__", None)) != found.name:
             _instrument(found, effect_of(found.name))
     return agents
@@ -67,7 +70,7 @@ def _parts(given: Any, seen: set[int]) -> Iterator[Any]:
     if id(given) in seen:
         return
     seen.add(id(given))
-    if hasattr(given, "on_invoke_handoff") or hasattr(given, "on_invoke_tool"):
+    if hasattr(given, "on_invoke_handoff") or hasattr(given, "on_invoke_tool") or is_local(given):
         yield given
     elif hasattr(given, "handoffs"):
         from agents import Handoff, handoff
@@ -101,7 +104,8 @@ def _through_seam(tool: Any, effect: Effect | None, invoke: Callable[..., Any]) 
             return await invoke(context, arguments)
         told = {}
         if not is_agent and session.wants_definition(tool.name):
-            told = {DEFINITION: definition_of(tool.name, tool.description, plain(tool.params_json_schema))}
+            schema = getattr(tool, "params_json_schema", {"type": "string"})  # a custom tool takes a text
+            told = {DEFINITION: definition_of(tool.name, tool.description, plain(schema))}
         kind, known = ("agent", None) if is_agent else ("tool", effect)
         turn = session.begin(Call(kind, tool.name, _parsed(arguments), known, None, told))  # type: ignore[arg-type]  # one of two literals
         return await through_async(turn, shape, functools.partial(invoke, context, arguments))

@@ -218,3 +218,9 @@ def test_a_client_in_memory_is_instrumented_too(tmp_path: Path, project: Project
     assert (names(trace), trace.steps[1].effect_source) == (["mcp.list_tools", "add"], "guessed")
     replay = replayed(agent, trace)
     assert (done, replay.trace.output) == ([5], {"result": 5})
+
+
+def test_what_is_no_session_is_refused() -> None:
+    """With what is taken, also where several are given at once."""
+    with pytest.raises(UsageError, match="a list is no MCP session"):
+        instrument([])

@@ -15,13 +15,28 @@ import pytest
 pytest.importorskip("agents", reason="the extra openai-agents is not installed")
 
 import agents
-from agents import Agent, FunctionTool, OpenAIChatCompletionsModel, Runner, function_tool
+from agents import (
+    Agent,
+    ApplyPatchTool,
+    CustomTool,
+    FunctionTool,
+    LocalShellTool,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    Runner,
+    ShellCommandOutput,
+    ShellResult,
+    ShellTool,
+    function_tool,
+)
+from agents.editor import ApplyPatchResult
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
 import evalkit
 from evalkit.errors import UsageError
 from evalkit.integrations.openai_agents import instrument
+from tests.capture.scripted_apis import RESPONSE, SAID
 from tests.capture.scripted_server import Reply, ScriptedServer, completion, json_reply, tool_call
 from tests.integrations.loop import recorded, replayed, shown
 from tests.project import Project
@@ -183,6 +198,78 @@ def test_a_function_that_is_a_tool_of_ours_is_one_step(
     BODIES.clear()
     assert shown(replayed(agent, trace).trace) == shown(trace)
     assert BODIES == []
+
+
+async def _query(context: Any, text: str) -> str:
+    BODIES.append(text)
+    return "3 rows"
+
+
+def _executed(request: Any) -> str:
+    BODIES.append("executed")
+    return "ran"
+
+
+async def _executed_in_full(request: Any) -> ShellResult:
+    BODIES.append("executed")
+    return ShellResult([ShellCommandOutput(stdout="ran", command=request.data.action.commands[0])])
+
+
+class _Editor:
+    """Writes no file, and says that it did."""
+
+    def create_file(self, operation: Any) -> ApplyPatchResult:
+        BODIES.append(operation.path)
+        return ApplyPatchResult("completed", "made")
+
+    update_file = delete_file = create_file
+
+
+SHELL: dict[str, Any] = {"commands": ["rm -r data"], "timeout_ms": 9, "max_output_length": None}
+LOCAL: dict[str, Any] = {"type": "exec", "command": ["rm", "data"], "env": {}}
+PATCH: dict[str, Any] = {"type": "create_file", "path": "a.txt", "diff": "+x"}
+
+
+@pytest.mark.usefixtures("no_tracing")
+@pytest.mark.parametrize(
+    ("make", "call", "name", "asked"),
+    [
+        (lambda: CustomTool("sql", "Ask.", _query), {"name": "sql", "input": "SELECT 1"}, "sql", "SELECT 1"),
+        (lambda: ShellTool(executor=_executed), {"action": SHELL}, "shell_call", SHELL),
+        (lambda: ShellTool(executor=_executed_in_full), {"action": SHELL}, "shell_call", SHELL),
+        (lambda: LocalShellTool(executor=_executed), {"action": LOCAL}, "local_shell_call", LOCAL),
+        (lambda: ApplyPatchTool(editor=_Editor()), {"operation": PATCH}, "apply_patch_call", PATCH),
+    ],
+)
+def test_tools_that_take_no_json_are_answered_too(
+    tmp_path: Path,
+    server: ScriptedServer,
+    project: Project,
+    make: Callable[[], Any],
+    call: dict[str, Any],
+    name: str,
+    asked: Any,
+) -> None:
+    """A shell runs no command in a replay, and an editor writes no file; recording breaks none of them."""
+    kind = "custom_tool_call" if "input" in call else name
+    made = {"id": "c_1", "type": kind, "call_id": "call_1", "status": "completed", **call}
+    server.will(json_reply({**RESPONSE, "output": [made]}), json_reply({**RESPONSE, "output": [SAID]}))
+
+    async def running() -> Any:
+        async with AsyncOpenAI(base_url=server.url, api_key="sk-x", max_retries=0) as client:
+            agent = instrument(Agent("shop", tools=[make()], model=OpenAIResponsesModel("gpt-test", client)))
+            done = await Runner.run(agent, "go")
+            return [str(item.output) for item in done.new_items if hasattr(item, "output")]
+
+    trace = recorded(lambda given: asyncio.run(running()), "go", tmp_path / "run.trace")
+    (step,) = trace.of_kind("tool")
+    given = {key: (step.input or {})[key] for key in asked} if isinstance(step.input, dict) else step.input
+    assert (step.name, given, step.error) == (name, asked, None)
+    assert BODIES
+    BODIES.clear()
+    replay = replayed(lambda given: asyncio.run(running()), trace)
+    assert (BODIES, replay.trace.output) == ([], trace.output)
+    assert shown(replay.trace) == shown(trace)
 
 
 def test_what_is_no_agent_is_refused() -> None:
