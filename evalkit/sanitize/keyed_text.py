@@ -39,9 +39,9 @@ _RULE_BELOW = re.compile(r"\n[ |:+-]*-[ |:+-]*$", re.MULTILINE)
 """Below headings: the rows after it are none, whatever they look like."""
 _INSERT = re.compile(
     r"(?i:\binsert\s+into\s+[^\s(]{1,100}\s*)\(([^()]{1,2000})\)\s*(?i:values)\s*"
-    r"((?:\((?:[^()']|'[^']*+')*+\)\s*+,?\s*+)++)"
+    r"((?:\((?:[^()']|'[^']*')*\)\s*(?:,\s*)?)+)"
 )
-_TUPLE = re.compile(r"\(((?:[^()']|'[^']*+')*+)\)")
+_TUPLE = re.compile(r"\(((?:[^()']|'[^']*')*)\)")
 _SQL_CELL = re.compile(r"\s*(?:'((?:[^']|'')*+)'|[^,]*+)")
 KEYED = (
     r"[\w.\-\x{3400}-\x{9fff}]=[^\s&;,<>\\]|[\"'] ?: ?[\"']|>[^<>]+</[A-Za-z_\x{3400}-\x{9fff}]|\bvalue\s?=\s?[\"']"

@@ -10,6 +10,7 @@ import base64
 import html
 import json
 import re
+import sys
 from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -54,10 +55,11 @@ _ESCAPE = re.compile(r"((?:\\u[0-9a-fA-F]{4})+)|\\([\"\\/bfnrt])")
 _SIGNS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8}\d?);")
 _MARKUP = re.compile(r"[^<>]+")
-_LONG = re.compile(
-    r"(?:[A-Za-z0-9+/_-]{0,15}+[^A-Za-z0-9+/_-]++)*+"  # passes over all short words at once
-    r"((?:(?:[A-Za-z0-9+/_-]{60,}+\r?\n)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{16,})={0,2})"
-)
+_RUN = r"((?:(?:[A-Za-z0-9+/_-]{60,}+\r?\n)+[A-Za-z0-9+/_-]*|[A-Za-z0-9+/_-]{16,})={0,2})"
+_SHORT_WORDS = r"(?:[A-Za-z0-9+/_-]{0,15}+[^A-Za-z0-9+/_-]++)*+"
+_next_run = re.compile(_SHORT_WORDS + _RUN).match if sys.version_info >= (3, 11, 5) else re.compile(_RUN).search
+"""The next long run of such characters: passing over all short words at once is faster. Python before 3.11.5, as Debian
+12 has it, goes wrong in that (python/cpython#106052: a possessive group with something in it that could backtrack)."""
 _HEX = re.compile(r"(?:0x)?((?:[0-9a-f]{2}){6,}|(?:[0-9A-F]{2}){6,})")
 _INNER = (re.compile(r"[A-Za-z0-9+/]{16,}={0,2}"), re.compile(r"[A-Za-z0-9+]{16,}={0,2}"))
 _STANDARD = str.maketrans("-_", "+/", "\r\n=")
@@ -131,7 +133,7 @@ def entity_pieces(text: str) -> Iterator[Piece]:
 def blob_pieces(text: str) -> Iterator[Piece]:
     """Base64 and hex that hold text."""
     at = 0
-    while (match := _LONG.match(text, at)) is not None:
+    while (match := _next_run(text, at)) is not None:
         yield from _blobs(match[1], match.start(1))
         at = match.end()
 
