@@ -33,10 +33,12 @@ def choose(
         workers: likewise; None to choose.
 
     Raises:
-        ConfigError: another executor than the sandbox's for a sandboxed suite.
+        ConfigError: another executor than the sandbox's for a sandboxed suite, or the sandbox's for another.
     """
     if suite.sandbox and executor not in ("", "sandbox"):
         raise ConfigError("a sandboxed suite has its own executor", f"--executor {executor}", "leave --executor out")
+    if executor == "sandbox" and not suite.sandbox:
+        raise ConfigError("the suite is not sandboxed", "--executor sandbox", "pass --sandbox in its place")
     count = workers or _at_once(suite, samples)
     asked = workers is not None or suite.concurrency > 0
     if executor:

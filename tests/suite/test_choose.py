@@ -71,6 +71,8 @@ def test_a_sandboxed_suite_has_its_own_executor() -> None:
     """Another one would not keep the agent in."""
     with pytest.raises(ConfigError, match="its own executor"):
         choose(Suite("s", "agent:run", sandbox=True), CASES, 10, "fork")
+    with pytest.raises(ConfigError, match="not sandboxed"):
+        choose(Suite("s", "agent:run"), CASES, 10, "sandbox")
 
 
 def test_a_containers_limit_is_respected(tmp_path: Path) -> None:
