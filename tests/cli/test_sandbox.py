@@ -59,6 +59,10 @@ def thief(order):
         refund(order)  # the incident again: it shows in the verdict
     return {"done": refund(order)}
 
+def lister(order):
+    print("sees", sorted(os.listdir("reports")))
+    return once(order)
+
 def leaver(order):
     os._exit(0)
 
@@ -149,6 +153,21 @@ def test_an_agent_that_leaves_is_errored(project: Project) -> None:
     project.promoted()
     done = project.spawn("run", a_suite(project, "leaver"), "--json")
     assert done.code == 3, done.out + done.err
+
+
+def test_the_copy_holds_no_runs_and_what_is_printed_is_seen(project: Project) -> None:
+    """Earlier runs grow without end, and each item copies; what an agent says stands in a job's log, too."""
+    project.promoted()
+    suite = a_suite(project, "lister")
+    project.write("reports/daily.py", "")
+    command = [sys.executable, "-m", "evalkit", "run", suite, "--samples", "1"]
+    for _ in range(2):
+        done = subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=False)
+    assert len([*(project.root / "reports").glob("*/run.json")]) == 2, done.stderr
+    assert "sees ['daily.py']" in done.stdout + done.stderr
+    replay = ["replay", "refund-twice", "--target", "agent:lister", "--sandbox"]
+    done = subprocess.run([*command[:3], *replay], cwd=project.root, capture_output=True, text=True, check=False)
+    assert "sees ['daily.py']" in done.stdout, done.stderr
 
 
 NO_LANDLOCK = """

@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -119,6 +120,7 @@ def start_sandboxed(
     """
     ours, theirs = os.pipe()
     parent = os.getpid()
+    _say_all()  # else the fork would say it once more
     with forking():
         child = os.fork()
     if child == 0:
@@ -155,14 +157,24 @@ def _child(
             before()
         die_with_parent(parent)
         layers = confine(policy, folder, [pipe, *keep])
-        _send(pipe, b"d", layers, function(payload))
+        value = function(payload)
+        _say_all()
+        _send(pipe, b"d", layers, value)
     except ReplayRefused as refused:
         _send(pipe, b"x", layers, str(refused).encode())
     except BaseException as error:  # noqa: BLE001 - the fork must not run the parent's code on its way out
         with contextlib.suppress(BaseException):
+            _say_all()
             _send(pipe, b"r", layers, f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
     finally:
         os._exit(0)
+
+
+def _say_all() -> None:
+    """Writes what was printed: the process ends without a chance to."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # an agent may have closed them, or put something else in their place
+            stream.flush()
 
 
 def _send(pipe: int, kind: bytes, layers: Layers, value: bytes) -> None:

@@ -15,14 +15,17 @@ __all__ = ["enter_copy", "stage"]
 
 _LARGEST = 50 << 20
 _SECRET_ENDINGS = (".pem", ".key", ".p12", ".pfx", ".age", ".keystore")
+_MANIFEST = "run.json"
+_OF_A_RUN = ("journal.jsonl", "samples.parquet")
+"""What evalkit keeps of a run, beside its manifest: of many runs there is far more than of an agent's code."""
 _LEFT_OUT = frozenset({"node_modules", "__pypackages__", "dist", "build"})
 
 
 def stage(project: Path, copy: Path, without: Iterable[Path] = ()) -> list[str]:
     """Copies a project to `copy`; gives what was left out, as paths within it.
 
-    Left out are hidden files and folders, virtual environments, keys by their names, files of more than 50 MB, what is
-    neither file nor folder (links too), what may not be read, and `without`.
+    Left out are hidden files and folders, virtual environments, evalkit's runs, keys by their names, files of more than
+    50 MB, what is neither file nor folder (links too), what may not be read, and `without`.
     """
     left: list[str] = []
     others = {Path(os.path.abspath(path)) for path in (*without, copy)}
@@ -65,7 +68,9 @@ def _within(entry: str, root: str) -> bool:
 
 def _is_source(folder: Path) -> bool:
     name = folder.name
-    return not (name.startswith(".") or name in _LEFT_OUT or folder.is_symlink() or (folder / "pyvenv.cfg").exists())
+    if name.startswith(".") or name in _LEFT_OUT or folder.is_symlink() or (folder / "pyvenv.cfg").exists():
+        return False
+    return not (folder / _MANIFEST).exists() or not any((folder / kept).exists() for kept in _OF_A_RUN)
 
 
 def _hidden_or_secret(name: str) -> bool:
