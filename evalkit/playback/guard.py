@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from evalkit.capture.patching import Patches
 from evalkit.playback.fixtures import ReplayHalt
 
-__all__ = ["Guard"]
+__all__ = ["Guard", "sends_at_hand"]
 
 _NETWORK_EVENTS = frozenset(
     {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname", "socket.bind"}
@@ -64,7 +64,7 @@ class Guard:
         self._thread = threading.get_ident()
         _ACTIVE.append(self)
         try:
-            with _PATCHES.active():
+            with sends_at_hand():
                 yield
         finally:
             _ACTIVE.remove(self)
@@ -134,6 +134,13 @@ def _place(patches: Patches) -> None:
 
 
 _PATCHES = Patches(_place)
+
+
+@contextmanager
+def sends_at_hand() -> Iterator[None]:
+    """Inside, what is sent asks the active guard, if any; entered for many cases, it is set up only once."""
+    with _PATCHES.active():
+        yield
 
 
 def _is_a_log(connection: socket.socket) -> bool:

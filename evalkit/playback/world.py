@@ -22,7 +22,7 @@ from os import chdir, getcwd
 from evalkit.playback.chance import Chance, chance_at_hand
 from evalkit.playback.clock import Clock, clocks_at_hand
 from evalkit.playback.environment import environment_of
-from evalkit.playback.guard import Guard
+from evalkit.playback.guard import Guard, sends_at_hand
 from evalkit.playback.options import PLAIN_WORLD, WorldOptions
 
 __all__ = ["World", "at_hand"]
@@ -46,7 +46,7 @@ def at_hand(base_url: str | None, options: WorldOptions = PLAIN_WORLD) -> Iterat
     if _AT_HAND and _AT_HAND[-1][0] == kind:
         yield _AT_HAND[-1][1]
         return
-    with environment_of(base_url, options) as undo_changes, chance_at_hand(), clocks_at_hand():
+    with environment_of(base_url, options) as undo_changes, chance_at_hand(), clocks_at_hand(), sends_at_hand():
         _AT_HAND.append((kind, undo_changes))
         try:
             yield undo_changes
