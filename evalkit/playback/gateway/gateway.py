@@ -24,6 +24,7 @@ from evalkit.playback.known_tools import KnownTools
 from evalkit.trace.model import Trace
 from evalkit.wire.body import dump_json
 from evalkit.wire.mcp import PARSE_ERROR, error_reply
+from evalkit.wire.protocol import Wire
 from evalkit.wire.registry import find_wire
 
 __all__ = ["Gateway"]
@@ -152,12 +153,15 @@ class Gateway:
         try:
             value, as_sent = read_body(request.body)
         except ValueError as error:
-            words = f"the body is not JSON: {error}"
-            return self._side.unrecorded(request, lambda why: api_error(wire, 400, f"{words}; {why}"))
-        if wire.request(request.body if as_sent else dump_json(value)) is None:
-            words = f"the body is no request of this API ({wire.name})"
-            return self._side.unrecorded(request, lambda why: api_error(wire, 400, f"{words}; {why}"))
-        return self._model.answer(wire, request if as_sent else replace(request, body=dump_json(value)))
+            return self._unasked(wire, request, f"the body is not JSON: {error}")
+        response = self._model.answer(wire, request if as_sent else replace(request, body=dump_json(value)))
+        if response is None:
+            return self._unasked(wire, request, f"the body is no request of this API ({wire.name})")
+        return response
+
+    def _unasked(self, wire: Wire, request: Request, words: str) -> Response:
+        """A call of a model API that asks its model nothing, so that no recording holds it."""
+        return self._side.unrecorded(request, lambda why: api_error(wire, 400, f"{words}; {why}"))
 
     def _unserved(self, request: Request) -> Response:
         """A path that nothing here answers: a look whether there is something, or a call that nobody recorded."""

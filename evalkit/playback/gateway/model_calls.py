@@ -60,11 +60,11 @@ class ModelCalls:
         with self._lock:
             return self._waited_s + sum(time.monotonic() - began for began in self._began)
 
-    def answer(self, wire: Wire, request: Request) -> Response:
-        """The response to a request that speaks `wire`."""
+    def answer(self, wire: Wire, request: Request) -> Response | None:
+        """The response to a request that speaks `wire`; None where its body is no request of that API."""
         asked = wire.request(request.body)
         if asked is None:
-            return api_error(wire, 400, f"the body is no request of this API ({wire.name}), or no JSON")
+            return None
         url = self._base_url + request.path.removeprefix("/v1") + (f"?{request.query}" if request.query else "")
         with self._lock, Position(self._session, None).taken():
             for done in self._self_run.found_in(asked.asked.get("messages")):
