@@ -213,6 +213,10 @@ def difference_json(left: str, right: str, settings: Settings) -> list[dict[str,
 
     Of two cases it has ``case`` as well: what differs in their headers and checks, each as left and right.
     """
+    if _is_case(left) and _is_case(right):
+        ours, theirs = (read_case(find_case(one, settings.cases)) for one in (left, right))
+        found = comparison_json(ours.incident, theirs.incident)
+        return [{"right": theirs.incident.id, **found, "case": _header_differences(ours, theirs)}]
     one, others = _traces_of(left, settings), _traces_of(right, settings)
     if len(one) != 1:
         raise InputError(
@@ -220,12 +224,13 @@ def difference_json(left: str, right: str, settings: Settings) -> list[dict[str,
         )
     if not others:
         raise InputError("no trace", right, f"evalkit inspect {right}")
-    cases = {}
-    if _is_case(left) and _is_case(right):
-        ours, theirs = (case_json(read_case(find_case(one, settings.cases)), None) for one in (left, right))
-        told = [key for key in ours if key not in ("steps", "digest") and ours[key] != theirs.get(key)]
-        cases = {"case": {key: [ours[key], theirs.get(key)] for key in told}}
-    return [{"right": other.id, **comparison_json(one[0], other), **cases} for other in others]
+    return [{"right": other.id, **comparison_json(one[0], other)} for other in others]
+
+
+def _header_differences(left: Case, right: Case) -> dict[str, list[Any]]:
+    ours, theirs = case_json(left, None), case_json(right, None)
+    told = [key for key in ours if key not in ("steps", "digest") and ours[key] != theirs.get(key)]
+    return {key: [ours[key], theirs.get(key)] for key in told}
 
 
 def comparison_json(left: Trace, right: Trace) -> dict[str, Any]:

@@ -33,12 +33,13 @@ def list_(actor: str, as_json: bool) -> None:
     from evalkit.app.evidence import evidence_folder, list_evidence, lost_evidence, nothing_kept, unfinished_evidence
     from evalkit.app.show_evidence import listed_json
 
-    found = list_evidence(project(), actor=actor)
-    for lost in lost_evidence(project()):
+    settings = project()
+    found = list_evidence(settings, actor=actor)
+    for lost in lost_evidence(settings):
         say(f"evidence {lost} can't be read: its wrapped key is gone, and nobody meant to destroy it", err=True)
-    for half in unfinished_evidence(evidence_folder(project())):
+    for half in unfinished_evidence(evidence_folder(settings)):
         say(f"evidence {half} is half destroyed: evalkit retention apply ends it", err=True)
-    if nothing := nothing_kept(project()):
+    if nothing := nothing_kept(settings):
         say(nothing, err=True)
     if as_json:
         echo_json([listed_json(one) for one in found])
@@ -114,7 +115,8 @@ def apply_(dry_run: bool, actor: str, as_json: bool) -> None:
     from evalkit.app.evidence import apply_retention, nothing_kept
     from evalkit.app.show_evidence import evidence_json
 
-    found = apply_retention(project(), actor=actor, dry_run=dry_run)
+    settings = project()
+    found = apply_retention(settings, actor=actor, dry_run=dry_run)
     if as_json:
         past = [evidence_json(one) for one in found.past]
         echo_json({"done": not dry_run, "evidence": past, "unfinished": [*found.unfinished]})
@@ -124,7 +126,7 @@ def apply_(dry_run: bool, actor: str, as_json: bool) -> None:
     for half in found.unfinished:
         say(f"{word}: evidence {half}, which was half destroyed", err=as_json)
     say(f"{len(found.past)} past their time", err=as_json)
-    if nothing := nothing_kept(project()):
+    if nothing := nothing_kept(settings):
         say(nothing, err=True)
 
 

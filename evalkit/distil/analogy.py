@@ -27,18 +27,23 @@ def about_others(incident: Trace, run: Trace) -> str:
     A user who says another date or session is about the same order still: what was changed is the same, brought over or
     not.
     """
-    words = other_records(Asked(incident), Asked(run))
+    ours, theirs = Asked(incident), Asked(run)
+    words = other_records(ours, theirs)
     if not words:
         return ""
-    brought = effects_by_analogy(incident, run)
+    brought = _brought_over(incident, ours, run, theirs)
     own: list[Json] = [{"name": step.name, "arguments": step.input} for step in effects_of(run)]
     return "" if brought and canonical(brought) == canonical(own) else words
 
 
 def effects_by_analogy(incident: Trace, run: Trace) -> list[Json] | None:
     """The changes that were due in the incident, as `effects_equal` takes them; None where nothing tells."""
+    return _brought_over(incident, Asked(incident), run, Asked(run))
+
+
+def _brought_over(incident: Trace, ours: Asked, run: Trace, theirs: Asked) -> list[Json] | None:
     try:
-        brought = _Brought(incident, run)
+        brought = _Brought(incident, ours, run, theirs)
         return [{"name": step.name, "arguments": brought.over(step.input, step.seq)} for step in effects_of(run)]
     except (_NoAnalogyError, InputError):  # what is no JSON is nobody's counterpart
         return None
@@ -57,9 +62,9 @@ class _NoAnalogyError(Exception):
 class _Brought:
     """Brings values of a run over to the incident."""
 
-    def __init__(self, incident: Trace, run: Trace) -> None:
-        self._ours, self._theirs = Asked(incident), Asked(run)
-        self._instead: Mapping[str, Json] = asked_instead(self._ours, self._theirs)
+    def __init__(self, incident: Trace, ours: Asked, run: Trace, theirs: Asked) -> None:
+        self._ours, self._theirs = ours, theirs
+        self._instead: Mapping[str, Json] = asked_instead(ours, theirs)
         self._stands: defaultdict[tuple[str, Json], list[tuple[int, str]]] = defaultdict(list)
         """Where values stand in the run's answers: step and place, in order."""
         self._counterparts: dict[int, Mapping[str, Json]] = {}

@@ -64,8 +64,7 @@ def report_lines(report: ReadReport, width: int = 80) -> Iterator[Line]:
             yield from _wrapped(f"{error.where}: {error.what}", width, "error")
             if error.cure:
                 yield from _wrapped(f"cure: {error.cure}", width, "faint", indent=4)
-        if report.unreadable[_NOT_LISTED:]:
-            yield (Span(f"  and {len(report.unreadable) - _NOT_LISTED} more (--json lists all)"),)
+        yield from _more(len(report.unreadable))
 
 
 def _head(trace: Trace, found: Totals, width: int) -> Iterator[Line]:
@@ -130,8 +129,13 @@ def _counts(counts: Mapping[str, int], width: int) -> Iterator[Line]:
 def _listed(texts: Sequence[str], width: int) -> Iterator[Line]:
     for text in texts[:_NOT_LISTED]:
         yield (Span(" " * _INDENT + one_line(text, width - _INDENT)),)
-    if texts[_NOT_LISTED:]:
-        yield (Span(f"  and {len(texts) - _NOT_LISTED} more (--json lists all)"),)
+    yield from _more(len(texts))
+
+
+def _more(count: int) -> Iterator[Line]:
+    """How many were not listed."""
+    if count > _NOT_LISTED:
+        yield (Span(f"  and {count - _NOT_LISTED} more (--json lists all)"),)
 
 
 def _wrapped(text: str, width: int, role: Role = "", indent: int = _INDENT) -> Iterator[Line]:
